@@ -23,7 +23,7 @@ from ojs_wire.values import format_timestamp
 MIN_LEASE_MS: Final = 600_000
 # More runs than this are not held back for one entry; the next ones are skipped.
 MOST_HELD: Final = 100
-# So many runs of an entry are remembered.
+# Number of runs kept in the history of an entry.
 KEPT_RUNS: Final = 100
 
 

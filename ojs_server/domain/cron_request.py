@@ -179,7 +179,7 @@ def _template(changes: CronChanges, base: Mapping[str, Any]) -> dict[str, Any]:
         return _whole(changes.template)
     options = base.get("options")
     if isinstance(options, dict):
-        # What was said in `options` must not outrank what is said beside it now.
+        # Old members of `options` must not override new members at the top level.
         options = {name: value for name, value in options.items() if name not in changes.parts}
         base = {**base, "options": options}
     return _whole({**base, **changes.parts})

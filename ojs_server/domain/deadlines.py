@@ -74,7 +74,7 @@ class Limits(msgspec.Struct, frozen=True):
         return min((end for end in ends if end is not None), default=None)
 
 
-# What nearly every request asks for.
+# The limits of nearly all requests.
 NO_LIMITS: Final = Limits()
 
 

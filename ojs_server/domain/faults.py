@@ -18,7 +18,7 @@ MAX_FRAMES: Final = 50
 MAX_NAME: Final = 255
 MAX_DETAILS: Final = 64 * 1024
 MAX_RETRIES: Final = 1000
-# How a handler asks for an outcome: `details.action`, or these words in `code`.
+# A handler asks for an action by `details.action`, or by these values of `code`.
 _ACTIONS: Final[Mapping[str, Action]] = {
     "RETRY": "retry",
     "DISCARD": "discard",

@@ -8,7 +8,7 @@ import msgspec
 from ojs_server.domain.job import TERMINAL, Job, Lease, State
 from ojs_wire.values import parse_timestamp
 
-# What comes first of that which happened to one delivery in one millisecond.
+# Order of the events of one delivery within a millisecond.
 _ORDER: Final = ("job.created", "job.enqueued", "job.started", "job.failed")
 
 

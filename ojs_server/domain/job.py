@@ -26,7 +26,7 @@ class State:
 
 STATES: Final[tuple[str, ...]] = tuple(text for name, text in vars(State).items() if name.isupper())
 TERMINAL: Final[frozenset[str]] = frozenset({State.COMPLETED, State.CANCELLED, State.DISCARDED})
-# What a queue's depth counts: who waits for a worker, now or later.
+# The states that count towards the depth of a queue: jobs that wait for a worker or their time.
 WAITING: Final[tuple[str, ...]] = (State.AVAILABLE, State.SCHEDULED, State.RETRYABLE)
 
 

@@ -28,7 +28,7 @@ from ojs_server.domain.job import STATES, TERMINAL, Change, Earlier, Event, Job,
 from ojs_server.domain.late_ack import earlier_of
 from ojs_server.domain.retention import Retention
 
-# What may happen in which state; a call in any other state is a conflict.
+# The states that each call allows; in any other state it is a conflict.
 LEGAL: Final = {
     "claim": frozenset({State.AVAILABLE}),
     "ack": frozenset({State.ACTIVE}),
@@ -397,7 +397,7 @@ def _failure(job: Job, lease: Lease | None, fault: Fault, now: int) -> tuple[Eve
 
 def _expire(job: Job, now: int, keep: Retention) -> Change:
     fault = deadlines.overdue(job, now)
-    # Whoever gave up because of the total time did not simply start too late.
+    # A job that exceeded its total time is not only one that started too late.
     happened = () if fault.timeout_kind == "total" else (events.expired(job, now),)
     if fault.timeout_kind is not None:
         happened = (*happened, events.timed_out(job, fault))

@@ -11,7 +11,7 @@ import msgspec
 
 from ojs_server.domain.rate_limit import NO_LIMITS, Policy
 
-# How many moments of starts a limit remembers.
+# Number of start times that a limit keeps.
 MOMENTS: Final = 60
 _US: Final = 1000
 
@@ -72,7 +72,7 @@ def room(limit: Limit, now: int) -> Room:
         return Room(min(counts, default=None))
     first = closed[0]
     moments = [one.opens_at for one in closed]
-    # What waits for a job to end is opened by that end, whatever the time.
+    # A limit of concurrency reopens when a job ends, not with time.
     at = max((m for m in moments if m is not None), default=None) if all(moments) else None
     override_ends = None if limit.override is None else limit.override_until
     if override_ends is not None and override_ends > now:

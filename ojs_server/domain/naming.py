@@ -8,7 +8,7 @@ from ojs_server.domain.errors import ValidationError
 # Longer names are compared by their beginning.
 _COMPARED = 100
 _SIMILAR = 0.8
-# How long a part of a name is at least.
+# Least length of a part of a name.
 _PART = 2
 
 

@@ -11,9 +11,9 @@ import msgspec
 
 from ojs_server.domain.workers import Thresholds
 
-# What becomes of a job whose worker has lost it: back into its queue, or as after a FAIL.
+# Treatment of a job lost by its worker: back into its queue, or as after a FAIL.
 Recovery = Literal["requeue", "fail"]
-# The same where its lease ran out; `refund` is `requeue` without the attempt that was spent.
+# Treatment of a job whose lease ran out; `refund` is `requeue` without counting the attempt.
 Expiry = Literal["requeue", "refund", "fail"]
 # Which of a worker's leases a sign of life renews: those it lists, all, or none.
 Renewal = Literal["listed", "all", "none"]

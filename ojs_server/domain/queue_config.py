@@ -41,7 +41,7 @@ _PARTS: Final[Mapping[str, str]] = {
     "producers": "anybody",
 }
 MEMBERS: Final = frozenset(_PARTS)
-# What stands for all job types, and for all producers.
+# Stands for all job types, and for all producers.
 ALL: Final = ["*"]
 _BOUNDS: Final = frozenset({"max_depth", "max_size_bytes", "strategy", "warning_threshold"})
 # Known to the documents of the protocol, and not to be taken for granted here.
@@ -163,7 +163,7 @@ def _policy(body: Mapping[str, Any], strict: bool, base: QueueConfig) -> Policy:
     outer = parse_policy("", {name: body.get(name) for name in LIMITS & body.keys()})
     inner = parse_policy("rate_limit", nested)
     concurrency = inner.concurrency if outer.concurrency is None else outer.concurrency
-    # What is not named stays; what is named and empty goes.
+    # Members not named stay; members that are null are removed.
     return Policy(
         base.policy.concurrency
         if concurrency is None and "concurrency" not in body

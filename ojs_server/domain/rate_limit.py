@@ -21,7 +21,7 @@ SCOPES: Final = ("tenant", "global")
 # Limits of one policy, without what a job says beside them.
 LIMITS: Final = frozenset({"concurrency", "rate", "throttle", "period", "limit", "max_per_second"})
 MEMBERS: Final = LIMITS | {"key", "on_limit", "scope"}
-# Where a retry stands among the jobs that wait for the same limits; the default first.
+# Position of a retry among the jobs that wait for the same limit; the default first.
 RETRY_PRIORITIES: Final = ("equal", "prefer_retry", "prefer_new")
 # Farther than any two places in a queue lie apart.
 FAR: Final = 1 << 62

@@ -3,7 +3,7 @@
 from ojs_server.domain.faults import Fault, entries
 from ojs_server.domain.job import Job, State
 
-# Where a job stands after a FAIL that left no entry: given back, or put off.
+# States after a FAIL that left no entry in the history: given back, or snoozed.
 _BACK = (State.AVAILABLE, State.SCHEDULED)
 
 

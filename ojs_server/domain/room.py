@@ -19,7 +19,7 @@ from ojs_wire.values import MAX_NAME, QUEUE
 
 # Rooms whose names are no queues are kept in queues that begin with this.
 _FOREIGN: Final = "room."
-# What a task is known by, in the `meta` of its job.
+# Members of a job's `meta` that identify its task.
 ROOM: Final = "room"
 JOB: Final = "job"
 # The room of its job, where that is another one.
@@ -35,7 +35,7 @@ STATES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 # Of a name and of a category, so that both together are a name still.
 MAX_PART: Final = MAX_NAME // 2
-# What a worker may say of a task.
+# The statuses that a worker may report for a task.
 MOVES: Final = ("running", "completed", "failed")
 
 

@@ -15,7 +15,7 @@ from ojs_server.domain.version import Version, parse_version
 from ojs_wire.codec import Json, encode
 from ojs_wire.values import kind_of
 
-# What becomes of a job whose arguments do not fit.
+# Treatment of a job whose arguments violate the schema.
 MODES: Final = ("off", "warn", "strict")
 MAX_SCHEMA: Final = 64 * 1024
 MAX_SCHEMAS: Final = 1000

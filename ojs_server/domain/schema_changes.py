@@ -23,19 +23,19 @@ MAX_PAIRS: Final = 5_000
 _OPEN: Final[dict[str, Any]] = {}
 _REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _DEFINITIONS: Final = ("$defs", "definitions")
-# What no argument is judged by.
+# Keywords without an effect on validation.
 _NOTES: Final = frozenset(
     {"$comment", "$id", "$schema", "default", "deprecated", "description", "examples", "title"}
     | {"readOnly", "writeOnly", *_DEFINITIONS}
 )
-# What may mean less where a part of it means more, or is too entangled to be compared.
+# Keywords that may narrow a schema by widening one of their parts, or cannot be compared.
 _FIXED: Final = (
     *sorted(_REFERENCES),
     *("oneOf", "not", "if", "then", "else", "patternProperties", "propertyNames"),
     *("contains", "minContains", "maxContains", "unevaluatedItems", "unevaluatedProperties"),
     *("dependencies", "dependentRequired", "dependentSchemas"),
 )
-# Whether the second value of a keyword allows less than the first.
+# True if the second value of a keyword allows less than the first.
 _NARROWER: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     **dict.fromkeys(("minimum", "exclusiveMinimum"), operator.lt),
     **dict.fromkeys(("minLength", "minItems", "minProperties"), operator.lt),
@@ -242,7 +242,7 @@ def _is_same(name: str, before: Any, after: Any, *, steady: bool) -> bool:
     text = canonical_text({name: after})
     if canonical_text({name: before}) != text:
         return False
-    # The same words mean something else where they refer to what has changed.
+    # Equal text may differ in meaning if it refers to a definition that has changed.
     return steady or not any(b'"' + word.encode() + b'":' in text for word in _REFERENCES)
 
 

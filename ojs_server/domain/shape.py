@@ -45,7 +45,7 @@ class Shape(msgspec.Struct, frozen=True):
     rate_limit: RateLimit | None
     version: Version | None
     spec: bytes
-    # Whether it asks nothing of what is a job's own.
+    # True if nothing in it depends on the job's own members.
     plain: bool
 
 
@@ -67,7 +67,8 @@ def _check(body: dict[str, Any], strict: bool) -> Shape:
     given = merge(body, options)
     outranked = None
     if any(name in body or OTHER_NAME.get(name) in body for name in options):
-        # What `options` outranks must be right, too; a mistake would show with the next client.
+        # Members overridden by `options` must be valid, too; the mistake would show with another
+        # client.
         outranked = _check({**body, "options": None}, strict).unique
     if strict:
         refuse_unknown_members(options, given)

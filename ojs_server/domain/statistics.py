@@ -26,7 +26,7 @@ KINDS: Final[Mapping[str, str]] = {
     "job.completed": "processed",
     "job.failed": "failed",
 }
-# What is sampled of queues, and not counted: how many jobs they held at a time.
+# Sampled, not counted: the number of jobs in queues at a time.
 DEPTHS: Final = ("available", "active", "retryable")
 # Run times and waiting times in milliseconds are told apart by these bounds, which the stores' SQL
 # has, too.

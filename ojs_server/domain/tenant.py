@@ -11,7 +11,7 @@ from ojs_server.domain.naming import refuse_unknown
 from ojs_server.domain.rate_limit import Window, parse_count, parse_key, parse_window
 from ojs_wire.values import kind_of
 
-# Whose the jobs are that name no tenant, once others do. No client can say it.
+# Tenant of the jobs that name none, once others do. Clients cannot use this name.
 DEFAULT: Final = "_default"
 # Between a tenant and what is its own; it is in no tenant's name, no queue's and no key.
 BETWEEN: Final = "/"

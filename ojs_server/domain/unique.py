@@ -149,7 +149,7 @@ def parse_unique(value: object) -> UniquePolicy | None:
     meta_keys = _names("meta_keys", given.get("meta_keys"), None)
     if "meta" in chosen and not meta_keys:
         raise invalid("unique.meta_keys", 'must name at least one key when `keys` holds "meta"')
-    # Who names parts of a dimension means that it counts.
+    # Naming keys of a dimension includes the dimension.
     named = {"args": args_keys, "meta": meta_keys}
     chosen += tuple(name for name, parts in named.items() if parts and name not in chosen)
     return UniquePolicy(

@@ -25,14 +25,14 @@ from ojs_wire.values import kind_of
 
 MAX_META: Final = 64 * 1024
 MAX_ENVELOPE: Final = 1024 * 1024
-# Where a producer says so in `meta`, a job without arguments is a mistake.
+# If this member of `meta` is true, a job without arguments is refused.
 VALIDATED: Final = "ojs_validate"
-# Whoever asks again does so in another span.
+# A repeated request has another span.
 _SPAN: Final = frozenset({"traceparent", "tracestate"})
 
 
 NO_META: Final = b"{}"
-# What few requests say of a job beside its arguments and its shape.
+# Members of a job that few requests have besides its arguments and its shape.
 OWN: Final = frozenset({"id", "meta"})
 
 

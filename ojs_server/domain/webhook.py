@@ -16,7 +16,7 @@ from ojs_wire.values import RandomBits, uuid7
 OVERLAP_MS: Final = 24 * 3_600_000
 # The one event that no job causes: a call to see whether a target answers.
 TEST_EVENT: Final = "webhook.test"
-# What is told of webhooks is not told by webhooks, or each delivery would cause another.
+# Events about webhooks are not delivered by webhooks, or each delivery would cause another.
 OWN_EVENTS: Final = "webhook."
 
 

@@ -9,9 +9,9 @@ another has at most the ratio of their weights, and one more.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-# How far a turn of the weight 1 takes one; large, so that its part for any weight is exact enough.
+# The stride of weight 1; large, so that its quotient by any weight is exact enough.
 STRIDE: Final = 1 << 40
-# So many takers are remembered at least, and so many rounds of takers.
+# Least number of takers, and of schedulers, that are remembered.
 MOST: Final = 10_000
 
 

@@ -122,7 +122,7 @@ _REPORTED: Final = {
     "shutting_down": (WorkerState.QUIET, True),
     "terminate": (WorkerState.TERMINATE, False),
     "terminated": (WorkerState.TERMINATE, False),
-    # What public servers and SDKs say for a worker at work.
+    # Names of the running state in public servers and SDKs.
     "active": (WorkerState.RUNNING, False),
     "idle": (WorkerState.RUNNING, False),
 }
