@@ -25,7 +25,7 @@ from ojs_server.ops.sharing import claim as claim_shared
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed
 
-# How often one claim looks again because jobs were turned away.
+# Number of repeated claims after jobs were refused by the limits of their keys.
 ROUNDS: Final = 100
 
 # Takes so many more, beside those that are kept already.

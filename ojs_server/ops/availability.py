@@ -19,13 +19,13 @@ class Availability:
     def __init__(self, monotonic: Callable[[], float]) -> None:
         # Why the last change was refused, such as a full disk; empty while changes are taken.
         self.reason: str | None = None
-        # How often a call by which a worker is heard was refused. The writer's thread counts.
+        # Number of refused calls that are signs of life. Counted by the writer's thread.
         self.unheard = 0
-        # How many batches there are whose COMMIT was not answered, so that the store is asked.
+        # Number of batches whose COMMIT got no answer, so that their outcome was looked up.
         self.doubts = 0
-        # How many changes have come to an end that nobody knows.
+        # Number of changes whose outcome is unknown.
         self.unknown = 0
-        # How many batches have brought changes to the disk.
+        # Number of batches that committed changes.
         self.written = 0
         self.on_lost: Callable[[], None] = lambda: None
         self._monotonic = monotonic

@@ -20,9 +20,9 @@ from ojs_server.ops.work import Work
 from ojs_server.store.base import StaleWrite
 from ojs_server.store.records import BYTES
 
-# When a producer that was turned away may try again.
+# Time after which a refused producer may try again.
 RETRY_AFTER_S: Final = 1
-# How many jobs one request may push out.
+# Number of jobs that one request may drop.
 MOST_DROPPED: Final = 2000
 
 _PUSHED_OUT: Final = Fault(
@@ -73,7 +73,7 @@ class Intake:
             for name in self._bounds:
                 load = loads.get(name)
                 self._room[name] = Counter({"depth": load.depth, BYTES: load.bytes} if load else {})
-        # What this transaction's requests add; it is in no counter yet.
+        # Jobs added by this transaction, which no stored counter includes yet.
         self._added: dict[str, Counter[str]] = {name: Counter() for name in self._bounds}
         self._refused: Counter[str] = Counter()
         self._replaced: set[str] = set()
@@ -120,7 +120,7 @@ class Intake:
             if self._push_out(name, more):
                 return None
             if self._added[name]:
-                # What would have to go has come with this very batch: one by one, then.
+                # The jobs to drop are of this same batch: retry its operations one by one.
                 raise StaleWrite(f"queue {name} cannot take all of a batch at once")
         depth, bound = over
         error = QueueFull(
@@ -141,7 +141,7 @@ class Intake:
                 "X-OJS-Queue-Bound": str(bound),
             },
         )
-        # What is larger than the queue will never fit.
+        # A request larger than the queue never fits.
         error.blocks = fits and bounds.strategy == "block"
         return error
 

@@ -23,12 +23,12 @@ from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreBusy, 
 
 log = logging.getLogger("ojs.store")
 
-# How often an operation is tried again that another node was faster than.
+# Number of tries of an operation after write conflicts with other nodes.
 TRIES: Final = 3
 # So many operations that alone waited for a lock in vain are enough: it is not their fault, and
 # each of the others would wait as long.
 WAITS: Final = 2
-# So many jobs at most are worth doing between two requests.
+# Most jobs of a batch that is carried out on the event loop.
 SMALL_JOBS: Final = 100
 
 
@@ -62,9 +62,9 @@ class Committed(msgspec.Struct, frozen=True):
     away: bool = False
     # A worker has called in vain.
     unheard: bool = False
-    # How many of the operations came to an end that nobody knows.
+    # Number of operations whose outcome is unknown.
     unknown: int = 0
-    # How far the event log reaches now; 0 where nothing was added.
+    # Last position of the event log; 0 if nothing was added.
     logged: int = 0
     rooms: dict[str, int] = {}
     events: EventBuffer = msgspec.field(default_factory=EventBuffer)

@@ -20,7 +20,7 @@ from ojs_wire import codec
 Action = Literal["cancel", "retry", "delete"]
 ReceiptKey = tuple[str, str, str]
 
-# So many jobs are changed in one transaction; others get their turn in between.
+# Jobs changed in one transaction, so that others get their turn in between.
 STEP: Final = 500
 
 

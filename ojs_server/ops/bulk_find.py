@@ -9,9 +9,9 @@ from ojs_server.ops.engine import Engine
 from ojs_server.store.base import Reader
 from ojs_server.store.records import JobIds
 
-# So many jobs a call takes on; whoever means more calls again.
+# Most jobs that a call changes; for more it is repeated.
 MOST: Final = 10_000
-# So many where the call has a key: what it did is remembered with its one transaction.
+# Most jobs of a call with an idempotency key, which is stored with its only transaction.
 MOST_KEYED: Final = 1000
 
 

@@ -75,7 +75,7 @@ class Claim(Operation[Deliveries], frozen=True):
     way: Way | None = None
     # Only for a worker that is known; otherwise whoever asks becomes known by that.
     known: bool = False
-    # What the FETCH says of the worker's runtime; None where it says nothing.
+    # The runtime tags that the FETCH names; None without any.
     tags: tuple[str, ...] | None = None
     # The jobs are handed out with their numbers.
     numbered: bool = False

@@ -119,7 +119,7 @@ class Firing:
         for run in runs:
             passed.append(run.position)
             job = jobs[run.job_id][0] if run.job_id in jobs else None
-            # Somebody may have cancelled it meanwhile, or activated it by hand.
+            # It may have been cancelled or activated by hand meanwhile.
             if job is None or job.state in TERMINAL:
                 continue
             if job.state == State.PENDING:
@@ -140,7 +140,7 @@ class Firing:
 
     def _require_room(self, stored: StoredJob) -> None:
         if self._work.tx.sharing.tenants:
-            # What this round has made before takes room as well.
+            # Jobs that this round has made count as well.
             self._add()
             require_room(self._work, Newcomers([stored]))
 

@@ -61,7 +61,7 @@ class Engine:
         self.rooms = Wakeups()
         self.signs = Signs()
         self.on_due: Callable[[int], None] = lambda moment: None
-        # What a commit of this node has made happen.
+        # Called with the events of each commit of this node.
         self.on_events: Callable[[EventBuffer], None] = lambda events: None
         # The event log has grown by a commit of this node.
         self.on_logged: Callable[[], None] = lambda: None

@@ -22,7 +22,7 @@ from ojs_server.store.records import Receipt
 
 ReceiptKey = tuple[str, str, str]
 
-# So many jobs that are alike are worth a statement of their own.
+# Least number of uniform jobs for which a statement of their own pays.
 MANY: Final = 25
 
 

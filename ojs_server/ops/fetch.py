@@ -14,7 +14,7 @@ from ojs_server.ops.engine import Engine
 from ojs_server.ops.exchange import Exchange, RepeatableFail
 from ojs_server.ops.wakeups import Waiter, first
 
-# How often jobs are given back to a store that does not take them, and with what pauses.
+# Number of tries to return jobs to a store that refuses, and the pauses between them.
 GIVE_BACK_TRIES: Final = 30
 GIVE_BACK_AGAIN_S: Final = 1.0
 
@@ -32,7 +32,7 @@ async def fetch(
     if wait_ms <= 0:
         return await engine.run(claim)
     deadline = asyncio.get_running_loop().time() + wait_ms / 1000
-    # Until its worker is known, a job may be none for it: a wake meanwhile is not for it alone.
+    # Until its worker is known, a job may not suit it: a wake-up is not for it alone.
     unknown = claim.worker_id is not None
     waiter = engine.wakeups.enter(claim.queues, picky=unknown or is_picky(claim))
     left = asyncio.ensure_future(gone) if gone is not None else None

@@ -25,14 +25,14 @@ from ojs_wire import codes
 
 MAX_BATCH: Final = 512
 MAX_JOBS: Final = 2000
-# Whoever is answered comes back within so many turns, and has a place in the next batch.
+# Iterations of the loop in which answered callers come back, to be in the next batch.
 TURNS: Final = 8
 # Who is held up by another server's lock is tried again after so long, and so often in all.
 AGAIN_S: Final = 0.1
 HELD_UP_S: Final = 10.0
-# How many operations that must wait for an earlier one are looked past for one batch.
+# Most operations in conflict with a batch that are skipped to fill it.
 MAX_KEPT: Final = 512
-# So many batches at a time are asked about.
+# Batches whose outcomes are looked up at a time.
 ASKING: Final = 8
 
 
@@ -95,7 +95,7 @@ class GroupCommit:
         # They go in front of all others as soon as it is their time.
         self._held_up: list[Waiting] = []
         self._busy = False
-        # When the batch began that is with the thread.
+        # Start of the batch in the thread.
         self._began: float | None = None
         self._closing = False
         self._idle = asyncio.Event()
@@ -267,7 +267,7 @@ class GroupCommit:
         try:
             caller.settle(outcome)
         except Exception as error:
-            # Nobody else's answer depends on it.
+            # No other answer depends on it.
             self._loop.call_exception_handler(
                 {"message": "an outcome could not be delivered to its caller", "exception": error}
             )

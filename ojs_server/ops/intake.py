@@ -9,7 +9,7 @@ from ojs_server.ops.engine import Engine
 from ojs_server.ops.enqueue import Enqueue, Enqueued
 from ojs_server.ops.wakeups import first
 
-# How long a producer waits that does not say.
+# Default time that a producer waits.
 BLOCK_MS: Final = 5_000
 
 

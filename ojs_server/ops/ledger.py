@@ -78,7 +78,7 @@ class Ledger:
         self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         # Room that producers may wait for, by queue.
         self.rooms: Counter[str] = Counter()
-        # How many jobs no longer wait, whatever has come in their place.
+        # Number of jobs that no longer wait, regardless of those that came instead.
         self.departed: Counter[str] = Counter()
         self._listeners: tuple[Listener, ...] = ()
 

@@ -260,7 +260,7 @@ def register(work: Work, op: Register, known: Worker | None) -> Worker:
     link(work, worker.id, op.kinds)
     work.note(arrival(worker, registered=True))
     if known is None:
-        # What a newcomer begins with is no change.
+        # The first presence of a worker is no change.
         begins = presence(worker, work.now, work.rules.profile.thresholds)
         return msgspec.structs.replace(worker, presence=begins)
     return noticed(work, worker)

@@ -9,7 +9,7 @@ from ojs_server.ops import presence
 from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.work import Work
 
-# What is over is removed by whoever asks or answers, so many at a time.
+# Each request and each answer removes this many expired ones.
 PRUNED: int = 100
 
 

@@ -44,7 +44,7 @@ class Quotas:
                 stored = Counter(
                     {_DEPTH: load.depth, State.SCHEDULED: load.scheduled} if load else {}
                 )
-                # What this transaction has added before is in no counter yet.
+                # No stored counter includes the jobs added by this transaction.
                 for state in WAITING:
                     stored[_DEPTH] += work.pending(scoped(name, ""), state)
                 stored[State.SCHEDULED] += work.pending(scoped(name, ""), State.SCHEDULED)

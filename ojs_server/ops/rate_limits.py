@@ -26,7 +26,7 @@ from ojs_wire.values import format_timestamp
 BEFORE: Final = 200
 # Another node has locked a job that is to be released: look again.
 AGAIN_MS: Final = 200
-# When a rescheduled job comes back that waits for others to end; nobody knows when they will.
+# Delay of a rescheduled job that waits for running jobs to end, as their end is unknown.
 LATER_MS: Final = 5_000
 # No worker closes a key for longer.
 MAX_HOLD_MS: Final = 86_400_000

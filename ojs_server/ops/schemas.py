@@ -32,7 +32,7 @@ from ojs_wire import codec
 if TYPE_CHECKING:
     from ojs_server.ops.json_schema import Compiled
 
-# How many schemas stay compiled; by the digest of their text, so that none is ever out of date.
+# Number of compiled schemas cached by the digest of their text, so that none is out of date.
 MAX_COMPILED: Final = 256
 _compiled: Final[dict[bytes, "Compiled"]] = {}
 
@@ -93,7 +93,7 @@ class Complaint(msgspec.Struct, frozen=True):
 @handles(Stage.SCHEMAS)
 def run(work: Work, ops: Sequence[RegisterSchema | RemoveSchema]) -> list[Schema | OjsError | None]:
     """Rare calls, one after the other."""
-    # What is compared must be all there is, also where another node registers at this moment.
+    # Compare with all stored versions, even if another node registers one at this moment.
     work.tx.lock_schemas()
     return [
         _register(work, op) if isinstance(op, RegisterSchema) else _remove(work, op) for op in ops
@@ -112,7 +112,7 @@ def missing(job_type: str, version: Version | None = None) -> NotFound:
 
 def compiled(document: bytes, field: str = "schema") -> "Compiled":
     """Return a compiled schema; raise for the field whose schema does not compile."""
-    # Who has no schemas need not have the library in memory.
+    # Import the library only if there are schemas.
     from ojs_server.ops.json_schema import compile_schema
 
     return compile_schema(codec.decode(document), field)
@@ -226,7 +226,7 @@ def _incompatible(
 ) -> ValidationError | InvalidRequest | None:
     def text(version: Version) -> bytes:
         stored = work.tx.load_schema(op.schema.mark.type, version)
-        # Who removes it has to wait for the lock.
+        # A removal has to wait for the lock.
         assert stored is not None
         return stored
 

@@ -23,7 +23,7 @@ from ojs_server.store.records import Leased
 class Repeated(msgspec.Struct, frozen=True):
     """A settlement that was made before, word for word: its answer was lost."""
 
-    # How the job is now.
+    # The current job.
     after: Job
 
 
@@ -49,7 +49,7 @@ class Ack(Transition[Change | Repeated], frozen=True):
     worker_id: str | None = None
     attempt: int | None = None
     result: bytes | None = None
-    # Whoever had the job may complete it late; the client does not say who it is.
+    # Any previous holder may complete the job late, as the client does not name its worker.
     anybody: bool = False
 
     def is_foreseen(self) -> bool:
@@ -101,7 +101,7 @@ class Failing(Transition[Result], Generic[Result], frozen=True):
     worker_id: str | None = None
     attempt: int | None = None
     requeue: bool = False
-    # What the next delivery finds among the variables of the job.
+    # Variables for the next delivery.
     variables: Mapping[str, Any] | None = None
 
     def is_foreseen(self) -> bool:

@@ -23,9 +23,9 @@ from ojs_server.ops import matching
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed, Lane
 
-# So many tenants of a queue are looked at by one claim; those behind them by the next.
+# Tenants of a queue that one claim considers; the next claim goes on after them.
 MOST_TENANTS: Final = 100
-# How often a claim looks again because other nodes were faster.
+# Number of reads of a claim after other nodes were faster.
 LOOKS: Final = 3
 # Past so many jobs of a lane it looks that its worker may not run.
 MOST_PASSED: Final = 200

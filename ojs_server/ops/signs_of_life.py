@@ -17,7 +17,7 @@ from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.presence import seen
 from ojs_server.ops.work import Work
 
-# So many workers in one transaction at most.
+# Most workers in one transaction.
 STEP: Final = 500
 
 

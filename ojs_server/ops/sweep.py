@@ -19,7 +19,7 @@ from ojs_server.store.records import JUDGED_AFTER_MS
 MATURE_STEP = 200
 # Each dead worker brings back all its jobs in the same transaction.
 WORKERS_STEP = 50
-# Where everybody has waited for so long, nobody minds waiting for larger steps.
+# If jobs are overdue for this long, larger steps are acceptable.
 BEHIND_MS = 1_000
 BEHIND_STEP = 2_000
 
@@ -54,7 +54,7 @@ class Sweep(Operation[Swept], frozen=True):
     # Tells when it is carried out that a worker has called in vain since: then nobody is judged.
     missed: Callable[[], bool] = lambda: False
     prune: bool = False
-    # Whether to look who has become unreachable or was silent for long enough to be deleted.
+    # True if changes of presence are to be looked for.
     check: bool = False
 
     @property

@@ -155,7 +155,7 @@ class Tail:
     ) -> None:
         """`page` reads after a position, `ask_others` makes other nodes announce their events."""
         self.cursor = 0
-        # Whether other nodes may write to the same log.
+        # True if other nodes may write to the same log.
         self.shared = False
         self.closed = False
         self._page = page
@@ -164,7 +164,7 @@ class Tail:
         self._most = most
         self._room = room
         self._count = 0
-        # How many of the followers are told of one tenant's things alone.
+        # Number of followers that are limited to one tenant.
         self._tenanted = 0
         self._everything: dict[Follower, None] = {}
         self._by_subject: dict[str, dict[Follower, None]] = {}
@@ -176,7 +176,7 @@ class Tail:
         self._expected = 0
         self._patience_s = FIRST_LOOK_S
         self._ask_at = 0.0
-        # How many streams were given something by the last page.
+        # Number of streams that got events of the last page.
         self._served = 0
 
     def __len__(self) -> int:

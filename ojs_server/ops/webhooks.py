@@ -76,7 +76,7 @@ class AmendWebhook(_OnWebhook, frozen=True):
         known = self.load(work)
         webhook = changed(self.changes, known, work.now)
         if webhook.active and not known.active:
-            # What happened while it was paused is not told.
+            # Events of the time while it was paused are not delivered.
             webhook = msgspec.structs.replace(webhook, cursor=work.tx.log_span().last)
         work.tx.update_webhooks([webhook])
         return webhook

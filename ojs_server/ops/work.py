@@ -37,7 +37,7 @@ class Work(Ledger):
         super().__init__(tx, rules, rng, schedulers)
         self.rate_limits = RateLimits(self)
         self.listen(Limits(self, self.rate_limits))
-        # How the draft looked whose job was made last, and what such jobs are like.
+        # The parts shared by the last draft, and the likeness of its job.
         self._looks: object = None
         self._like: Job
 

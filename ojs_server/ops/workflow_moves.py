@@ -163,7 +163,7 @@ class Moves:
             try:
                 request = codec.decode(waiting[place].request or b"{}")
                 draft = parse_draft(request, tenant=moving.workflow.tenant)
-                # What types the queue takes was asked when the workflow was made, and only then.
+                # The queue's job types were checked when the workflow was started, and only then.
                 draft = configured(draft, self._work.tx.configs.get(draft.queue, NO_CONFIG))
                 stored = member(self._work, draft, place, handed[place])
                 if draft.unique is not None:
