@@ -8,7 +8,7 @@ import msgspec
 from ojs_server.domain.job import Event
 from ojs_server.store.records import EventFilter, EventPage, PlacedEvent
 
-# How far one request looks through events that it does not want.
+# Most events that do not match which one request reads.
 LOOK_AHEAD: Final = 20_000
 _STRETCH: Final = 1000
 

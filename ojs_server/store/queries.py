@@ -46,7 +46,7 @@ class Query(msgspec.Struct, frozen=True, eq=False):
     rows: Rows | None = None
     returns: type | None = None
     lane: str = ""
-    # Whether it takes the values of one column as a list, and not as the rows of a table.
+    # True if it takes the values of one column as a list instead of rows.
     is_list: bool = False
     # Makes what it returns of a row.
     read: Callable[[Row], Any] | None = None

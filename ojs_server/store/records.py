@@ -24,7 +24,7 @@ MAX_POSITIONS = 1 << POSITION_BITS
 # After a start or a stall a lease is judged when its holder could be heard for this long.
 JUDGED_AFTER_MS = 30_000
 
-# How many demands of the jobs in a transaction's queues are told apart.
+# Most distinct requirements of the jobs in a transaction's queues.
 MAX_DEMANDS = 1000
 
 # Further than this nobody counts how many deliveries there are.

@@ -32,7 +32,7 @@ _SEVERAL: Final[dict[str, Any]] = {"connect_timeout": 3}
 _LIMITS: Final = "-c statement_timeout=30s -c lock_timeout=10s"
 # Short statements over and over: to compile one takes longer than to carry it out.
 _FIXED: Final = "-c synchronous_commit=on -c jit=off"
-# What every connection is, but for the one that listens.
+# Options of every connection but the listening one.
 DRIVER: type[BoundedConnection] = BoundedConnection
 _SWITCH: Final = {"true": True, "1": True, "false": False, "0": False}
 
@@ -43,9 +43,9 @@ class Address(msgspec.Struct, frozen=True):
     parameters: dict[str, Any]
     prepare: bool
     location: str
-    # How long an answer of the database is waited for.
+    # Time limit for an answer of the database.
     answer_s: float
-    # Whether a connection pooler may be at the other end, which knows no sessions.
+    # True if the other end may be a connection pooler, which keeps no session state.
     pooled: bool = False
 
     def connect(self, within_s: float | None = None) -> BoundedConnection:

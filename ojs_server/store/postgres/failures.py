@@ -10,9 +10,9 @@ from ojs_server.store.errors import StaleWrite, StoreBusy, StoreUnavailable
 
 # The server lost a race against itself and rolled back: decided anew, the work will go through.
 _COLLISIONS = (errors.DeadlockDetected, errors.SerializationFailure)
-# What refuses a BEGIN READ WRITE at a standby.
+# The error of a BEGIN READ WRITE at a standby.
 _READ_WRITE_REFUSED = "call_bool_check_hook"
-# What was asked for was held by somebody else for too long.
+# A lock was not obtained in time.
 _HELD = (errors.LockNotAvailable, errors.QueryCanceled)
 # Behind these words the server closes the connection, whatever the class of the error.
 _LAST_WORDS = ("FATAL", "PANIC")

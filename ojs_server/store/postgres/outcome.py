@@ -26,10 +26,10 @@ log = logging.getLogger("ojs.store")
 # be asked for by it. What is forgotten is much older, should the clock of a new primary differ.
 VALID_MS: Final = 300_000
 KEPT_MS: Final = 900_000
-# So many transactions that write a token remove so many old ones, more than they add.
+# After this many transactions with tokens, this many old ones are removed, more than were added.
 FORGET_EVERY: Final = 64
 FORGOTTEN: Final = 128
-# How long the outcome of a COMMIT is asked for before it counts as unknown.
+# Time limit to find the outcome of a COMMIT before it counts as unknown.
 PATIENCE_S: Final = 10.0
 _PAUSE_S: Final = 0.1
 

@@ -34,7 +34,7 @@ Rows = list[tuple[Any, ...]]
 # Looks at the answer to a statement, once it is there.
 Look = Callable[[PGresult], None]
 
-# So many statements are kept prepared; there are fewer, but for claims with many job types.
+# Most prepared statements; only claims with many job types make so many.
 MAX_PREPARED: Final = 300
 _NAMED: Final = re.compile(r"%\((\w+)\)s")
 _FATAL: Final = (b"FATAL", b"PANIC")
@@ -58,13 +58,13 @@ _SPELL: Final[dict[type, Callable[[Any], bytes | None]]] = {
     type(None): lambda value: None,
 }
 
-# What changes rows has one of these words, or begins like none of the others.
+# A statement that changes rows has one of these words, or begins with none of `_ROWS`.
 _CHANGES: Final = re.compile(
     r"\bINSERT INTO\b|\bDELETE FROM\b|(?<!FOR )(?<!KEY )(?<!DO )\bUPDATE\b"
 )
 _ROWS: Final = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "BEGIN", "DISCARD")
 
-# Who prepared what, under which name; it lasts as long as the connection.
+# The names of prepared statements by connection, for as long as the connection exists.
 _prepared: WeakKeyDictionary[Connection, dict[bytes, bytes]] = WeakKeyDictionary()
 _numbers: Final = count()
 
@@ -72,7 +72,7 @@ _numbers: Final = count()
 class _Plan(msgspec.Struct, frozen=True):
     sql: bytes
     names: tuple[str, ...]
-    # How many parts of it change rows; where it is one, the count of rows is that of this part.
+    # Number of its parts that change rows; if it is 1, the row count is that part's.
     changes: int
 
 
@@ -95,7 +95,7 @@ class Pipe:
         self._pg = connection.pgconn
         self._sent: deque[_Sent] = deque()
         self._ended = False
-        # Whether the database may keep the answers to what was sent last to itself.
+        # True if the database may hold back the answers to the last statements.
         self._quiet = False
         self._fatal = False
         self._changed = False
@@ -297,7 +297,7 @@ class Pipe:
 
     def _flush(self) -> None:
         while self._pg.flush():
-            # Whoever cannot read because nobody reads its answers would never be done.
+            # Read meanwhile: the database stops reading while its answers are not read.
             self._wait(select.POLLIN | select.POLLOUT)
 
     def _wait(self, events: int) -> None:

@@ -81,7 +81,7 @@ class PostgresReader(PostgresStatements, Reader):
         found: dict[str, set[str]] = {"limits": set(), "jobs": set(), "workers": set()}
         names = {table: [*filter(can_hold, getattr(wanted, table))] for table in found}
         with self._cursor.connection.transaction():
-            # Somebody may be at the tables themselves.
+            # The tables themselves may be locked.
             self.all("wait_briefly")
             for table, name in self.all("held", for_ms=for_ms, **names):
                 found[table].add(name)

@@ -20,7 +20,7 @@ class Statement(Query, frozen=True, eq=False):
     """One statement with a typed array for each column of the rows that it takes."""
 
     types: tuple[str, ...] = ()
-    # Whether the same row twice does what it does once.
+    # True if repeated rows have no further effect.
     repeatable: bool = False
 
     def packed(self, columns: Sequence[Values]) -> list[bytes]:

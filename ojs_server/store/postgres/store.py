@@ -37,7 +37,7 @@ log = logging.getLogger("ojs.store")
 
 # One more than the server has threads that read: whoever looks at its health waits for none.
 READERS: Final = 5
-# How long a lock is waited for, and how long by those who have others behind them.
+# Time limit for a lock, and the one for transactions that others wait for.
 LOCK_MS: Final = 10_000
 BRIEF_MS: Final = 250
 # For a connection of the pool.

@@ -50,9 +50,9 @@ class Writer:
         self._connection: BoundedConnection | None = None
         self._closed = False
         self._planned_at = 0.0
-        # How many transactions have written a token.
+        # Number of transactions that wrote a token.
         self._noted = 0
-        # How many connections were lost.
+        # Number of lost connections.
         self.lost = 0
 
     def connection(self) -> BoundedConnection:

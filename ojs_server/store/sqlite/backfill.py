@@ -45,6 +45,6 @@ class Backfill:
 
 
 def _carry_over(connection: apsw.Connection) -> None:
-    # Where the disk is full or the other one is at it, what is in the log is as safe as before.
+    # If the disk is full or another checkpoint runs, the data in the log is as safe as before.
     with suppress(apsw.Error):
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

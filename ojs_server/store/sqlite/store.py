@@ -25,7 +25,7 @@ from ojs_server.store.sqlite.read import SqliteReader
 from ojs_server.store.sqlite.statements import PACKAGE, QUERIES
 from ojs_server.store.sqlite.transaction import SqliteTx
 
-# What the file, its disk or another process is to blame for; anything else is this program's fault.
+# Errors caused by the file, its disk or another process; all others are bugs.
 _OUTSIDE: Final = (
     *(apsw.AbortError, apsw.CantOpenError, apsw.CorruptError, apsw.FullError),
     *(apsw.InterruptError, apsw.IOError, apsw.LockedError, apsw.NotADBError),
@@ -40,7 +40,7 @@ _PRAGMAS: Final = {
     "cache_size": -8000,
     "journal_size_limit": 67108864,
 }
-# How long it is waited for another process that writes to the file.
+# Time limit to wait for another process that writes to the file.
 PATIENCE_MS: Final = 5000
 
 
@@ -90,7 +90,7 @@ class SqliteStore:
             self._sharing: Sharing = begun.stored_sharing()
             self._number = max(self._last_position() >> POSITION_BITS, self._clock())
             self._backfill = Backfill(self._writer, self._connect(), environment.threads)
-            # Who begins says whether to wait.
+            # The caller of `transaction` sets the wait.
             self._writer.set_busy_timeout(0)
         except (apsw.Error, OSError) as error:
             self.close()

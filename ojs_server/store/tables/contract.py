@@ -35,7 +35,7 @@ from ojs_server.store.tables.webhooks import WebhookReads, WebhookWrites
 from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
 from ojs_server.store.tables.workflows import WorkflowReads, WorkflowWrites
 
-# What a wipe empties, in the order of locks.
+# The tables that a reset empties, in the order of locks.
 WIPED = (
     "queues",
     "maintenance",

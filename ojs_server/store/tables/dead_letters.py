@@ -10,7 +10,7 @@ from ojs_server.store.records import DeadLetterGroup, DeadLetterStats, JobPage, 
 from ojs_server.store.tables.job_lists import wanted_of
 from ojs_server.store.tables.statements import Statements, Writing
 
-# So many types of errors are counted.
+# Most types of errors that are counted.
 ERROR_TYPES: Final = 1000
 # So many of the newest ones are grouped by what failed, and so many groups are told.
 GROUPED: Final = 10_000

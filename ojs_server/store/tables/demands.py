@@ -9,7 +9,7 @@ from ojs_server.store.records import Claimed
 from ojs_server.store.tables.jobs import in_turn
 from ojs_server.store.tables.statements import Writing
 
-# How many jobs of a queue (and type) a claim looks through for those that ask for nothing.
+# Most jobs of a queue (and type) that a claim searches for ones without requirements.
 LOOK_AHEAD: Final = 10_000
 
 

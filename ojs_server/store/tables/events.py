@@ -55,7 +55,7 @@ class EventWrites(StatisticsWrites):
         if not known:
             return None
         upto, total = known[0]
-        # What this transaction writes itself comes later, and must lie behind the count.
+        # Events of this transaction are written later, and must come after the count.
         bound = {"upto": upto, "own": self._base, "bits": POSITION_BITS, "limit": limit}
         counted, last = self.all("count_events", **bound)[0]
         if counted:

@@ -9,9 +9,9 @@ from ojs_server.store.records import JobIds, Place, ScheduledIds
 from ojs_server.store.tables.statements import Statements
 from ojs_wire.codec import encode
 
-# How far one look goes through jobs that are not meant.
+# Most jobs that do not match which one page reads.
 LOOK_AHEAD: Final = 50_000
-# How far one look for a text goes: each of these jobs is read, up to this size.
+# Most jobs that one search for a text reads, and the most of each that it reads.
 TEXT_AHEAD: Final = 10_000
 TEXT_BYTES: Final = 65_536
 # An id that every job's id is smaller than.

@@ -27,7 +27,7 @@ def waiting_in(lane: Lane) -> str:
 class SharingWrites(Writing):
     """Tenants and pools in a write transaction."""
 
-    # What tenants and pools there were when the transaction began.
+    # The tenants and pools at the start of the transaction.
     sharing: Sharing = ALONE
 
     def begin_tenancy(self) -> None:

@@ -12,7 +12,7 @@ from ojs_server.store.records import MAX_COUNTED, DeliveryFilter, DeliveryPage, 
 from ojs_server.store.tables.events import LogSpans
 from ojs_server.store.tables.statements import Statements, Writing
 
-# What a list begins with: a place before every other.
+# The start of a list: a position before all others.
 _END: Final = Place(1 << 62, "")
 
 
