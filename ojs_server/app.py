@@ -36,7 +36,7 @@ from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 
 if TYPE_CHECKING:
-    # What it needs is not always installed.
+    # Its dependencies are optional.
     from ojs_server.http.tracing import Tracing
     from ojs_server.socketio.serving import SocketServer
 
@@ -66,7 +66,7 @@ class Server:
         self._tracing = tracing
         self._environment = environment or machine()
         self._socket_server = socket_server
-        # What serves clients of Socket.IO, where the profile has some.
+        # The Socket.IO server, if the profile has clients for it.
         self.socketio: SocketServer | None = None
         self._metrics = Metrics()
         self._lifetime = Lifetime(self._environment.monotonic)
@@ -250,7 +250,7 @@ def tracing_of(settings: Settings) -> "Tracing | None":
     """What sends traces, where they are asked for; raises ImportError where it is not installed."""
     if not settings.traces:
         return None
-    # What it needs is not always installed.
+    # Its dependencies are optional.
     from ojs_server.http import tracing
 
     return tracing.set_up()
@@ -261,7 +261,7 @@ def socket_server_of(settings: Settings) -> "type[SocketServer] | None":
     if not settings.profile.serves_joblib:
         return None
     try:
-        # What it needs is not always installed.
+        # Its dependencies are optional.
         from ojs_server.socketio.serving import SocketServer
     except ImportError as error:
         log.warning("clients of the job manager find their tasks by polling: %s", error)

@@ -136,7 +136,7 @@ def _grpc(settings: Settings) -> "GrpcServer | None":
     if port is None:
         return None
     try:
-        # What it needs is not always installed.
+        # Its dependencies are optional.
         from ojs_server.grpc.serving import GrpcServer
     except ImportError as error:
         if asked is not None:

@@ -28,7 +28,7 @@ class Chance(msgspec.Struct, frozen=True):
 
     bits: RandomBits
     dice: Callable[[], float]
-    # So many for a moment, each above the one before it.
+    # Identifiers of one millisecond, in ascending order.
     new_ids: Callable[[int, int], Sequence[str]]
 
 
@@ -97,7 +97,7 @@ class ThreadInbox(Generic[Item]):
     def _run(self) -> None:
         while (item := self._items.get()) is not None:
             self._do(*item)
-            # What was done is not kept until the next comes.
+            # Do not keep the finished item until the next one comes.
             del item
 
 

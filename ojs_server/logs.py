@@ -6,7 +6,7 @@ from typing import Final
 
 from ojs_wire.lines import JsonFormatter
 
-# What a line may say beside its message.
+# Members that a line may have besides its message.
 NAMES: Final = (
     *("job_id", "job_type", "queue", "attempt", "worker_id"),
     *("trace_id", "span_id", "request_id"),

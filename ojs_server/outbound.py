@@ -89,7 +89,7 @@ class Outbound:
         address = await self._address(target)
         host = f"[{address}]" if ":" in address else address
         if self._poster is None:
-            # Who has no webhooks need not have the library in memory.
+            # Import the library only if there are webhooks.
             from ojs_server.posting import Poster
 
             self._poster = Poster(self._ca)

@@ -8,7 +8,7 @@ import httpx
 
 from ojs_server.domain.delivery import NoAnswer
 
-# What is read of an answer; the rest is left unread and the connection is closed.
+# Bytes read of an answer; the rest is left unread, and the connection closed.
 MAX_EXCERPT: Final = 4096
 MAX_CALLS: Final = 1000
 

@@ -20,13 +20,13 @@ from ojs_server.http.websocket import BoundedSocket
 from ojs_server.settings import Settings
 
 if TYPE_CHECKING:
-    # What it needs is not always installed.
+    # Its dependencies are optional.
     from ojs_server.grpc.serving import GrpcServer
 
 log = logging.getLogger("ojs.server")
 
 GRACE_S = 30
-# What a client says on a WebSocket is short.
+# Messages of WebSocket clients are short.
 MAX_MESSAGE = 64 * 1024
 PING_S = 20.0
 PONG_S = 10.0
@@ -78,7 +78,7 @@ class OjsUvicorn(uvicorn.Server):
                 self.failed = self.should_exit = True
                 await self.shutdown(sockets)
                 return
-        # What there is now stays: the collector need not walk through all of it time and again.
+        # These objects stay, so exclude them from garbage collection.
         gc.freeze()
         # Nor often through the requests that are under way, which leave next to no cycles.
         gc.set_threshold(20_000, 20, 100)

@@ -120,7 +120,7 @@ class Setting(msgspec.Struct, frozen=True):
     most: int = 1 << 40
     field: str = ""
     variable: str = ""
-    # What a bare number counts, in milliseconds.
+    # The unit of a bare number, in milliseconds.
     unit: int = 1000
     # Part of the profile, whose default holds where nothing is set.
     of_profile: bool = False
@@ -147,7 +147,7 @@ def value_of(settings: Settings, setting: Setting) -> Any:
     return getattr(thresholds if hasattr(thresholds, name) else settings.profile, name)
 
 
-# What the record of retention holds: durations and counts.
+# The kinds of settings in `Retention`: durations and counts.
 KEPT: Final = ("retention", "kept")
 _LEVELS: Final = ("debug", "info", "warning", "error")
 TABLE: Final[tuple[Setting, ...]] = (

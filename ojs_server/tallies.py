@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-# So many times are counted together.
+# Number of durations that are counted together.
 MOST_TAKEN: Final = 100
 # Numbers are spelled when they are read.
 Labels = tuple[str | int, ...]

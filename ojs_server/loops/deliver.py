@@ -24,7 +24,7 @@ from ojs_server.store.records import WebhookLoad
 SLOW_POLL_S: Final = 1.0
 # A busy log is read in strides, not once for each commit.
 STRIDE_S: Final = 0.02
-# So many of a target's deliveries are on at a node at a time: one that hangs holds no more.
+# Concurrent deliveries to one target from a node, so that a target that hangs holds no more.
 AT_ONCE: Final = 4
 # After the time limit of an attempt, what its report may take.
 MARGIN_MS: Final = 30_000
@@ -66,7 +66,7 @@ class Deliver:
         self._busy: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._any = False
-        # How far cursors have been looked past without anything to store, and in how many pages.
+        # The positions up to which pages had no event to deliver, and the number of these pages.
         self._passed: dict[str, tuple[int, int, int]] = {}
 
     def nudge(self) -> None:
@@ -104,7 +104,7 @@ class Deliver:
         if more or taken:
             return 0.0
         free = [load for load in loads if self._room(load.webhook) > 0]
-        # Whoever has no room is looked at when an attempt ends.
+        # Targets at their limit are looked at when an attempt ends.
         due = min((one.due_at for one in free if one.due_at is not None), default=None)
         return SLOW_POLL_S if due is None else max(0.0, min(SLOW_POLL_S, (due - now) / 1000))
 

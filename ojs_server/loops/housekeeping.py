@@ -22,7 +22,7 @@ SLOW_POLL_S: Final = NEAR_MS / 1000
 # When something is due that may not be judged yet, or that another node is about to do.
 PAUSE_S: Final = 0.1
 PRUNE_EVERY_MS: Final = 60_000
-# Where nothing was written for so long, it is tried whether it could be.
+# Probe the store if nothing was written for this long.
 PROBE_EVERY_MS: Final = 5_000
 # For how long the other nodes are told at once that fetches wait here.
 WAITING_MS: Final = 5_000
@@ -87,7 +87,7 @@ class Housekeeping:
     async def _round(self) -> float:
         """Do all due work; return the seconds until the next round."""
         self._wake.clear()
-        # What is announced from here on may be missing in what is read below.
+        # Notices from here on may be missing in the read below.
         self._expected = _NEVER
         now, due = await self._engine.read(_due)
         now = await self._probe(now)
