@@ -34,7 +34,7 @@ class FetchTerms(msgspec.Struct):
     wait_ms: Milliseconds | None = None
     job_types: Names | None = None
     fetch_id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
-    # What the worker's runtime is; jobs that need another one are not for it.
+    # Tags of the worker's runtime; it gets no job that needs others.
     runtime: dict[str, Any] | None = None
     strategy: str | None = None
     weights: dict[str, Any] | None = None

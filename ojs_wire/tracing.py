@@ -9,7 +9,7 @@ MAX_TRACE_ID: Final = 128
 _PARENT: Final = re.compile(
     r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?", re.ASCII
 )
-# What producers and workers tell each other in `meta`; a server passes it on.
+# Members of `meta` that producers and workers exchange; a server only passes them on.
 PROPAGATED: Final = ("traceparent", "tracestate", "baggage")
 _PARENT_NAMES: Final = ("traceparent", "ojs.otel.traceparent")
 
