@@ -20,7 +20,7 @@ from benchmarks.stand import STORES, StoreKind, database, running, write_down
 
 BASE: Final = "/v1/joblib"
 ROOM: Final = "bench"
-# What half of all announcements have to keep.
+# Limit of the median delay of announcements.
 MOST_P50_MS: Final = 50.0
 
 

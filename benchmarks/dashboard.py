@@ -19,7 +19,7 @@ from benchmarks.stand import database, running
 from ojs_ui import files
 
 ROUNDS: Final = 5
-# What a page may weigh at most as it travels, and how soon it has to be there.
+# Limits of the transferred size and of the loading time of a page.
 MOST_BYTES: Final = 150_000
 MOST_MS: Final = 300
 # Once all that the page asks for at its beginning is there.

@@ -16,7 +16,7 @@ from typing import Final, cast
 import msgspec
 import uvloop
 
-# What is told of a job that nothing goes wrong with.
+# The events of a job that succeeds at once.
 STEPS: Final = {b"enqueued": 0, b"started": 1, b"completed": 2}
 ALL: Final = "all"
 CONNECT_S: Final = 20.0

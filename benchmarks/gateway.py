@@ -20,7 +20,7 @@ from ojs_server.grpc.proto import zeebe_pb2 as pb
 
 _ACTIVATE: Final = "/gateway_protocol.Gateway/ActivateJobs"
 _COMPLETE: Final = "/gateway_protocol.Gateway/CompleteJob"
-# What waiting workers may cost of a core, and how late half of the jobs may come.
+# Limits of the share of a core that waiting workers take, and of the median delay of jobs.
 MOST_IDLE: Final = 0.02
 MOST_P50_MS: Final = 10.0
 # Workers have begun to wait by then.

@@ -62,7 +62,7 @@ def measure(program: str, programs: Path, jobs: int, connections: int, runs: int
             places[name] = (opened.enter_context(running("ojs_server", address)), address)
         version = version_of(places[SHIPPED][1])
         for number in range(runs):
-            # Whoever comes first has no advantage by it.
+            # Alternate, so that neither has an advantage from its order.
             for name in sorted(SETTINGS, reverse=bool(number % 2)):
                 samples[name].append(run(program, *places[name], jobs, connections, PHASES))
     return figures(version, samples)

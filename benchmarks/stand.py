@@ -72,7 +72,7 @@ class Served(msgspec.Struct, frozen=True):
 
     port: int
     process: int
-    # Where it serves gRPC; 0 where it does not.
+    # The port for gRPC; 0 without it.
     grpc: int = 0
 
     def cpu_s(self) -> float:
@@ -146,7 +146,7 @@ class Report(msgspec.Struct, frozen=True):
     machine: str
     # Whose programs were run, unless a benchmark says so itself.
     postgres: str
-    # How busy the machine was when the run ended, over the last 15 minutes.
+    # Load average of the machine over the 15 minutes before the end of the run.
     load: float
     figures: Sequence[msgspec.Struct]
 

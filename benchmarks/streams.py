@@ -25,9 +25,9 @@ from benchmarks.stand import STORES, Client, Served, StoreKind, database, runnin
 BATCH: Final = 100
 PRODUCERS: Final = 2
 WORKERS: Final = 4
-# How long the work may take, where a machine does not keep the rate.
+# Time limit for the work if a machine cannot keep the rate.
 LIMIT_S: Final = 30.0
-# How long the last events may take to everybody.
+# Time limit for the last events to reach all clients.
 REST_S: Final = 10.0
 PROCESSES: Final = 2
 # More than this above what the server had with all streams open is no bounded memory.

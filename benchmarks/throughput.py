@@ -33,7 +33,7 @@ from benchmarks.stand import (
 PHASES: Final = ("enqueue", "drain", "lifecycle", "bulk")
 # Batches are so fast that a phase of as many jobs as the others would be over within a moment.
 TIMES: Final = {"bulk": 5}
-# What is measured: the module that serves, by name.
+# The server modules to measure, by name.
 SUBJECTS: Final = {"floor": "benchmarks.floor", "server": "ojs_server"}
 # What the floor needs of a processor for a job, as a part of what the server and its database
 # need; a quarter to a half below what was seen in five runs on a machine with nothing else to do.

@@ -20,7 +20,7 @@ PAST_S: Final = 150.0
 DESKTOP: Final = (1440, 900)
 PHONE: Final = (390, 844)
 SETTLE_MS: Final = 1200
-# What the documentation shows.
+# The pictures in the documentation.
 SHOWN: Final = (
     ("overview", "light", DESKTOP),
     ("overview", "dark", DESKTOP),
