@@ -58,7 +58,7 @@ class Newcomers(msgspec.Struct, frozen=True):
     later: Sequence[str | None] = ()
 
 
-class Intake:
+class BoundedQueues:
     """The enqueues of one transaction into bounded queues."""
 
     def __init__(self, work: Work, queues: Iterable[str]) -> None:

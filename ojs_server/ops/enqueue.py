@@ -12,7 +12,7 @@ from ojs_server.domain.job import Change, Event, State, StoredJob
 from ojs_server.domain.queue_config import NO_CONFIG, require_type
 from ojs_server.domain.siblings import Siblings, families
 from ojs_server.domain.validate import Draft, configured
-from ojs_server.ops.backpressure import Intake, Newcomers, Pressure
+from ojs_server.ops.backpressure import BoundedQueues, Newcomers, Pressure
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.quotas import Quotas
 from ojs_server.ops.schemas import Complaint, hold
@@ -234,18 +234,18 @@ def _bounded(work: Work, judged: dict[int, Judged | OjsError]) -> dict[int, Pres
         if isinstance(one, Judged)
     }
     queues = {stored.job.queue for new in asking.values() for stored in new.jobs}
-    intake = Intake(work, sorted(queues))
+    bounded = BoundedQueues(work, sorted(queues))
     quotas = Quotas(work, asking.values())
     pressures: dict[int, Pressure] = {}
     for index, new in asking.items():
-        verdict = quotas.refusal(new) or intake.take(new)
+        verdict = quotas.refusal(new) or bounded.take(new)
         if isinstance(verdict, OjsError):
             judged[index] = verdict
             continue
         quotas.add(new)
         if verdict is not None:
             pressures[index] = verdict
-    intake.close()
+    bounded.close()
     quotas.close()
     return pressures
 

@@ -7,7 +7,7 @@ import msgspec
 from ojs_server.domain import limit, shape
 from ojs_server.domain.rate_limit import Policy, RateLimit
 from ojs_server.http import jobs
-from ojs_server.ops.backpressure import Intake
+from ojs_server.ops.backpressure import BoundedQueues
 from ojs_server.store.tables.queues import QueueWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
@@ -97,7 +97,7 @@ def bounds_let_one_more_in() -> None:
 
         return widened
 
-    wrap(Intake, "__init__", make)
+    wrap(BoundedQueues, "__init__", make)
 
 
 @fault("OJS-BPR-006")
