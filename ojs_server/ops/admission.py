@@ -13,7 +13,7 @@ from ojs_server.domain.tenant import scoped
 from ojs_server.ops import matching
 from ojs_server.ops.rate_limits import guarded
 from ojs_server.ops.sharing import (
-    Wish,
+    ClaimCriteria,
     guards,
     is_shared,
     limited_pools,
@@ -35,41 +35,41 @@ Claims = Callable[[int, Sequence[Claimed]], list[Claimed]]
 class Admission:
     """The claims of one transaction."""
 
-    def __init__(self, work: Work, wishes: Sequence[Wish]) -> None:
+    def __init__(self, work: Work, claims: Sequence[ClaimCriteria]) -> None:
         """Lock the limits of these claims' queues, tenants and pools, if there are any."""
         self._work = work
         configs, sharing = work.tx.configs, work.tx.sharing
-        queues = [queue for wish in wishes for queue in wish.queues]
+        queues = [queue for criteria in claims for queue in criteria.queues]
         self._limited = {name for name in queues if name in configs and configs[name].limits}
-        met = tenants_met(wishes, sharing)
+        met = tenants_met(claims, sharing)
         self._tenants = {
             scoped(name, ""): tenant.max_concurrency
             for name, tenant in met.items()
             if tenant.max_concurrency is not None
         }
         # Also those of which only the depth is bounded: it falls, and this is their turn.
-        pools = limited_pools(sharing) if any(wish.way for wish in wishes) else []
+        pools = limited_pools(sharing) if any(criteria.way for criteria in claims) else []
         work.rate_limits.settle(
             [*(guarded(configs, queues) if configs else ()), *guards(met, pools)]
         )
         # Read under the lock: whoever claims from these queues has committed, or waits for us.
         counters = self._limited | self._tenants.keys()
-        for pool in (pool_of(wish, sharing) for wish in wishes):
+        for pool in (pool_of(criteria, sharing) for criteria in claims):
             counters |= set(() if pool is None else pool.queues)
         self._loads = work.tx.queue_loads(counters) if counters else {}
 
-    def take(self, wish: Wish, limit: int) -> list[Claimed]:
+    def take(self, criteria: ClaimCriteria, limit: int) -> list[Claimed]:
         """Claim up to this many jobs that all limits allow."""
-        if is_shared(wish, self._work.tx.sharing):
-            return self._take_shared(wish, limit)
-        if self._limited.isdisjoint(wish.queues):
-            return self._take(wish, limit)
+        if is_shared(criteria, self._work.tx.sharing):
+            return self._take_shared(criteria, limit)
+        if self._limited.isdisjoint(criteria.queues):
+            return self._take(criteria, limit)
         taken: list[Claimed] = []
-        for names in self._stretches(wish.queues):
+        for names in self._stretches(criteria.queues):
             left = limit - len(taken)
             if left <= 0:
                 break
-            part = msgspec.structs.replace(wish, queues=tuple(names))
+            part = msgspec.structs.replace(criteria, queues=tuple(names))
             if names[0] in self._limited:
                 taken += self._take_limited(part, left)
             else:
@@ -90,31 +90,33 @@ class Admission:
         if free:
             yield free
 
-    def _take_limited(self, wish: Wish, limit: int) -> list[Claimed]:
-        (queue,) = wish.queues
+    def _take_limited(self, criteria: ClaimCriteria, limit: int) -> list[Claimed]:
+        (queue,) = criteria.queues
         free = limits.room(self._row(queue), self._work.now)
         taken: list[Claimed] = []
         if free.count != 0:
-            taken = self._take(wish, limit if free.count is None else min(limit, free.count))
+            taken = self._take(criteria, limit if free.count is None else min(limit, free.count))
         self._started(queue, len(taken))
         return taken
 
-    def _take_shared(self, wish: Wish, limit: int) -> list[Claimed]:
+    def _take_shared(self, criteria: ClaimCriteria, limit: int) -> list[Claimed]:
         work = self._work
         order: QueueOrder = InOrder()
-        if (pool := pool_of(wish, work.tx.sharing)) is not None:
+        if (pool := pool_of(criteria, work.tx.sharing)) is not None:
             active = {queue: self._active(queue) for queue in pool.queues}
             if pool.concurrency is not None:
                 limit = max(0, min(limit, pool.concurrency - sum(active.values())))
-            order = order_of(work, wish, pool, active)
+            order = order_of(work, criteria, pool, active)
         room = {name: max(0, most - self._active(name)) for name, most in self._tenants.items()}
-        limited = sorted(self._limited.intersection(wish.queues))
+        limited = sorted(self._limited.intersection(criteria.queues))
         for queue in limited:
             free = limits.room(self._row(queue), work.now)
             if free.count is not None:
                 room[queue] = free.count
         taken = self._admitted(
-            wish, limit, lambda count, kept: claim_shared(work, wish, count, room, kept, order)
+            criteria,
+            limit,
+            lambda count, kept: claim_shared(work, criteria, count, room, kept, order),
         )
         for queue in limited:
             self._started(queue, sum(one.job.queue == queue for one in taken))
@@ -141,17 +143,17 @@ class Admission:
         load = self._loads.get(counter)
         return (load.active if load else 0) + self._work.pending(counter, "active")
 
-    def _take(self, wish: Wish, limit: int) -> list[Claimed]:
+    def _take(self, criteria: ClaimCriteria, limit: int) -> list[Claimed]:
         tx = self._work.tx
         return self._admitted(
-            wish,
+            criteria,
             limit,
             lambda count, kept: matching.claim(
-                tx, wish.queues, wish.job_types, wish.ability, count
+                tx, criteria.queues, criteria.job_types, criteria.ability, count
             ),
         )
 
-    def _admitted(self, wish: Wish, limit: int, claim: Claims) -> list[Claimed]:
+    def _admitted(self, criteria: ClaimCriteria, limit: int, claim: Claims) -> list[Claimed]:
         """Claim jobs until the limits of their keys admit enough of them."""
         work = self._work
         kept: list[Claimed] = []
@@ -163,6 +165,6 @@ class Admission:
             kept += admitted
             if len(kept) >= limit or not (work.rate_limits.settle() or back):
                 return kept
-        for queue in wish.queues:
+        for queue in criteria.queues:
             work.wakes[queue] += 1
         return kept

@@ -20,7 +20,7 @@ from ojs_server.ops.fetching_workers import load_fetching
 from ojs_server.ops.numbers import numbers_of
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.promotion import promote
-from ojs_server.ops.sharing import Way, Wish, wish_of
+from ojs_server.ops.sharing import ClaimCriteria, Way, criteria_of
 from ojs_server.ops.work import Work
 from ojs_server.ops.workflow_moves import advance
 from ojs_server.store.records import Claimed
@@ -117,30 +117,32 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
     reasons = [fetching.reason(op.worker_id, op.known) for op in ops]
     served = [index for index in range(len(ops)) if index not in answers and reasons[index] is None]
     promote(work, [name for index in served for name in _queues_of(work, ops[index], everywhere)])
-    wanted: dict[Wish, list[int]] = {}
-    lanes: dict[int, list[Wish]] = {}
+    wanted: dict[ClaimCriteria, list[int]] = {}
+    lanes: dict[int, list[ClaimCriteria]] = {}
     for index in served if work.tx.maintenance is None else ():
         op = ops[index]
         ability = fetching.ability(op.worker_id, op.tags)
         if op.linked and op.worker_id is not None:
             found = work.tx.oldest_lanes(op.worker_id, op.tenant)
-            lanes[index] = [Wish((queue,), (kind,), op.tenant, ability) for queue, kind in found]
+            lanes[index] = [
+                ClaimCriteria((queue,), (kind,), op.tenant, ability) for queue, kind in found
+            ]
         else:
-            wish = wish_of(
+            criteria = criteria_of(
                 work.tx.sharing,
-                Wish(op.queues or everywhere, op.job_types, op.tenant, ability, op.way),
+                ClaimCriteria(op.queues or everywhere, op.job_types, op.tenant, ability, op.way),
                 fetching.workers.get(op.worker_id or ""),
             )
-            wanted.setdefault(wish, []).append(index)
+            wanted.setdefault(criteria, []).append(index)
     admission = Admission(work, [*wanted, *chain.from_iterable(lanes.values())])
     handed: list[Delivery] = []
-    for index, wishes in lanes.items():
-        answers[index] = _oldest(work, admission, ops[index], wishes)
+    for index, claims in lanes.items():
+        answers[index] = _oldest(work, admission, ops[index], claims)
         handed += answers[index]
-    for wish, indexes in wanted.items():
+    for criteria, indexes in wanted.items():
         limit = sum(ops[index].count for index in indexes)
-        claimed = deque(_taken(work, admission, wish, limit))
-        pool = None if wish.way is None else wish.way.pool
+        claimed = deque(_taken(work, admission, criteria, limit))
+        pool = None if criteria.way is None else criteria.way.pool
         for index in indexes:
             share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
             answers[index] = Deliveries([_hand_over(work, one, ops[index], pool) for one in share])
@@ -173,16 +175,20 @@ def _is_everywhere(op: Claim) -> bool:
     return not (op.queues or op.linked)
 
 
-def _oldest(work: Work, admission: Admission, op: Claim, lanes: Sequence[Wish]) -> Deliveries:
+def _oldest(
+    work: Work, admission: Admission, op: Claim, lanes: Sequence[ClaimCriteria]
+) -> Deliveries:
     """Claim the oldest job that the worker is linked to and no limit holds back."""
-    for wish in lanes:
-        if claimed := _taken(work, admission, wish, 1):
+    for criteria in lanes:
+        if claimed := _taken(work, admission, criteria, 1):
             return Deliveries(_hand_over(work, one, op) for one in claimed)
     return Deliveries()
 
 
-def _taken(work: Work, admission: Admission, wish: Wish, limit: int) -> Sequence[Claimed]:
-    claimed = admission.take(wish, limit)
+def _taken(
+    work: Work, admission: Admission, criteria: ClaimCriteria, limit: int
+) -> Sequence[Claimed]:
+    claimed = admission.take(criteria, limit)
     work.handed_out(one.job for one in claimed)
     return claimed
 

@@ -39,7 +39,7 @@ class Way(msgspec.Struct, frozen=True):
     weights: tuple[tuple[str, int], ...] = ()
 
 
-class Wish(msgspec.Struct, frozen=True):
+class ClaimCriteria(msgspec.Struct, frozen=True):
     """The filters of a fetch; fetches with equal ones are answered together."""
 
     queues: tuple[str, ...]
@@ -49,19 +49,19 @@ class Wish(msgspec.Struct, frozen=True):
     way: Way | None = None
 
 
-def is_shared(wish: Wish, sharing: Sharing) -> bool:
+def is_shared(criteria: ClaimCriteria, sharing: Sharing) -> bool:
     """True if a claim needs fair sharing, so that one plain claim statement is not enough."""
-    return sharing.tenancy or wish.tenant is not None or wish.way is not None
+    return sharing.tenancy or criteria.tenant is not None or criteria.way is not None
 
 
-def wish_of(
+def criteria_of(
     sharing: Sharing,
-    wish: Wish,
+    criteria: ClaimCriteria,
     worker: Worker | None,
-) -> Wish:
-    """Return the wish restricted to the worker's pool, if it belongs to one."""
+) -> ClaimCriteria:
+    """Return the criteria restricted to the worker's pool, if it belongs to one."""
     if not sharing.pools:
-        return wish
+        return criteria
     member = None if worker is None else declared(profile_of(worker))
     pool = sharing.pools.get(member or "")
     closed = {
@@ -72,20 +72,20 @@ def wish_of(
     }
     queues = tuple(
         queue
-        for queue in wish.queues
+        for queue in criteria.queues
         if queue not in closed and (pool is None or queue in pool.queues)
     )
-    way = wish.way if pool is None else Way(member)
-    return msgspec.structs.replace(wish, queues=queues, way=way)
+    way = criteria.way if pool is None else Way(member)
+    return msgspec.structs.replace(criteria, queues=queues, way=way)
 
 
-def pool_of(wish: Wish, sharing: Sharing) -> Pool | None:
+def pool_of(criteria: ClaimCriteria, sharing: Sharing) -> Pool | None:
     """The pool whose rules a claim follows, or one that the fetch made up."""
-    if wish.way is None:
+    if criteria.way is None:
         return None
-    if wish.way.pool is not None:
-        return sharing.pools.get(wish.way.pool)
-    return Pool(wish.queues, strategy=wish.way.strategy, weights=dict(wish.way.weights))
+    if criteria.way.pool is not None:
+        return sharing.pools.get(criteria.way.pool)
+    return Pool(criteria.queues, strategy=criteria.way.strategy, weights=dict(criteria.way.weights))
 
 
 def limited_tenants(sharing: Sharing, names: Iterable[str] | None = None) -> Mapping[str, Tenant]:
@@ -96,9 +96,9 @@ def limited_tenants(sharing: Sharing, names: Iterable[str] | None = None) -> Map
     return {name: sharing.tenants[name] for name in wanted if sharing.tenants[name].limited}
 
 
-def tenants_met(wishes: Iterable[Wish], sharing: Sharing) -> Mapping[str, Tenant]:
+def tenants_met(claims: Iterable[ClaimCriteria], sharing: Sharing) -> Mapping[str, Tenant]:
     """The limited tenants whose jobs these claims may start; a claim for all may meet any."""
-    names = [wish.tenant for wish in wishes]
+    names = [criteria.tenant for criteria in claims]
     return limited_tenants(sharing, None if None in names else [one for one in names if one])
 
 
@@ -112,10 +112,12 @@ def limited_pools(sharing: Sharing) -> list[str]:
     return [name for name, pool in sharing.pools.items() if pool.concurrency is not None]
 
 
-def order_of(work: Work, wish: Wish, pool: Pool, active: Mapping[str, int]) -> PoolOrder:
+def order_of(
+    work: Work, criteria: ClaimCriteria, pool: Pool, active: Mapping[str, int]
+) -> PoolOrder:
     """The order of a pool's queues, which goes on where the last claim of this node left it."""
-    named = wish.way is not None and wish.way.pool
-    name = f"pool:{named}" if named else f"queues:{','.join(sorted(wish.queues))}"
+    named = criteria.way is not None and criteria.way.pool
+    name = f"pool:{named}" if named else f"queues:{','.join(sorted(criteria.queues))}"
     tell = partial(_tell_starved, work, named or None)
     return PoolOrder(
         pool, work.schedulers.of(name), work.schedulers.guard(name), active, work.now, tell
@@ -128,27 +130,27 @@ def _tell_starved(work: Work, pool: str | None, queue: str) -> None:
 
 def claim(
     work: Work,
-    wish: Wish,
+    criteria: ClaimCriteria,
     limit: int,
     room: Mapping[str, int],
     kept: Sequence[Claimed],
     order: QueueOrder,
 ) -> list[Claimed]:
     """Claim up to `limit` more jobs; `room` is what limited counters allow, including `kept`."""
-    if wish.tenant is not None and not work.tx.sharing.tenancy:
+    if criteria.tenant is not None and not work.tx.sharing.tenancy:
         # No tenant ever had a job.
         return []
     taken: list[Claimed] = []
     lost: set[str] = set()
-    met = matching.met(work.tx, wish.queues, wish.job_types, wish.ability)
+    met = matching.met(work.tx, criteria.queues, criteria.job_types, criteria.ability)
     passed = 0 if met is None else MOST_PASSED
     for _ in range(LOOKS):
         used = Counter(name for one in (*kept, *taken) for name in counters_of(one.job))
         wanted = limit - len(taken)
-        found = work.tx.waiting(_lanes(work, wish), wanted + len(lost) + passed)
+        found = work.tx.waiting(_lanes(work, criteria), wanted + len(lost) + passed)
         chosen = choose(
-            (one for one in found if one.id not in lost and may_run(wish.ability, one.demand)),
-            wish.queues,
+            (one for one in found if one.id not in lost and may_run(criteria.ability, one.demand)),
+            criteria.queues,
             wanted,
             order=order,
             tenants=work.tx.sharing.tenants,
@@ -164,18 +166,18 @@ def claim(
     return taken
 
 
-def _lanes(work: Work, wish: Wish) -> list[Lane]:
+def _lanes(work: Work, criteria: ClaimCriteria) -> list[Lane]:
     tenants: list[tuple[str, str | None]]
-    if wish.tenant is not None:
-        tenants = [(queue, wish.tenant) for queue in wish.queues]
+    if criteria.tenant is not None:
+        tenants = [(queue, criteria.tenant) for queue in criteria.queues]
     else:
         # Also whatever comes first: jobs that were stored before there were tenants.
-        tenants = [(queue, None) for queue in wish.queues]
+        tenants = [(queue, None) for queue in criteria.queues]
         if work.tx.sharing.tenancy:
-            tenants += _tenants(work, wish.queues)
+            tenants += _tenants(work, criteria.queues)
     return [
         Lane(queue, tenant, job_type)
-        for (queue, tenant), job_type in product(tenants, wish.job_types or (None,))
+        for (queue, tenant), job_type in product(tenants, criteria.job_types or (None,))
     ]
 
 
