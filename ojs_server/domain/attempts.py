@@ -10,7 +10,7 @@ _NETWORK = 64
 
 
 class Attempts:
-    """What is remembered is bounded: of more addresses the one that failed first is forgotten."""
+    """Failed attempts by address; bounded: beyond the maximum the oldest address is forgotten."""
 
     def __init__(self) -> None:
         # How many have failed since when, the oldest first.

@@ -103,7 +103,7 @@ class JobFilter(msgspec.Struct, frozen=True):
         )
 
     def matches_tags(self, spec: bytes) -> bool:
-        """Whether a job, by the options that it was made with, has the tag that is wanted."""
+        """True if a job has the tag asked for, by the options of its enqueue."""
         return self.tag is None or self.tag in (_object.decode(spec).get("tags") or ())
 
 
