@@ -44,7 +44,7 @@ def wanted_of(wanted: JobFilter) -> dict[str, Any]:
 
 
 def _searched_of(wanted: JobFilter) -> dict[str, Any]:
-    """What a filter searches for, as the statements that have `{searched}` take it."""
+    """Return the search terms of a filter, as statements with `{searched}` take them."""
     return {
         "id_prefix": wanted.id_prefix,
         "text": wanted.text,
