@@ -74,7 +74,7 @@ class Server:
 
     @property
     def serves_socketio(self) -> bool:
-        """Whether clients of Socket.IO are served."""
+        """True if clients of Socket.IO are served."""
         return self._socket_server is not None
 
     def begin_stop(self) -> None:
@@ -247,7 +247,7 @@ def create_app(settings: Settings | None = None) -> Application:
 
 
 def tracing_of(settings: Settings) -> "Tracing | None":
-    """What sends traces, where they are asked for; raises ImportError where it is not installed."""
+    """Return the tracing if it is enabled; raise ImportError if OpenTelemetry is not installed."""
     if not settings.traces:
         return None
     # Its dependencies are optional.
@@ -257,7 +257,7 @@ def tracing_of(settings: Settings) -> "Tracing | None":
 
 
 def socket_server_of(settings: Settings) -> "type[SocketServer] | None":
-    """What serves clients of Socket.IO, where the profile's clients look for it."""
+    """Return the Socket.IO server class if the profile's clients use it."""
     if not settings.profile.serves_joblib:
         return None
     try:
