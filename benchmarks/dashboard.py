@@ -1,4 +1,5 @@
-"""What the dashboard weighs, and how soon it is painted: `python -m benchmarks.dashboard`.
+"""Measure the size of the dashboard and the time to its first paint: `python -m
+benchmarks.dashboard`.
 
 A server on a fresh store in SQLite, and the distribution's Chromium, which opens the overview again
 and again with nothing kept. Needs `make browser`.
@@ -57,14 +58,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def weigh() -> list[tuple[int, int]]:
-    """How many bytes each file has, and how many travel."""
+    """Return the size of each file, and its size as transferred."""
     names = (entry.name for entry in resources(files.__package__).joinpath("static").iterdir())
     found = (files.asset(name) or files.page() for name in names)
     return [(len(file.body), len(file.zipped)) for file in found]
 
 
 async def measure(port: int, rounds: int) -> list[dict[str, Any]]:
-    """What a browser tells of the overview, each time as if it had never seen it."""
+    """Return the timings of the overview in a browser with an empty cache, once per round."""
     program = shutil.which("chromium")
     if program is None:
         raise SystemExit("Chromium is missing: make browser")
