@@ -19,7 +19,7 @@ _FONT: Final = "font-family: 'Fira Code', 'DejaVu Sans Mono', Menlo, Consolas, m
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """What a terminal showed, and since when."""
+    """The screen of a terminal, and the time at which it appeared."""
 
     at_s: float
     lines: tuple[str, ...]
