@@ -1,4 +1,4 @@
-"""What the benchmark of bloat reads from a store, and what it makes of it."""
+"""The benchmark of bloat: sizes read from a store, and the growth computed from them."""
 
 from contextlib import closing
 

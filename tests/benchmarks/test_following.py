@@ -14,7 +14,7 @@ HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
 
 
 class Way(asyncio.Transport):
-    """Where a client writes."""
+    """The transport to which a client writes."""
 
     def __init__(self) -> None:
         super().__init__()

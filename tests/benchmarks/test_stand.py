@@ -1,4 +1,4 @@
-"""What measurements stand on."""
+"""Server processes for measurements."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What measurements need before they begin."""
+"""The arguments that measurements require."""
 
 from collections.abc import Callable, Sequence
 

@@ -104,7 +104,7 @@ class Sleeper:
         return await self.pause()
 
     async def sleeps_on(self) -> bool:
-        """Whether nothing has woken the sweeper."""
+        """True if nothing has woken the sweeper."""
         for _ in range(20):
             await asyncio.sleep(0)
         return self._pauses.empty()

@@ -1,4 +1,4 @@
-"""What falls due soon is known to every node at once, not with its next look."""
+"""Due times are announced to all nodes at once, not found by their next poll."""
 
 import asyncio
 from collections.abc import Awaitable

@@ -18,7 +18,7 @@ class Ending:
         self.looked = asyncio.Event()
 
     async def end_silent_transactions(self) -> int:
-        """What was found this time; then nothing more happens."""
+        """Return the next result of the script; after the last one, wait for ever."""
         found = next(self._found, None)
         if found is None:
             self.looked.set()
