@@ -1,5 +1,4 @@
-"""Measure the size of the dashboard and the time to its first paint: `python -m
-benchmarks.dashboard`.
+"""Measure the dashboard's size and first paint: `python -m benchmarks.dashboard`.
 
 A server on a fresh store in SQLite, and the distribution's Chromium, which opens the overview again
 and again with nothing kept. Needs `make browser`.
