@@ -6,7 +6,7 @@ DONE = "done"
 
 
 class Actor(msgspec.Struct, frozen=True):
-    """Who makes a change, by which call, and from where."""
+    """The caller that makes a change: its name, its role, and the call."""
 
     name: str
     role: str
