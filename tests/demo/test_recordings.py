@@ -1,4 +1,4 @@
-"""How the command line is recorded: what a terminal shows, and the picture that moves."""
+"""Recordings of the command line: the terminal's screens, and the animated picture."""
 
 from xml.etree import ElementTree
 

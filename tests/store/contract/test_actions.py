@@ -9,7 +9,7 @@ NEWEST = 2**63 - 1
 
 
 def action(tx: Tx, number: int, *, name: str = "admin-1", target: str = "email") -> Action:
-    """What somebody did."""
+    """Return an action of an operator."""
     return Action(
         position=tx.position(),
         at=START + number,
