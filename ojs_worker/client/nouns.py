@@ -513,6 +513,12 @@ class Workflows(Group[M]):
         """Read how far a workflow is, step by step."""
         return ask(url("workflows", workflow_id, "progress"))
 
+    @method
+    @staticmethod
+    def retry(workflow_id: str) -> Call[Json]:
+        """Run what failed in a failed workflow again, and go on from there."""
+        return tell("POST", url("workflows", workflow_id, "retry"), {}, repeatable=False)
+
 
 class RateLimits(Group[M]):
     """Rate limits that jobs share by a key."""
