@@ -21,7 +21,8 @@ from ojs_server.http.dispatch import Dispatcher
 from ojs_server.http.exchange import Exchange
 from ojs_server.http.gate import Gate
 from ojs_server.http.inventory import Inventories
-from ojs_server.http.routes import SOCKETIO, Route, routes_of
+from ojs_server.http.route import SOCKETIO, Route
+from ojs_server.http.routes import routes_of
 from ojs_server.http.services import Lifetime, Ports, Services
 from ojs_server.http.shared_read import SharedRead
 from ojs_server.loops.deliver import Deliver

@@ -27,7 +27,7 @@ from ojs_server.grpc.errors import refusal_of
 from ojs_server.http.admission import prove
 from ojs_server.http.call import Answer, Call, RequestIds
 from ojs_server.http.dialects import PLAIN_JSON
-from ojs_server.http.routes import Route
+from ojs_server.http.route import Route
 from ojs_server.http.services import Services
 from ojs_wire import codes
 from ojs_wire.codec import decode, encode

@@ -10,7 +10,7 @@ from ojs_server.grpc.calls import Asked, Rpc
 from ojs_server.grpc.proto import ojs_v1_pb2 as pb
 from ojs_server.http.call import Call
 from ojs_server.http.ids import holder_of
-from ojs_server.http.routes import V1
+from ojs_server.http.route import V1
 from ojs_server.http.workers import claim_of, fetched, wait_for_jobs
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.engine import Engine

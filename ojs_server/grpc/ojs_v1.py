@@ -15,7 +15,7 @@ from ojs_server.grpc.calls import Asked, Behaviour, Rpc
 from ojs_server.grpc.events import stream_events
 from ojs_server.grpc.fetching import fetch, stream_jobs
 from ojs_server.grpc.proto import ojs_v1_pb2 as pb
-from ojs_server.http.routes import V1
+from ojs_server.http.route import V1
 from ojs_wire.values import format_timestamp
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["OJSService"]

@@ -9,7 +9,7 @@ from grpc import aio
 from ojs_server.grpc import ojs_v1, zeebe
 from ojs_server.grpc.calls import Desk, Unserved, handlers
 from ojs_server.grpc.health import Health
-from ojs_server.http.routes import Route
+from ojs_server.http.route import Route
 from ojs_server.http.services import Services
 
 # How long RPCs that are under way may take at a stop; those that wait are answered at once.

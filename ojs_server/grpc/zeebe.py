@@ -12,7 +12,7 @@ from ojs_server.domain.variables import parse_variables
 from ojs_server.grpc.calls import Behaviour, Rpc
 from ojs_server.grpc.proto import zeebe_pb2 as pb
 from ojs_server.http import zeebe
-from ojs_server.http.routes import V1
+from ojs_server.http.route import V1
 from ojs_server.http.zeebe import TENANT, VERSION, Activated, Created, Wish, definition_key
 from ojs_server.ops.fetch import give_back
 from ojs_wire.codec import encode

@@ -7,7 +7,7 @@ from ojs_server.http.auth import Role
 from ojs_server.http.call import Call
 from ojs_server.http.logins import address_of
 from ojs_server.http.me import name_of
-from ojs_server.http.routes import Route
+from ojs_server.http.route import Route
 
 _PEOPLE: Final = frozenset({Role.OPERATOR, Role.ADMIN})
 _LONGEST: Final = 255

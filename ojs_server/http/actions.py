@@ -4,8 +4,10 @@ from typing import Any, Final
 
 from ojs_server.domain.action import Action, ActionFilter
 from ojs_server.domain.errors import invalid
+from ojs_server.http.auth import LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import number
+from ojs_server.http.route import route
 from ojs_wire.values import UUID7, format_timestamp, parse_timestamp, position_of, position_uuid
 
 _PREFIX: Final = "act_"
@@ -72,3 +74,6 @@ def _moment(query: dict[str, str], name: str) -> int | None:
         return parse_timestamp(text)
     except ValueError:
         raise invalid(name, "must be a time such as 2030-01-31T09:00:00Z") from None
+
+
+ROUTES: Final = (route("GET", "/admin/actions", listing, LOOK),)

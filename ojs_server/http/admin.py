@@ -1,10 +1,14 @@
 """Operators' calls: directing workers, and the reset of conformance runs."""
 
+from typing import Final
+
 from ojs_server.domain.errors import NotFound, invalid
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.workers import Directive
+from ojs_server.http.auth import ADMINISTER
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import known_as
+from ojs_server.http.route import route
 from ojs_server.ops.control import Reset
 from ojs_server.ops.presence import Direct
 from ojs_wire.calls import DirectiveRequest, EmptyRequest
@@ -51,3 +55,12 @@ async def _direct_one(call: Call, directive: Directive) -> Answer:
     await call.read(EmptyRequest, optional=True)
     await call.server.engine.run(Direct(directive, known_as(call, call.params["id"])))
     return Answer({"worker_id": call.params["id"], "directive": directive, "updated": 1})
+
+
+ROUTES: Final = (
+    route("POST", "/admin/workers/directive", direct_all, ADMINISTER),
+    route("POST", "/admin/workers/{id}/quiet", quiet, ADMINISTER, tenanted=True),
+    route("POST", "/admin/workers/{id}/resume", resume, ADMINISTER, tenanted=True),
+    route("POST", "/admin/workers/{id}/terminate", terminate, ADMINISTER, tenanted=True),
+    route("POST", "/admin/reset", reset, ADMINISTER),
+)

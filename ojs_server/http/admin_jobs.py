@@ -8,10 +8,12 @@ from ojs_server.domain.fields import priority
 from ojs_server.domain.naming import nearest
 from ojs_server.http import dialects
 from ojs_server.http.admin_lists import admin_page
+from ojs_server.http.auth import LOOK, OPERATE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
 from ojs_server.http.job_lists import FILTERS, list_jobs
 from ojs_server.http.jobs import changed, load_job
+from ojs_server.http.route import route
 from ojs_server.http.scheduled_jobs import list_scheduled
 from ojs_server.http.views import enqueued_at, envelope, job_answer, times
 from ojs_server.ops.priority import Prioritize
@@ -73,3 +75,11 @@ async def amend(call: Call) -> Answer:
     await call.server.engine.run(Prioritize(await job_id_of(call), priority(body["priority"])))
     stored, lease = await load_job(call)
     return Answer(job_answer(stored, lease, flat=dialects.flat(call)))
+
+
+ROUTES: Final = (
+    route("GET", "/admin/jobs", listing, LOOK, tenanted=True),
+    route("GET", "/admin/jobs/{id}", detail, LOOK, tenanted=True),
+    route("PATCH", "/admin/jobs/{id}", amend, OPERATE, tenanted=True),
+    route("POST", "/admin/jobs/{id}/retry", retry, OPERATE, tenanted=True),
+)

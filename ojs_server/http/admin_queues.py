@@ -6,9 +6,11 @@ from typing import Any, Final
 from ojs_server.domain.job import STATES, State
 from ojs_server.domain.statistics import Span, quantile
 from ojs_server.http.admin_lists import admin_page
+from ojs_server.http.auth import LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.queue_config import shown
 from ojs_server.http.queues import known_queue
+from ojs_server.http.route import route
 from ojs_server.http.statistics import collect, lately, throughput
 from ojs_server.http.views import timestamp
 from ojs_server.store.records import QueueCounts
@@ -64,3 +66,9 @@ def _run_times(hours: Sequence[Span]) -> Mapping[str, int | None]:
         for bucket, count in span.runs.items():
             runs[bucket] = runs.get(bucket, 0) + count
     return {name: quantile(runs, part) for name, part in _QUANTILES.items()}
+
+
+ROUTES: Final = (
+    route("GET", "/admin/queues", listing, LOOK),
+    route("GET", "/admin/queues/{name}", detail, LOOK),
+)

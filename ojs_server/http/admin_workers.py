@@ -1,11 +1,14 @@
 """Workers in the admin form: the list with its sums, one worker, the removal of a silent one."""
 
 from collections import Counter
+from typing import Final
 
 from ojs_server.domain.workers import WorkerState, is_stale
 from ojs_server.http.admin_lists import admin_page
+from ojs_server.http.auth import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import known_as
+from ojs_server.http.route import route
 from ojs_server.http.workers import page_of_workers, shown_worker
 from ojs_server.ops.presence import Deregister
 from ojs_server.store.records import WorkerLoad
@@ -40,3 +43,10 @@ def _kind(load: WorkerLoad, now: int, timeout_ms: int | None) -> str:
     if is_stale(load.worker, now, timeout_ms):
         return "stale"
     return "running" if load.worker.state == WorkerState.RUNNING else "quiet"
+
+
+ROUTES: Final = (
+    route("GET", "/admin/workers", listing, LOOK),
+    route("GET", "/admin/workers/{id}", detail, LOOK),
+    route("DELETE", "/admin/workers/{id}", remove, ADMINISTER, tenanted=True),
+)

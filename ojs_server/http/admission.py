@@ -12,7 +12,7 @@ import msgspec
 
 from ojs_server.http import dialects
 from ojs_server.http.call import Call
-from ojs_server.http.routes import Route
+from ojs_server.http.route import Route
 from ojs_server.http.services import Services
 from ojs_server.http.tenancy import denied, identify
 

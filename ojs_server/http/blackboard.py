@@ -1,6 +1,6 @@
 """The blackboard: jobs are put there, polled by function block, and pushed back."""
 
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -12,10 +12,12 @@ from ojs_server.domain.kind import BLOCKS, Kind, type_of
 from ojs_server.domain.naming import refuse_lookalikes
 from ojs_server.domain.tenant import scoped
 from ojs_server.domain.validate import parse_draft
+from ojs_server.http.auth import ENQUEUE, READ, WORK
 from ojs_server.http.blocks import check_result
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of, known_as
 from ojs_server.http.jobs import load_job
+from ojs_server.http.route import route
 from ojs_server.http.workers import result_of, withheld_headers
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.enqueue import Enqueue
@@ -151,3 +153,11 @@ def _shown(stored: StoredJob, phase: Phase, name: str) -> dict[str, Any]:
 def _context(args: bytes) -> Any:
     given = codec.decode(args)
     return given[0] if given else {}
+
+
+ROUTES: Final = (
+    route("POST", "/blackboard/jobs", put, ENQUEUE, tenanted=True, produces=True),
+    route("POST", "/blackboard/job", poll, WORK, tenanted=True, produces=True),
+    route("POST", "/blackboard/job/result", result, WORK, tenanted=True, produces=True),
+    route("GET", "/blackboard/job/{id}", read, READ, tenanted=True),
+)

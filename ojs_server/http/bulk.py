@@ -11,9 +11,11 @@ from ojs_server.domain.job import STATES, TERMINAL, State
 from ojs_server.domain.job_filter import MEMBERS, JobFilter, parse_filter
 from ojs_server.domain.validate import hash_of
 from ojs_server.http import dialects
+from ojs_server.http.auth import OPERATE
 from ojs_server.http.batches import check_size, is_atomic, receipt_for
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import summary_of
+from ojs_server.http.route import route
 from ojs_server.ops.bulk import Action, Bulk, Item
 from ojs_server.ops.bulk_find import by_filter
 from ojs_wire.calls import BulkRequest
@@ -192,3 +194,10 @@ def _shown(index: int, item: Item, action: Action, undone: bool) -> dict[str, An
         return {**shown, "status": status, "reason": reason}
     error = summary_of(item.error)
     return {**shown, "status": status, "reason": item.error.message, "error": error}
+
+
+ROUTES: Final = (
+    route("POST", "/jobs/bulk/cancel", cancel, OPERATE, tenanted=True),
+    route("POST", "/jobs/bulk/retry", retry, OPERATE, tenanted=True),
+    route("POST", "/jobs/bulk/delete", delete, OPERATE, tenanted=True),
+)

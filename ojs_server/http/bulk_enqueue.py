@@ -1,14 +1,16 @@
 """Enqueue many jobs in one call, with an outcome for each."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from ojs_server.domain.errors import Duplicate, OjsError
 from ojs_server.domain.validate import Draft, hash_of
+from ojs_server.http.auth import ENQUEUE
 from ojs_server.http.batches import checked_batch, is_atomic, receipt_for
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import summary_of
 from ojs_server.http.jobs import checking, require_own_ids
+from ojs_server.http.route import route
 from ojs_server.http.views import array, envelope, warnings
 from ojs_server.ops.bulk_enqueue import BulkEnqueue, Entry
 from ojs_server.ops.enqueue import Enqueue, ReceiptKey
@@ -111,3 +113,6 @@ _WITH_ANOTHER = {
     "message": "nothing was stored, since another job of the batch was refused",
     "retryable": True,
 }
+
+
+ROUTES: Final = (route("POST", "/jobs/bulk", enqueue, ENQUEUE, tenanted=True, produces=True),)

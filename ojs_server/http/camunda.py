@@ -6,7 +6,9 @@ from ojs_server import __version__
 from ojs_server.domain.errors import NotFound
 from ojs_server.http import zeebe
 from ojs_server.http.answers import NO_CONTENT
+from ojs_server.http.auth import ENQUEUE, OPERATE, WORK
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.route import ANYONE, camunda_route
 from ojs_server.http.zeebe import TENANT, VERSION, Activated, Wish, definition_key
 from ojs_wire.calls import (
     ActivationRequest,
@@ -167,3 +169,17 @@ def _key(call: Call) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= _KEY_DIGITS):
         raise NotFound(f"there is no job with the key {text[:100]}")
     return min(int(text), 2**63 - 1)
+
+
+ROUTES: Final = (
+    camunda_route("POST", "/jobs/activation", activate, WORK, waits=True),
+    camunda_route("POST", "/jobs/{key}/completion", complete, WORK),
+    camunda_route("POST", "/jobs/{key}/failure", fail, WORK),
+    camunda_route("POST", "/jobs/{key}/error", throw, WORK),
+    camunda_route("PATCH", "/jobs/{key}", update, WORK),
+    camunda_route("POST", "/incidents/{key}/resolution", resolve, OPERATE),
+    camunda_route("POST", "/process-instances", create, ENQUEUE, waits=True, produces=True),
+    camunda_route("POST", "/process-instances/{key}/cancellation", cancel, ENQUEUE),
+    camunda_route("PUT", "/element-instances/{key}/variables", set_variables, WORK),
+    camunda_route("GET", "/topology", topology, ANYONE),
+)

@@ -1,12 +1,16 @@
 """Checkpoints: a job's state between its attempts, opaque and as it was sent."""
 
+from typing import Final
+
 import msgspec
 
 from ojs_server.domain.attachments import Checkpoint
 from ojs_server.domain.checkpoint import MAX_METADATA, MAX_STATE
 from ojs_server.domain.errors import NotFound, TooLarge
+from ojs_server.http.auth import OPERATE, READ, WORK
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.ids import holder_of, job_id_of
+from ojs_server.http.route import route
 from ojs_server.ops.checkpoint import Clear, Save
 from ojs_server.ops.settle import missing
 from ojs_wire.calls import CheckpointRequest
@@ -111,3 +115,11 @@ def _members(one: Checkpoint) -> bytes:
     if one.metadata is not None:
         text += b',"metadata":' + one.metadata
     return text
+
+
+ROUTES: Final = (
+    route("PUT", "/jobs/{id}/checkpoint", save, WORK, tenanted=True, produces=True),
+    route("GET", "/jobs/{id}/checkpoint", read, READ, tenanted=True),
+    route("DELETE", "/jobs/{id}/checkpoint", clear, WORK | OPERATE, tenanted=True),
+    route("GET", "/checkpoints/{id}/resume", resume, READ, tenanted=True),
+)

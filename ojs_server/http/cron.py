@@ -1,14 +1,16 @@
 """Cron entries: register, list, read, change, delete, trigger, history."""
 
-from typing import Any
+from typing import Any, Final
 
 from ojs_server.domain.cron_entry import CronEntry, CronRun, definition_of
 from ojs_server.domain.cron_request import NAME, parse_changes, registered
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.http import dialects
+from ojs_server.http.auth import ENQUEUE, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
+from ojs_server.http.route import route
 from ojs_server.http.views import job_answer, timestamp
 from ojs_server.ops.cron import Amend, Forget, Register, Trigger, missing
 from ojs_wire.calls import CronRequest, EmptyRequest
@@ -164,3 +166,16 @@ def _run(run: CronRun) -> dict[str, Any]:
         "manual": run.manual,
         "waiting": run.held,
     }
+
+
+ROUTES: Final = (
+    route("POST", "/cron", register, ENQUEUE, tenanted=True),
+    route("GET", "/cron", listing, READ, tenanted=True),
+    route("GET", "/cron/{name}", detail, READ, tenanted=True),
+    route("PATCH", "/cron/{name}", amend, ENQUEUE, tenanted=True),
+    route("DELETE", "/cron/{name}", delete, ENQUEUE, tenanted=True),
+    route("POST", "/cron/{name}/pause", pause, ENQUEUE, tenanted=True),
+    route("POST", "/cron/{name}/resume", resume, ENQUEUE, tenanted=True),
+    route("POST", "/cron/{name}/trigger", trigger, ENQUEUE, tenanted=True),
+    route("GET", "/cron/{name}/history", history, READ, tenanted=True),
+)

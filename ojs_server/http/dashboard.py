@@ -6,6 +6,7 @@ from ojs_server.domain.errors import NotFound
 from ojs_server.http.answers import NOT_MODIFIED
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.manifest import manifest
+from ojs_server.http.route import ANYONE, root_route
 from ojs_ui import files
 
 _FOUND: Final = 302
@@ -43,3 +44,14 @@ def _sent(call: Call, file: files.File) -> Answer:
     if sent.body is None:
         return Answer(b"", NOT_MODIFIED, sent.headers)
     return Answer(sent.body, headers=sent.headers, media_type=file.media_type)
+
+
+ROUTES: Final = (
+    root_route("GET", "/", root, ANYONE),
+    root_route("GET", "/ui", entrance, ANYONE),
+    # Where the protocol's own tools look for one.
+    root_route("GET", "/ojs/admin/", entrance, ANYONE),
+    root_route("GET", "/ui/", page, ANYONE),
+    root_route("GET", "/ui/{page}", page, ANYONE),
+    root_route("GET", "/ui/assets/{file}", asset, ANYONE),
+)

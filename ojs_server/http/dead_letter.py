@@ -6,9 +6,11 @@ from ojs_server.domain.dead_letter import parse_override
 from ojs_server.domain.job import State
 from ojs_server.domain.job_filter import MEMBERS, from_query, parse_filter
 from ojs_server.http import bulk, dialects
+from ojs_server.http.auth import LOOK, OPERATE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs import changed
 from ojs_server.http.paging import cursor_at, page_of, place_of
+from ojs_server.http.route import route
 from ojs_server.http.tenancy import require_own
 from ojs_server.http.views import (
     array,
@@ -141,3 +143,16 @@ async def _job_id(call: Call) -> str:
         raise missing(job_id[:100], "dead_letter_job")
     await require_own(call, job_id, "dead_letter_job")
     return job_id
+
+
+ROUTES: Final = (
+    route("GET", "/dead-letter", listing, LOOK, tenanted=True),
+    route("DELETE", "/dead-letter", purge, OPERATE, tenanted=True),
+    route("GET", "/dead-letter/stats", stats, LOOK),
+    route("POST", "/dead-letter/retry", retry_many, OPERATE, tenanted=True),
+    route("GET", "/dead-letter/{id}", detail, LOOK, tenanted=True),
+    route("POST", "/dead-letter/{id}/retry", retry, OPERATE, tenanted=True),
+    route("DELETE", "/dead-letter/{id}", delete, OPERATE, tenanted=True),
+    route("GET", "/admin/dead-letter", admin_listing, LOOK, tenanted=True),
+    route("DELETE", "/admin/dead-letter/{id}", admin_delete, OPERATE, tenanted=True),
+)

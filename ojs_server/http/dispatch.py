@@ -14,7 +14,8 @@ from ojs_server.http.errors import answer_of
 from ojs_server.http.exchange import Exchange
 from ojs_server.http.gate import Gate
 from ojs_server.http.hot import Asked, HotCall, Work
-from ojs_server.http.routes import Route, Router
+from ojs_server.http.route import Route
+from ojs_server.http.routes import Router
 
 
 class Dispatcher:

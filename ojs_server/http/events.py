@@ -1,15 +1,17 @@
 """The event log, read page by page."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ojs_server.domain.cloud_event import MEDIA_TYPE, cloud_event
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.naming import nearest
 from ojs_server.http import dialects, streams
+from ojs_server.http.auth import READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import number, page_of
 from ojs_server.http.placed import cursor_of, names, position
+from ojs_server.http.route import route
 from ojs_server.http.sse import EVENT_STREAM
 from ojs_server.http.views import array
 from ojs_server.ops.envelope import envelope
@@ -75,3 +77,6 @@ async def _newest(
         found.events[page.offset : end],
         page.describe(total, f"{end}" if total > end else None, total_is_exact=exact),
     )
+
+
+ROUTES: Final = (route("GET", "/events", poll, READ, tenanted=True),)

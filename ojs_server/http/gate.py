@@ -18,7 +18,8 @@ from ojs_server.http.admission import Admission
 from ojs_server.http.call import Answer, Call, Disconnected, RequestIds, Stream
 from ojs_server.http.errors import answer_of, problem_of
 from ojs_server.http.origins import is_preflight
-from ojs_server.http.routes import PREFLIGHT, Route, Router
+from ojs_server.http.route import Route
+from ojs_server.http.routes import PREFLIGHT, Router
 from ojs_server.http.services import Services
 from ojs_server.ops.acting import acting
 

@@ -1,13 +1,17 @@
 """What became of a job, step by step."""
 
+from typing import Final
+
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from ojs_server.domain.history import Happening, History, history_of
 from ojs_server.domain.job import Job
 from ojs_server.domain.tenant import unscoped
+from ojs_server.http.auth import READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
+from ojs_server.http.route import route
 from ojs_server.http.views import timestamp
 from ojs_server.ops.settle import missing
 from ojs_server.store.base import Reader
@@ -58,3 +62,6 @@ def _shown(one: Happening, tenant: str | None) -> _Item:
     if one.error is not None:
         item.error = Raw(one.error)
     return item
+
+
+ROUTES: Final = (route("GET", "/jobs/{id}/history", read, READ, tenanted=True),)

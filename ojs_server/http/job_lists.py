@@ -8,8 +8,10 @@ from ojs_server.domain.job import StoredJob
 from ojs_server.domain.job_filter import MEMBERS, JobFilter, from_query, parse_filter
 from ojs_server.domain.tenant import scoped
 from ojs_server.http import dialects
+from ojs_server.http.auth import LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import Page, page_of
+from ojs_server.http.route import route
 from ojs_server.http.views import array, envelope
 from ojs_server.store.base import Reader
 from ojs_server.store.records import JobIds
@@ -95,3 +97,6 @@ def known_total(reader: Reader, wanted: JobFilter) -> int | None:
         for state, count in queue.counts.items()
         if not wanted.states or state in wanted.states
     )
+
+
+ROUTES: Final = (route("GET", "/jobs", listing, LOOK, tenanted=True),)

@@ -18,11 +18,13 @@ from ojs_server.domain.kind import Kind
 from ojs_server.domain.room import TaskNames
 from ojs_server.domain.validate import parse_draft
 from ojs_server.domain.workers import Worker, is_deleted, parse_worker_id
+from ojs_server.http.auth import ENQUEUE, READ, WORK
 from ojs_server.http.blocks import check_payload, kept_schema
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_in
 from ojs_server.http.paging import Page, number
 from ojs_server.http.preference import applied, preference
+from ojs_server.http.route import joblib_route
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.ending import wait_for_end
 from ojs_server.ops.enqueue import Enqueue
@@ -384,3 +386,16 @@ def _page(call: Call) -> Page:
 
 def _paged(page: Page, items: Sequence[Any], total: int) -> Shown:
     return {"items": items, "total": total, "limit": page.limit, "offset": page.offset}
+
+
+ROUTES: Final = (
+    joblib_route("POST", "/tasks/claim", claim, WORK),
+    joblib_route("GET", "/tasks/{id}", read_task, READ, waits=True),
+    joblib_route("PATCH", "/tasks/{id}", move_task, WORK),
+    joblib_route("PUT", "/rooms/{room}/jobs", put_job, WORK),
+    joblib_route("GET", "/rooms/{room}/jobs", list_jobs, READ),
+    joblib_route("GET", "/rooms/{room}/jobs/{name}", read_job, READ),
+    joblib_route("GET", "/rooms/{room}/jobs/{name}/tasks", list_job_tasks, READ),
+    joblib_route("GET", "/rooms/{room}/tasks", list_tasks, READ),
+    joblib_route("POST", "/rooms/{room}/tasks/{name}", submit, ENQUEUE, produces=True),
+)

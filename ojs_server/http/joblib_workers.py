@@ -1,12 +1,14 @@
 """The job manager of `/v1/joblib`: workers."""
 
-from typing import Any
+from typing import Any, Final
 
 from ojs_server.domain import joblib
 from ojs_server.domain.workers import Worker, WorkerState, is_deleted
 from ojs_server.http.answers import NO_CONTENT
+from ojs_server.http.auth import READ, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.joblib import jobs_seen_from, page_of, require_worker
+from ojs_server.http.route import joblib_route
 from ojs_server.ops.beat import Beat
 from ojs_server.ops.presence import Delete, Register
 from ojs_server.store.base import Reader
@@ -72,3 +74,12 @@ def _heard_at(worker: Worker) -> int:
 
 def _heard(worker_id: str, at: int) -> dict[str, Any]:
     return {"id": worker_id, "last_heartbeat": format_timestamp(at)}
+
+
+ROUTES: Final = (
+    joblib_route("POST", "/workers", create, WORK),
+    joblib_route("GET", "/workers", listing, READ),
+    joblib_route("PATCH", "/workers/{id}", beat, WORK),
+    joblib_route("DELETE", "/workers/{id}", delete, WORK),
+    joblib_route("GET", "/rooms/{room}/workers", of_room, READ),
+)

@@ -15,12 +15,14 @@ from ojs_server.domain.lifecycle import policy_of
 from ojs_server.domain.progress import shown
 from ojs_server.domain.validate import Draft, hash_of, parse_draft
 from ojs_server.http import dialects, rate_limits
+from ojs_server.http.auth import ENQUEUE, READ
 from ojs_server.http.batches import checked_batch, receipt_for
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.hot import Asked, HotCall
 from ojs_server.http.ids import job_id_of
 from ojs_server.http.preference import applied, preference
 from ojs_server.http.progress import with_progress
+from ojs_server.http.route import route
 from ojs_server.http.views import (
     array,
     changed_answer,
@@ -300,3 +302,14 @@ def _wait(call: Call) -> float | None:
     if word is None:
         return None
     return min(float(text), call.server.engine.rules.profile.max_wait_ms / 1000) if wait else 0
+
+
+ROUTES: Final = (
+    route("POST", "/jobs", enqueue, ENQUEUE, tenanted=True, produces=True),
+    route("POST", "/jobs/batch", enqueue_batch, ENQUEUE, tenanted=True, produces=True),
+    route("GET", "/jobs/{id}", read, READ, tenanted=True),
+    route("DELETE", "/jobs/{id}", cancel, ENQUEUE, tenanted=True),
+    route("POST", "/jobs/{id}/activate", activate, ENQUEUE, tenanted=True),
+    route("GET", "/jobs/{id}/result", result, READ, waits=True, tenanted=True),
+    route("GET", "/jobs/{id}/retries", retries, READ, tenanted=True),
+)

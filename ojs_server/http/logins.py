@@ -13,6 +13,7 @@ from ojs_server.domain.login import TOKEN_BYTES, Login, hash_of
 from ojs_server.http.auth import Role, unauthenticated
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.me import shown
+from ojs_server.http.route import ANYONE, route
 from ojs_server.ops.logins import LogIn, LogOut
 from ojs_wire import codes
 from ojs_wire.calls import LoginRequest
@@ -147,3 +148,9 @@ async def _found(call: Call, token_hash: str) -> Login | None:
     if login is None or call.server.settings.keys.role_of(login.principal) is Role.ANYONE:
         return None
     return login
+
+
+ROUTES: Final = (
+    route("POST", "/login", log_in, ANYONE, tenanted=True),
+    route("POST", "/logout", log_out, ANYONE, tenanted=True),
+)

@@ -4,7 +4,9 @@ from typing import Any, Final
 
 from ojs_server.domain.maintenance import Maintenance, parse_order
 from ojs_server.http import dialects
+from ojs_server.http.auth import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.route import route
 from ojs_server.http.views import timestamp
 from ojs_server.ops.control import Maintain
 from ojs_server.settings import TABLE, value_of
@@ -52,3 +54,10 @@ def _shown(maintenance: Maintenance | None) -> dict[str, Any]:
         "enabled_at": timestamp(maintenance.since if maintenance else None),
         "estimated_end": timestamp(maintenance.until if maintenance else None),
     }
+
+
+ROUTES: Final = (
+    route("GET", "/admin/system/maintenance", read, LOOK),
+    route("POST", "/admin/system/maintenance", change, ADMINISTER),
+    route("GET", "/admin/system/config", config, LOOK),
+)

@@ -15,6 +15,7 @@ from ojs_server.domain.queue_config import STRATEGIES
 from ojs_server.domain.rate_limit import ACTIONS
 from ojs_server.domain.schema import MAX_SCHEMA, MODES
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.route import ANYONE, root_route
 from ojs_server.http.system import PATIENCE_S
 from ojs_server.http.tenancy import known
 from ojs_wire.calls import MAX_RESULTS
@@ -166,3 +167,6 @@ async def _inventory(call: Call) -> dict[str, Any]:
     except (Unavailable, TimeoutError):
         return {}
     return {"queues": found.queues, "job_types": found.job_types}
+
+
+ROUTES: Final = (root_route("GET", "/ojs/manifest", manifest, ANYONE, tenanted=True),)

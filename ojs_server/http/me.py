@@ -2,8 +2,9 @@
 
 from typing import Any, Final
 
-from ojs_server.http.auth import ADMINISTER, ENQUEUE, LOOK, OPERATE, WORK, Role
+from ojs_server.http.auth import ADMINISTER, ENQUEUE, LOOK, OPERATE, ROLES, WORK, Role
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.route import route
 from ojs_wire.values import format_timestamp
 
 _LOCAL: Final = "local"
@@ -42,3 +43,6 @@ def name_of(call: Call) -> str:
     if not keys.needed:
         return _LOCAL
     return f"{keys.role_of(call.key_holder)}-{call.key_holder[:_KEY_LENGTH]}"
+
+
+ROUTES: Final = (route("GET", "/me", read, frozenset(ROLES), tenanted=True),)

@@ -10,10 +10,12 @@ from ojs_server.domain.naming import nearest
 from ojs_server.domain.statistics import ALL, per_minute
 from ojs_server.domain.workers import Presence, presence, profile_of
 from ojs_server.http.accept import preferred
+from ojs_server.http.auth import READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.dialects import OPENJOBSPEC, PLAIN_JSON
 from ojs_server.http.metrics_json import StoredFigures, in_json
 from ojs_server.http.queues import pressure_of
+from ojs_server.http.route import root_route
 from ojs_server.http.statistics import lately
 from ojs_server.http.tenants import counts_of
 from ojs_server.metrics import CONTENT_TYPE
@@ -91,3 +93,6 @@ async def _observe_stored(call: Call) -> StoredFigures:
         workers_active=seen[Presence.ONLINE],
         throughput_per_second=round(per_minute(minutes.get(ALL, ()), moment, "processed") / 60, 3),
     )
+
+
+ROUTES: Final = (root_route("GET", "/metrics", exposition, READ),)

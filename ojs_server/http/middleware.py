@@ -1,8 +1,12 @@
 """What a job passes in this server before it is stored."""
 
+from typing import Final
+
 from ojs_server.domain.middleware import AUTHENTICATION, CHAIN, TRACING
 from ojs_server.http.admin_lists import admin_page
+from ojs_server.http.auth import LOOK
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.route import route
 
 
 async def listing(call: Call) -> Answer:
@@ -24,3 +28,6 @@ async def listing(call: Call) -> Answer:
     part, pagination = page.cut(steps)
     # What handlers pass is arranged in workers, which this server knows nothing of.
     return Answer({"items": part, "enqueue": part, "execution": [], "pagination": pagination})
+
+
+ROUTES: Final = (route("GET", "/middleware", listing, LOOK),)

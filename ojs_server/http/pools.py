@@ -10,7 +10,9 @@ from ojs_server.domain.rate_limit import parse_key
 from ojs_server.domain.statistics import per_minute
 from ojs_server.domain.workers import profile_of
 from ojs_server.http.admin_lists import admin_page, checked_query
+from ojs_server.http.auth import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.route import route
 from ojs_server.http.statistics import collect, lately
 from ojs_server.ops.tenants_and_pools import DropPool, SavePool, no_such
 from ojs_server.store.base import Reader
@@ -114,3 +116,12 @@ def _shown(name: str, pool: Pool, workers: int, running: dict[str, int]) -> dict
         "workers": workers,
         "active_jobs": sum(running.get(queue, 0) for queue in pool.queues),
     }
+
+
+ROUTES: Final = (
+    route("GET", "/admin/pools", listing, LOOK),
+    route("GET", "/admin/pools/{name}", detail, LOOK),
+    route("PUT", "/admin/pools/{name}", save, ADMINISTER),
+    route("DELETE", "/admin/pools/{name}", delete, ADMINISTER),
+    route("GET", "/admin/scheduling/stats", stats, LOOK),
+)

@@ -1,7 +1,7 @@
 """Progress of jobs: reported by their holders, read by anybody."""
 
 from email.utils import formatdate
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Raw
 
@@ -9,8 +9,10 @@ from ojs_server.domain.attachments import PROGRESS, Progress
 from ojs_server.domain.errors import TooLarge, invalid
 from ojs_server.domain.job import Job, Lease, StoredJob
 from ojs_server.domain.progress import MAX_CHECKPOINT, MAX_DATA, Report, Shown, shown
+from ojs_server.http.auth import READ, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import holder_of, job_id_of
+from ojs_server.http.route import route
 from ojs_server.http.views import timestamp
 from ojs_server.ops.progress import Advance
 from ojs_server.ops.settle import missing
@@ -99,3 +101,9 @@ def described(job: Job, seen: Shown) -> dict[str, Any]:
         "message": None if seen.message is None else Raw(seen.message),
         "updated_at": timestamp(seen.updated_at),
     }
+
+
+ROUTES: Final = (
+    route("PUT", "/jobs/{id}/progress", report, WORK, tenanted=True, produces=True),
+    route("GET", "/jobs/{id}/progress", read, READ, tenanted=True),
+)

@@ -10,10 +10,12 @@ from ojs_server.domain.errors import InvalidRequest, OjsError
 from ojs_server.domain.joblib import GLOBAL
 from ojs_server.domain.provider import Provider
 from ojs_server.http.answers import NO_CONTENT
+from ojs_server.http.auth import READ, WORK
 from ojs_server.http.blocks import kept_schema
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.joblib import page_of, require_admin, require_worker
 from ojs_server.http.preference import applied, preference
+from ojs_server.http.route import joblib_route
 from ojs_server.ops import providers as operations
 from ojs_server.store.base import Reader
 from ojs_server.store.records import EventFilter
@@ -173,3 +175,13 @@ def _shown(provider: Provider) -> dict[str, Any]:
         "worker_id": provider.worker_id,
         "created_at": format_timestamp(provider.created_at),
     }
+
+
+ROUTES: Final = (
+    joblib_route("PUT", "/rooms/{room}/providers", put, WORK),
+    joblib_route("GET", "/rooms/{room}/providers", listing, READ),
+    joblib_route("GET", "/rooms/{room}/providers/{name}/info", info, READ),
+    joblib_route("GET", "/rooms/{room}/providers/{name}", read, READ, waits=True),
+    joblib_route("POST", "/providers/{id}/results", answer, WORK),
+    joblib_route("DELETE", "/providers/{id}", delete, WORK),
+)

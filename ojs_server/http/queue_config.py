@@ -15,7 +15,9 @@ from ojs_server.domain.queue_config import (
     parse_config,
     parse_limits,
 )
+from ojs_server.http.auth import ADMINISTER, OPERATE, READ
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.route import route
 from ojs_server.http.views import timestamp
 from ojs_server.ops.control import Configure, Drop, Purge, SetPaused
 from ojs_server.ops.move import Move
@@ -244,3 +246,16 @@ async def _before(call: Call, given: object) -> int | None:
 def shown(config: QueueConfig | None) -> Mapping[str, Any]:
     """A queue's settings as other answers show them."""
     return as_wire(config or NO_CONFIG)
+
+
+ROUTES: Final = (
+    route("POST", "/queues", create, ADMINISTER),
+    route("DELETE", "/queues/{name}", delete, ADMINISTER),
+    route("GET", "/queues/{name}/config", read, READ),
+    route("PUT", "/queues/{name}/config", replace, ADMINISTER),
+    route("PATCH", "/queues/{name}/config", amend, ADMINISTER),
+    route("PUT", "/queues/{name}/rate-limit", limit, ADMINISTER),
+    route("DELETE", "/queues/{name}/jobs", purge, ADMINISTER),
+    route("POST", "/admin/queues/{name}/pause", pause, OPERATE),
+    route("POST", "/admin/queues/{name}/resume", resume, OPERATE),
+)

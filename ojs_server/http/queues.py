@@ -8,9 +8,11 @@ from ojs_server.domain.errors import NotFound
 from ojs_server.domain.job import WAITING, State
 from ojs_server.domain.tenant import scoped
 from ojs_server.http import dialects
+from ojs_server.http.auth import OPERATE, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
 from ojs_server.http.queue_config import set_paused, shown
+from ojs_server.http.route import route
 from ojs_server.http.statistics import last_hour
 from ojs_server.store.records import QueueCounts
 from ojs_wire.values import QUEUE, format_timestamp
@@ -159,3 +161,13 @@ def _shown(queue: QueueCounts) -> dict[str, Any]:
         "created_at": format_timestamp(queue.created_at),
         "counts": dict(queue.counts),
     }
+
+
+ROUTES: Final = (
+    route("GET", "/queues", listing, READ, tenanted=True),
+    route("GET", "/queues/{name}", detail, READ, tenanted=True),
+    route("GET", "/queues/{name}/stats", stats, READ, tenanted=True),
+    route("GET", "/queues/{name}/priority-stats", priorities, READ),
+    route("POST", "/queues/{name}/pause", pause, OPERATE),
+    route("POST", "/queues/{name}/resume", resume, OPERATE),
+)

@@ -1,7 +1,7 @@
 """Rate limits: list, inspect, override; and what an enqueue is told of its own."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from ojs_server.domain import limit as limits
 from ojs_server.domain.build_job import rate_key_of
@@ -13,8 +13,10 @@ from ojs_server.domain.rate_limit import LIMITS, NO_LIMITS, OF_KEYLESS, parse_ke
 from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.domain.validate import Draft
 from ojs_server.http import dialects
+from ojs_server.http.auth import OPERATE, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
+from ojs_server.http.route import route
 from ojs_server.http.views import timestamp
 from ojs_server.ops.reopening import Override
 from ojs_wire.values import format_duration, format_timestamp, parse_moment
@@ -154,3 +156,11 @@ def _shown(call: Call, limit: Limit, waiting: int, now: int) -> dict[str, Any]:
 
 def _future(moment: int | None, now: int) -> int | None:
     return moment if moment is not None and moment > now else None
+
+
+ROUTES: Final = (
+    route("GET", "/rate-limits", listing, READ, tenanted=True),
+    route("GET", "/rate-limits/{key}", detail, READ, tenanted=True),
+    route("PUT", "/rate-limits/{key}", override, OPERATE, tenanted=True),
+    route("DELETE", "/rate-limits/{key}", restore, OPERATE, tenanted=True),
+)

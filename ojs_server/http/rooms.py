@@ -12,6 +12,7 @@ from ojs_server.domain.job_filter import JobFilter
 from ojs_server.domain.kind import Kind
 from ojs_server.domain.tenant import scoped, unscoped
 from ojs_server.domain.validate import parse_draft
+from ojs_server.http.auth import ENQUEUE, READ, WORK
 from ojs_server.http.blocks import check_payload, checked_schema
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import holder_of, job_id_of, known_as
@@ -19,6 +20,7 @@ from ojs_server.http.job_lists import check_place
 from ojs_server.http.jobs import load_job
 from ojs_server.http.paging import page_of
 from ojs_server.http.preference import applied, preference
+from ojs_server.http.route import route
 from ojs_server.http.workers import fetch_id_of, result_of, withheld_members
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.ending import wait_for_end
@@ -222,3 +224,15 @@ def _wait(call: Call) -> tuple[float, Mapping[str, str]]:
     if not _SECONDS.fullmatch(text):
         raise invalid("wait", "must be a number of seconds")
     return min(float(text), most_ms / 1000), {}
+
+
+ROUTES: Final = (
+    route("POST", "/tasks/claim", claim, WORK, tenanted=True, produces=True),
+    route("GET", "/tasks/{id}", read_task, READ, waits=True, tenanted=True),
+    route("PATCH", "/tasks/{id}", move_task, WORK, tenanted=True, produces=True),
+    route("DELETE", "/tasks/{id}", cancel_task, ENQUEUE, tenanted=True),
+    route("PUT", "/rooms/{room}/jobs", put_job, WORK, tenanted=True, produces=True),
+    route("GET", "/rooms/{room}/jobs", list_jobs, READ, tenanted=True),
+    route("POST", "/rooms/{room}/tasks", submit, ENQUEUE, tenanted=True, produces=True),
+    route("GET", "/rooms/{room}/tasks", list_tasks, READ, tenanted=True),
+)

@@ -1,11 +1,13 @@
 """Routing of versions: which share of a type's jobs gets which."""
 
-from typing import Any
+from typing import Any, Final
 
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.fields import job_type
 from ojs_server.domain.routing import Routing, parse_routing
+from ojs_server.http.auth import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.route import route
 from ojs_server.ops.routing import DropRouting, SaveRouting, no_routing
 
 
@@ -41,3 +43,10 @@ def _kind(call: Call) -> str:
 
 def _shown(kind: str, routing: Routing) -> dict[str, Any]:
     return {"type": kind, "rules": routing.rules}
+
+
+ROUTES: Final = (
+    route("GET", "/admin/routing/{type}", detail, LOOK),
+    route("PUT", "/admin/routing/{type}", save, ADMINISTER),
+    route("DELETE", "/admin/routing/{type}", delete, ADMINISTER),
+)

@@ -1,13 +1,15 @@
 """Trials of schemas: whether arguments fit one, and whether a new one breaks another."""
 
-from typing import Any
+from typing import Any, Final
 
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.fields import job_type
 from ojs_server.domain.schema import compatible_with, is_sealed, registered
 from ojs_server.domain.version import Version, parse_version
 from ojs_server.http import dialects
+from ojs_server.http.auth import READ
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.route import route
 from ojs_server.ops.schemas import Broken, breaks, compiled, missing
 from ojs_server.store.base import Reader
 from ojs_wire.calls import SchemaRequest, SchemaTrial
@@ -85,3 +87,9 @@ async def compatibility(call: Call) -> Answer:
 def _next(newest: Version) -> Version:
     """The next minor version."""
     return Version(newest.major, newest.minor + 1)
+
+
+ROUTES: Final = (
+    route("POST", "/schemas/{type}/validate", validate, READ, tenanted=True),
+    route("POST", "/schemas/{type}/compatibility", compatibility, READ, tenanted=True),
+)

@@ -1,7 +1,7 @@
 """Schemas of the arguments of jobs: register, list, read, remove."""
 
 import asyncio
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -9,8 +9,10 @@ from ojs_server.domain.errors import invalid
 from ojs_server.domain.schema import Schema, compatible_with, read_uri, registered
 from ojs_server.domain.version import Version, parse_version
 from ojs_server.http import dialects
+from ojs_server.http.auth import OPERATE, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
+from ojs_server.http.route import route
 from ojs_server.http.views import timestamp
 from ojs_server.ops.schemas import RegisterSchema, RemoveSchema, compiled, missing
 from ojs_wire.calls import SchemaRequest
@@ -144,3 +146,15 @@ def _shown(schema: Schema) -> Shown:
 
 def _whole(schema: Schema) -> Shown:
     return {**_shown(schema), "schema": msgspec.Raw(schema.document)}
+
+
+ROUTES: Final = (
+    route("POST", "/schemas", register, OPERATE),
+    route("GET", "/schemas", listing, READ),
+    route("GET", "/schemas/{schema}", named, READ, tenanted=True),
+    route("DELETE", "/schemas/{schema}", remove_named, OPERATE),
+    route("GET", "/schemas/{type}/versions", versions, READ, tenanted=True),
+    route("PUT", "/schemas/{type}/{version}", put, OPERATE),
+    route("GET", "/schemas/{type}/{version}", detail, READ, tenanted=True),
+    route("DELETE", "/schemas/{type}/{version}", remove, OPERATE),
+)

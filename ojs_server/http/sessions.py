@@ -2,15 +2,17 @@
 
 import logging
 from collections.abc import AsyncGenerator, Coroutine
-from typing import Any
+from typing import Any, Final
 
 from ojs_server.domain.errors import NotFound, OjsError
 from ojs_server.domain.tenant import unscoped
 from ojs_server.domain.workers import Worker
+from ojs_server.http.auth import WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.feed import HEARTBEAT_S
 from ojs_server.http.held import HeldStream
 from ojs_server.http.ids import known_as
+from ojs_server.http.route import route
 from ojs_server.http.services import Services
 from ojs_server.http.sse import EVENT_STREAM, HEADERS, OPENING, SHUTDOWN, comment, frame
 from ojs_server.http.workers import known_worker
@@ -86,3 +88,8 @@ class Session(HeldStream):
             pass
         except OjsError as error:
             log.warning("the end of a worker's session was not stored: %s", error.message)
+
+
+ROUTES: Final = (
+    route("GET", "/workers/{id}/session", hold, WORK, waits=True, tenanted=True, produces=True),
+)

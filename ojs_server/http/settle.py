@@ -11,10 +11,12 @@ from msgspec import UNSET, UnsetType
 from ojs_server.domain.errors import MalformedPayload, OjsError, TooLarge, invalid
 from ojs_server.domain.faults import parse_fault
 from ojs_server.domain.job import Change, Job, State
+from ojs_server.http.auth import WORK
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.errors import error_object
 from ojs_server.http.hot import Asked, HotCall
 from ojs_server.http.ids import known_as
+from ojs_server.http.route import route
 from ojs_server.http.views import array
 from ojs_server.http.workers import (
     claim_of,
@@ -206,3 +208,8 @@ def _inside(where: str) -> Iterator[None]:
         details = {**(error.details or {}), "field": f"{where}.{field}"}
         message = error.message.replace(f"`{field}`", f"`{where}.{field}`", 1)
         raise type(error)(message, details=details, code=error.answer_code) from None
+
+
+ROUTES: Final = (
+    route("POST", "/workers/settle", settle, WORK, waits=True, tenanted=True, produces=True),
+)

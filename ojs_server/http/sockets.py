@@ -23,7 +23,7 @@ from ojs_server.http.errors import answer_of
 from ojs_server.http.feed import Form, Subscription
 from ojs_server.http.placed import is_place, position
 from ojs_server.http.queues import known_queue
-from ojs_server.http.routes import READERS, SOCKET
+from ojs_server.http.route import READERS, SOCKET
 from ojs_server.http.services import Services
 from ojs_server.http.tenancy import identify, require_own
 from ojs_server.ops.settle import missing

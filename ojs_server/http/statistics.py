@@ -26,7 +26,9 @@ from ojs_server.domain.statistics import (
 from ojs_server.domain.workers import is_stale
 from ojs_server.http import dialects
 from ojs_server.http.admin_lists import checked_query
+from ojs_server.http.auth import LOOK
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.route import route
 from ojs_server.http.services import Lifetime
 from ojs_server.ops.control import Collect
 from ojs_server.ops.engine import Engine
@@ -178,3 +180,9 @@ def _moment(query: Mapping[str, str], name: str, now: int, default: int) -> int:
 
 def _queue_in(query: Mapping[str, str]) -> str:
     return parse_queue("queue", query["queue"]) if query.get("queue") else ALL
+
+
+ROUTES: Final = (
+    route("GET", "/admin/stats", now, LOOK),
+    route("GET", "/admin/stats/history", history, LOOK),
+)

@@ -9,11 +9,13 @@ from ojs_server.domain.errors import Unsupported, invalid
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.job import Job
 from ojs_server.domain.naming import nearest
+from ojs_server.http.auth import LOOK, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.feed import EventStream, Form, Subscription
 from ojs_server.http.placed import is_place, names, position
 from ojs_server.http.progress_stream import NAMES, ProgressStream
 from ojs_server.http.queues import known_queue
+from ojs_server.http.route import route
 from ojs_server.http.sse import EVENT_STREAM, HEADERS
 from ojs_server.http.stats_stream import TYPES, StatsStream
 from ojs_server.http.tenancy import require_own
@@ -151,3 +153,13 @@ def _asked(call: Call, channel: str, form: Form, wanted: EventFilter) -> Subscri
     elif last:
         after, unknown = None, last[:255]
     return Subscription(channel, form, wanted, kinds, after, unknown)
+
+
+ROUTES: Final = (
+    route("GET", "/events/stream", everything, READ, waits=True, tenanted=True),
+    route("GET", "/queues/{name}/events", of_queue, READ, waits=True, tenanted=True),
+    route("GET", "/jobs/{id}/events", of_job, READ, waits=True, tenanted=True),
+    route("GET", "/jobs/{id}/progress/stream", of_progress, READ, waits=True),
+    route("GET", "/ws", not_upgraded, READ),
+    route("GET", "/admin/stats/stream", of_statistics, LOOK, waits=True),
+)

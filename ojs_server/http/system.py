@@ -9,7 +9,9 @@ from ojs_server import __version__
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.job import STATES
 from ojs_server.domain.workers import is_stale
+from ojs_server.http.auth import LOOK
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.route import ANYONE, root_route, route
 from ojs_server.store.base import Reader
 from ojs_server.store_metrics import state_of
 
@@ -96,3 +98,10 @@ async def _examined(call: Call) -> dict[str, Any]:
         "uptime_seconds": call.server.lifetime.uptime_s(),
         "backend": store,
     }
+
+
+ROUTES: Final = (
+    route("GET", "/health", health, ANYONE, tenanted=True),
+    route("GET", "/health/detail", health_in_detail, LOOK),
+    root_route("GET", "/ready", ready, ANYONE, tenanted=True),
+)

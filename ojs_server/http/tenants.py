@@ -1,7 +1,7 @@
 """Tenants for operators, and for themselves: what they have, do, and are limited to."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -22,8 +22,10 @@ from ojs_server.domain.tenant import (
 )
 from ojs_server.http import dialects
 from ojs_server.http.admin_lists import admin_page
+from ojs_server.http.auth import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.job_lists import FILTERS, list_jobs
+from ojs_server.http.route import route
 from ojs_server.http.statistics import collect, lately, throughput
 from ojs_server.http.views import timestamp
 from ojs_server.ops.tenants_and_pools import DropTenant, SaveTenant, no_such
@@ -197,3 +199,14 @@ def _fairness(
         "effective_share": round(weights[name] / sum(weights.values()), 3),
         "actual_share": round(mine / running, 3) if running else 0.0,
     }
+
+
+ROUTES: Final = (
+    route("GET", "/admin/tenants", listing, LOOK),
+    route("GET", "/admin/tenants/{id}", detail, LOOK, tenanted=True),
+    route("PUT", "/admin/tenants/{id}", replace, ADMINISTER),
+    route("DELETE", "/admin/tenants/{id}", delete, ADMINISTER),
+    route("PUT", "/admin/tenants/{id}/limits", limit, ADMINISTER),
+    route("GET", "/admin/tenants/{id}/stats", stats, LOOK, tenanted=True),
+    route("GET", "/admin/tenants/{id}/jobs", jobs, LOOK, tenanted=True),
+)

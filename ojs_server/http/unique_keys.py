@@ -1,11 +1,15 @@
 """Which unique keys are held, and by which jobs."""
 
+from typing import Final
+
 from ojs_server.domain.job import StoredJob
 from ojs_server.domain.unique import UniquePolicy, policy_of
 from ojs_server.http import dialects
 from ojs_server.http.admin_lists import admin_page
+from ojs_server.http.auth import LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.job_lists import list_jobs
+from ojs_server.http.route import route
 from ojs_server.http.views import timestamp
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
@@ -32,3 +36,6 @@ def _shown(stored: StoredJob) -> bytes:
         "expires_at": timestamp(until),
     }
     return encode(dialects.unique_key(shown))
+
+
+ROUTES: Final = (route("GET", "/unique-jobs", listing, LOOK, tenanted=True),)

@@ -10,8 +10,10 @@ from ojs_server.domain.naming import nearest
 from ojs_server.domain.webhook import TEST_EVENT, Webhook, wish_of
 from ojs_server.domain.webhook_request import parse_changes, parse_secret, subscribed
 from ojs_server.http import dialects
+from ojs_server.http.auth import LOOK, OPERATE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import cursor_at, page_of, place_of
+from ojs_server.http.route import route
 from ojs_server.http.views import timestamp
 from ojs_server.ops.envelope import envelope
 from ojs_server.ops.webhooks import (
@@ -234,3 +236,17 @@ def _sent(delivery: Delivery) -> dict[str, Any]:
         "created_at": format_timestamp(delivery.created_at),
         "finished_at": timestamp(delivery.finished_at),
     }
+
+
+ROUTES: Final = (
+    route("POST", "/webhooks/subscriptions", subscribe, OPERATE, tenanted=True),
+    route("GET", "/webhooks/subscriptions", listing, LOOK, tenanted=True),
+    route("GET", "/webhooks/subscriptions/{id}", detail, LOOK, tenanted=True),
+    route("PATCH", "/webhooks/subscriptions/{id}", amend, OPERATE, tenanted=True),
+    route("DELETE", "/webhooks/subscriptions/{id}", delete, OPERATE, tenanted=True),
+    route("POST", "/webhooks/subscriptions/{id}/rotate-secret", rotate, OPERATE, tenanted=True),
+    route("POST", "/webhooks/subscriptions/{id}/test", test, OPERATE, waits=True, tenanted=True),
+    route("GET", "/webhooks/deliveries", deliveries, LOOK, tenanted=True),
+    route("GET", "/webhooks/deliveries/{id}", delivery, LOOK, tenanted=True),
+    route("POST", "/webhooks/deliveries/{id}/retry", replay, OPERATE, tenanted=True),
+)

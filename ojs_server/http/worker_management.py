@@ -11,10 +11,12 @@ from ojs_server.domain.kind import Kind
 from ojs_server.domain.naming import nearest
 from ojs_server.domain.profile import RECOVERIES, Recovery
 from ojs_server.domain.workers import WorkerState, parse_worker_id
+from ojs_server.http.auth import ADMINISTER, LOOK, OPERATE, WORK
 from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import known_as
 from ojs_server.http.paging import page_of
+from ojs_server.http.route import route
 from ojs_server.http.views import array, envelope
 from ojs_server.http.workers import known_worker, page_of_workers
 from ojs_server.ops.presence import Cleanup, Delete, Describe
@@ -122,3 +124,14 @@ def _recovery(call: Call) -> Recovery | None:
         allowed = ", ".join(RECOVERIES)
         raise invalid("action", f"must be one of {allowed}{nearest(word, RECOVERIES)}")
     return RECOVERIES.get(word or "")
+
+
+ROUTES: Final = (
+    route("GET", "/workers/online", online, LOOK),
+    route("POST", "/workers/cleanup", cleanup, ADMINISTER),
+    route("POST", "/workers/cleanup-offline", cleanup_offline, ADMINISTER),
+    route("DELETE", "/workers/{id}", delete, OPERATE | WORK, tenanted=True),
+    route("GET", "/workers/{id}/capabilities", capabilities, LOOK | WORK),
+    route("PUT", "/workers/{id}/capabilities", describe, WORK, produces=True),
+    route("GET", "/workers/{id}/jobs", jobs, LOOK | WORK),
+)

@@ -24,6 +24,7 @@ from ojs_server.domain.workers import (
     profile_of,
 )
 from ojs_server.http import dialects
+from ojs_server.http.auth import LOOK, WORK
 from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call, parsed, typed
 from ojs_server.http.dialects import fetch_answer
@@ -31,6 +32,7 @@ from ojs_server.http.hot import Asked, HotCall
 from ojs_server.http.ids import holder_of, job_id_in, worker_id_of
 from ojs_server.http.paging import Page, page_of
 from ojs_server.http.preference import applied, preference
+from ojs_server.http.route import route
 from ojs_server.http.tenancy import strangers
 from ojs_server.http.views import envelope, left_members, settled, timestamp
 from ojs_server.ops.beat import Beat, Beaten
@@ -480,3 +482,17 @@ def _lease_ms(request: FetchTerms) -> int | None:
         return parse_duration(request.visibility_timeout, 1000) or None
     except ValueError as error:
         raise invalid("visibility_timeout", str(error)) from None
+
+
+ROUTES: Final = (
+    route("POST", "/workers/fetch", fetch, WORK, waits=True, tenanted=True, produces=True),
+    route("POST", "/workers/ack", ack, WORK, tenanted=True, produces=True),
+    route("POST", "/workers/nack", nack, WORK, tenanted=True, produces=True),
+    route("POST", "/workers/heartbeat", beat, WORK, tenanted=True, produces=True),
+    route("POST", "/workers/register", register, WORK, tenanted=True, produces=True),
+    route("POST", "/workers/deregister", deregister, WORK, tenanted=True, produces=True),
+    route("GET", "/workers", listing, LOOK, tenanted=True),
+    route("GET", "/workers/{id}", detail, LOOK | WORK, tenanted=True),
+    route("GET", "/workers/{id}/health", health, LOOK | WORK, tenanted=True),
+    route("POST", "/workers/{id}/ping", ping, WORK, tenanted=True, produces=True),
+)

@@ -1,6 +1,6 @@
 """Workflows: start, list, read, cancel, retry, progress."""
 
-from typing import Any
+from typing import Any, Final
 
 from ojs_server.domain.errors import InvalidRequest, invalid
 from ojs_server.domain.naming import nearest
@@ -9,9 +9,11 @@ from ojs_server.domain.workflow_parse import parse_workflow
 from ojs_server.domain.workflow_plan import Kind, WorkflowState
 from ojs_server.domain.workflow_record import WorkflowView
 from ojs_server.http import dialects
+from ojs_server.http.auth import ENQUEUE, READ
 from ojs_server.http.batches import receipt_for
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import cursor_at, page_of, place_of
+from ojs_server.http.route import route
 from ojs_server.http.workflow_views import progress_shown, shown, shown_briefly
 from ojs_server.ops import workflow as ops
 from ojs_server.ops.workflow import Cancel, missing, start
@@ -134,3 +136,13 @@ def _name(query: dict[str, str]) -> str | None:
             f"`name` must have at most {MAX_NAME} characters", details={"field": "name"}
         )
     return name
+
+
+ROUTES: Final = (
+    route("POST", "/workflows", create, ENQUEUE, tenanted=True, produces=True),
+    route("GET", "/workflows", listing, READ, tenanted=True),
+    route("GET", "/workflows/{id}", detail, READ, tenanted=True),
+    route("DELETE", "/workflows/{id}", cancel, ENQUEUE, tenanted=True),
+    route("POST", "/workflows/{id}/retry", retry, ENQUEUE, tenanted=True),
+    route("GET", "/workflows/{id}/progress", progress, READ, tenanted=True),
+)

@@ -15,7 +15,7 @@ from ojs_server.domain.errors import Denied, InvalidRequest, NotFound, OjsError,
 from ojs_server.domain.joblib import FullName
 from ojs_server.domain.workers import is_deleted
 from ojs_server.http.errors import problem_of
-from ojs_server.http.routes import READERS
+from ojs_server.http.route import READERS
 from ojs_server.http.services import Services
 from ojs_server.ops.presence import unknown_worker
 from ojs_server.ops.sessions import DropSession, OpenSession

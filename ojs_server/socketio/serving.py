@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from ojs_server.domain.errors import InvalidRequest, OjsError, TooLarge, Unavailable
 from ojs_server.http.errors import answer_of
-from ojs_server.http.routes import SOCKETIO
+from ojs_server.http.route import SOCKETIO
 from ojs_server.http.services import Services
 from ojs_server.socketio.announcing import Announcer
 from ojs_server.socketio.connections import Connections

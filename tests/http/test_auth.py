@@ -4,7 +4,8 @@ import httpx
 import pytest
 
 from ojs_server.http.auth import ROLES, Role
-from ojs_server.http.routes import ROUTES, Route
+from ojs_server.http.route import Route
+from ojs_server.http.routes import ROUTES
 from tests.http.keys import KEYS, bearer
 from tests.http.steps import JOBS, V1, body, error_of, job_id, stored_jobs
 

@@ -7,7 +7,8 @@ import pytest
 import yaml
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from ojs_server.http.routes import CAMUNDA, JOBLIB, SOCKETIO
+from ojs_server.http.route import SOCKETIO
+from ojs_server.http.routes import CAMUNDA, JOBLIB
 from tests.http.contract import METHODS
 
 ROOT = Path(__file__).parents[2]

@@ -1,0 +1,117 @@
+"""A row of the path table, as each module declares those of its handlers."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
+
+from ojs_server.http.auth import READ, Role
+from ojs_server.http.call import Answer, Call
+
+Handler = Callable[[Call], Awaitable[Answer]]
+
+# Where the protocol's own calls are, the job manager's, and those of Camunda.
+V1: Final = "/ojs/v1"
+JOBLIB_BASE: Final = "/v1/joblib"
+_CAMUNDA_BASE: Final = "/v2"
+SOCKET: Final = f"{V1}/ws"
+# Where clients of Socket.IO look for it.
+SOCKETIO: Final = "/socket.io/"
+
+ANYONE: Final = frozenset({Role.ANYONE})
+# Who may read events, and so open a WebSocket.
+READERS: Final = READ
+
+
+class Route(msgspec.Struct, frozen=True, eq=False):
+    """A method of a path, its handler, and the roles that may call it.
+
+    `waits` marks calls whose duration says nothing about the server, `plain` those of systems that
+    know no media type of OJS, `problems` those whose errors are problem details, `tenanted` those
+    that show and change nothing but the caller's own where that is a tenant: all others are about
+    everybody, and refused to tenants. `produces` marks those by which programs make jobs, and those
+    of the worker protocol: they are as frequent as jobs are.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    roles: frozenset[Role]
+    alias_of: tuple[str, str] | None = None
+    waits: bool = False
+    plain: bool = False
+    problems: bool = False
+    tenanted: bool = False
+    produces: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """Whether a call changes something; what viewers may send is only judged."""
+        return self.method != "GET" and self.roles.isdisjoint({Role.ANYONE, Role.VIEWER})
+
+
+def route(
+    method: str,
+    path: str,
+    handler: Handler,
+    roles: frozenset[Role],
+    *,
+    waits: bool = False,
+    tenanted: bool = False,
+    produces: bool = False,
+) -> Route:
+    """A call of the protocol."""
+    path = V1 + path
+    return Route(method, path, handler, roles, waits=waits, tenanted=tenanted, produces=produces)
+
+
+def root_route(
+    method: str,
+    path: str,
+    handler: Handler,
+    roles: frozenset[Role],
+    *,
+    tenanted: bool = False,
+) -> Route:
+    """A call at a path of its own."""
+    return Route(method, path, handler, roles, tenanted=tenanted)
+
+
+def joblib_route(
+    method: str,
+    path: str,
+    handler: Handler,
+    roles: frozenset[Role],
+    *,
+    waits: bool = False,
+    produces: bool = False,
+) -> Route:
+    """A call of the job manager's own clients."""
+    path = JOBLIB_BASE + path
+    return Route(
+        method, path, handler, roles, plain=True, problems=True, waits=waits, produces=produces
+    )
+
+
+def camunda_route(
+    method: str,
+    path: str,
+    handler: Handler,
+    roles: frozenset[Role],
+    *,
+    waits: bool = False,
+    produces: bool = False,
+) -> Route:
+    """A call of Camunda's REST API for jobs."""
+    path = _CAMUNDA_BASE + path
+    return Route(
+        method,
+        path,
+        handler,
+        roles,
+        plain=True,
+        problems=True,
+        waits=waits,
+        tenanted=True,
+        produces=produces,
+    )
