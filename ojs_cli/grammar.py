@@ -6,6 +6,7 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any, Final
 
 import click
@@ -147,7 +148,9 @@ class Root(click.Group):
         """Load a noun."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        found = import_module(f"ojs_cli.commands.{cmd_name}").command
+        # Python's own words name no module.
+        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        found = import_module(f"ojs_cli.commands.{module}").command
         assert isinstance(found, click.Command)
         return found
 

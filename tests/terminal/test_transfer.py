@@ -5,19 +5,18 @@ import json
 import signal
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ojs_cli.commands import export
+from ojs_cli.commands import import_ as importing
 from ojs_cli.failures import INTERRUPTED, MISUSED, OK, PART_DONE, REFUSED
 from ojs_cli.transfer import place as places
 from tests.e2e.node import until
 from tests.terminal.conftest import Call, Ojs
 
-importing: Any = import_module("ojs_cli.commands.import")
 STRANGE = [{"n": 12345678901234567890, "f": 1.10, "e": "\u202e\x1b", "deep": [[{}]]}]
 
 
@@ -153,9 +152,9 @@ def test_files_that_are_not_there(ojs: Ojs, tmp_path: Path) -> None:
 # Small chunks, so that the program is in the middle for long enough to be killed there.
 SLOWLY = """
 import sys
-from importlib import import_module
 from ojs_cli.cli import main
-import_module("ojs_cli.commands.import").CHUNK = 20
+from ojs_cli.commands import import_
+import_.CHUNK = 20
 sys.exit(main())
 """
 
