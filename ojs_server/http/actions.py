@@ -72,8 +72,8 @@ def _moment(query: dict[str, str], name: str) -> int | None:
         return None
     try:
         return parse_timestamp(text)
-    except ValueError:
-        raise invalid(name, "must be a time such as 2030-01-31T09:00:00Z") from None
+    except ValueError as error:
+        raise invalid(name, str(error)) from None
 
 
 ROUTES: Final = (route("GET", "/admin/actions", listing, LOOK),)

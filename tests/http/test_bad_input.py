@@ -68,7 +68,9 @@ async def test_what_is_not_an_object_in_json_is_refused(
 
 async def test_every_route_with_a_body_refuses_bad_json(client: httpx.AsyncClient) -> None:
     await client.post(f"{WORKERS}/heartbeat", json={"worker_id": job_id(9)})
-    routes = [route for route in ROUTES if route.method in ("POST", "PATCH")]
+    # Where no key is needed nobody logs in, and a body of logging out says nothing.
+    own = (f"{V1}/login", f"{V1}/logout")
+    routes = [one for one in ROUTES if one.method in ("POST", "PATCH") and one.path not in own]
     assert len(routes) > 20
     for route in routes:
         path = route.path.replace("{id}", job_id(9)).replace("{name}", "email")
