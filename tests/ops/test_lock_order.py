@@ -33,6 +33,7 @@ from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import Collect, Drop, Maintain, Purge, Reset, SetPaused
 from ojs_server.ops.deliveries import Report, Spread, Take, look
 from ojs_server.ops.exchange import RepeatableAck, RepeatableFail
+from ojs_server.ops.logins import LogIn, LogOut
 from ojs_server.ops.move import Move
 from ojs_server.ops.numbers import Number
 from ojs_server.ops.operation import Operation
@@ -104,6 +105,7 @@ class World:
             f"provider-{name}", "r", "files", name, b"{}", "text/plain", self.worker, None, 0
         )
         do(Provide(self.provider, new=False))
+        do(LogIn(f"hash.{name}", "local", MINUTE))
         with bench.store.reader() as reader:
             (hook,) = reader.webhooks([self.hook.id])
             do(Spread(look(reader, [hook], hook.cursor), "ojs://test"))
@@ -176,6 +178,8 @@ class World:
         yield Ask(self.provider.id, b"{}")
         yield Answer(self.provider.id, "hash", b"content")
         yield Withdraw(self.provider.id)
+        yield LogIn(f"new.{name}", "local", MINUTE)
+        yield LogOut(f"hash.{name}")
         yield OpenSession(worker)
         yield DropSession(worker, 0)
         yield Beat(worker, WorkerState.RUNNING, False, (active, self.second))
