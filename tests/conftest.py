@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -89,6 +90,9 @@ RUN = pytest.StashKey[Run]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep connections; open the run's folder in the process that all others descend from."""
+    # What runs in the background is started without it, and so would be all programs of the tests.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     connect.DRIVER = KeptConnection
     if not hasattr(config, "workerinput"):
         if "TMPDIR" not in os.environ and _has_room(MEMORY_DISK):
