@@ -15,7 +15,8 @@ RUN = """
 import sys, pytest
 from tests import postgres_programs
 postgres_programs.PLACES = ()
-sys.exit(pytest.main([*sys.argv[1:], "-p", "no:cacheprovider", "-k", "sqlite or distribution"]))
+wanted = ["-m", "store_sqlite or store_distribution"]
+sys.exit(pytest.main([*sys.argv[1:], "-p", "no:cacheprovider", *wanted]))
 """
 
 
