@@ -89,7 +89,7 @@ async def payloads_give_no_right(stage: Stage) -> None:
 
 @case("OJS-IDM-008", capability="idempotency_keys", own_server="keys")
 async def idempotency_keys_are_per_caller(stage: Stage) -> None:
-    """The same Idempotency-Key of two callers has nothing to do with each other."""
+    """An Idempotency-Key counts per caller: two callers with one key get two jobs."""
     queue = stage.name()
     body = {"type": "test.case", "args": [], "queue": queue}
     ids = set()

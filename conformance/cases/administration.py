@@ -131,7 +131,7 @@ async def changes(stage: Stage) -> None:
 
 
 async def _counted(stage: Stage, queue: str, *kinds: str) -> list[int]:
-    """What the statistics of the last hours have of a queue."""
+    """Return the sums of these kinds over the hourly statistics of a queue."""
     reply = await stage.get("admin/stats/history", queue=queue, period="1h")
     return [sum(one[kind] for one in reply.expect(200)["data"]) for kind in kinds]
 
@@ -150,7 +150,7 @@ async def _counted(stage: Stage, queue: str, *kinds: str) -> list[int]:
     capability=ADMIN,
 )
 async def statistics(stage: Stage) -> None:
-    """What happened in a queue is counted, now and over time."""
+    """The statistics of a queue, now and over time, show its jobs, their outcomes and times."""
     queue = stage.name()
     await stage.done(queue)
     await stage.discarded(queue)

@@ -90,7 +90,7 @@ async def registering_again(stage: Stage) -> None:
 
 @case("OJS-CRN-005", "OJS-CRN-010", "OJS-CRN-011", level=2, capability=CRON)
 async def wrong_entries(stage: Stage) -> None:
-    """What cannot be is 400 and names the member; a template that is too large is 413."""
+    """An invalid entry is 400 and names the member; a template that is too large is 413."""
     name = stage.name("cron")
     for wrong, members in (
         ("name", {"name": "Upper"}),

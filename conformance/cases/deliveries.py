@@ -150,7 +150,7 @@ async def what_ends_a_delivery(stage: Stage) -> None:
 
 
 async def _told(stage: Stage, delivery: str) -> list[Record]:
-    """What the event log has of a delivery."""
+    """Return the webhook events of a delivery from the event log."""
     found: list[Record] = []
     after: dict[str, str] = {}
     while True:
@@ -200,7 +200,7 @@ async def tried_again(stage: Stage) -> None:
 
 @case("OJS-WHK-006", capability=WEBHOOKS, own_server=HOOKS)
 async def paused_and_deleted(stage: Stage) -> None:
-    """What happens during a pause is not sent; the deliveries of a deleted one are cancelled."""
+    """A paused subscription is sent nothing; deleting one cancels its deliveries."""
     queue, target = stage.name(), stage.target()
     one = await _subscribed(stage, target, queue)
     first = await stage.enqueue(queue)

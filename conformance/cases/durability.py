@@ -116,7 +116,7 @@ async def waiting_jobs_stay(stage: Stage) -> None:
 
 @case("OJS-DUR-003", "OJS-QUE-009", "OJS-IDM-010", own_server="nodes", seconds=120)
 async def two_servers_are_one(stage: Stage) -> None:
-    """What one of two servers over one database stored the other one has, at once."""
+    """Two servers over one database at once see what the other one stored."""
     async with stage.beside() as other:
         queue, chosen = stage.name(), stage.new_id()
         job = await stage.enqueue(queue)
@@ -166,7 +166,7 @@ async def waiters_at_another_server(stage: Stage) -> None:
     seconds=180,
 )
 async def retention(stage: Stage) -> None:
-    """What has ended is kept as long as it is set, dead letters by their policy."""
+    """Ended jobs are kept for the retention that is set, dead letters by their policy."""
     queue = stage.name()
     done = await stage.done(queue)
     gone = await stage.enqueue(queue)

@@ -21,7 +21,7 @@ async def top_level_copy(stage: Stage) -> None:
 
 @case("OJS-ENQ-003", "OJS-DUR-001", "OJS-DUR-002", own_server="main", seconds=150)
 async def answered_jobs_survive_a_kill(stage: Stage) -> None:
-    """What was answered before a kill -9 is there after a restart, and works."""
+    """Jobs that were answered before a kill -9 are there after a restart, and work."""
     queue = stage.name()
     single = [await stage.enqueue(queue, args=[number]) for number in range(10)]
     batch = await stage.enqueue_many(queue, 50)
@@ -317,7 +317,7 @@ async def requests_that_have_ids(stage: Stage) -> None:
 
 @case("OJS-ENQ-030")
 async def what_extensions_send(stage: Stage) -> None:
-    """What an extension puts into a job comes back as it was sent, and other jobs gain nothing."""
+    """Members that an extension puts into a job come back as sent; other jobs do not gain them."""
     queue = stage.name()
     sent = {
         "args": ["ZW5jcnlwdGVk"],

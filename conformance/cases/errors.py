@@ -52,7 +52,7 @@ async def errors_that_may_pass(stage: Stage) -> None:
 
 @case("OJS-ERR-003")
 async def nearest_words(stage: Stage) -> None:
-    """Where a word is not known the message names the nearest one."""
+    """The message about an unknown word names the nearest known one."""
     queue = stage.name()
     reply = await stage.push(queue=queue, retry={"on_exhaustion": "dead_leter"})
     stage.check("dead_letter" in reply["error.message"], "dead_letter", reply["error.message"])

@@ -48,7 +48,7 @@ def refused(reply: Reply, status: Status, code: str) -> Reply:
 
 @case("OJS-GRP-001", "OJS-GRP-002", "OJS-GRP-012", grpc=True)
 async def two_bindings(stage: Stage) -> None:
-    """What is stored by one binding is shown by the other, and both manifests name gRPC."""
+    """Jobs stored by one binding are shown by the other, and both manifests name gRPC."""
     queue = stage.name()
     async with stage.rpcs(x_ojs_request_id="mine-1") as ojs:
         job = await enqueued(ojs, queue, 1, "b", None, {"c": [True]}, priority=5, tags=["x"])
@@ -189,7 +189,7 @@ async def batches(stage: Stage) -> None:
 
 @case("OJS-GRP-004", grpc=True)
 async def unset_fields(stage: Stage) -> None:
-    """What is not set says nothing, but for the jitter of a retry policy that is given."""
+    """An unset field leaves the default, but for the jitter of a retry policy that is given."""
     async with stage.rpcs() as ojs:
         queue = stage.name()
         plain = await stage.look(await enqueued(ojs, queue))

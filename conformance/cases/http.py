@@ -167,7 +167,7 @@ async def calls_without_a_body(stage: Stage) -> None:
 
 @case("OJS-HTP-011")
 async def members_named_twice(stage: Stage) -> None:
-    """Where an object names a member twice the last one counts."""
+    """The last one counts of members that an object names twice."""
     queue = stage.name()
     options = b'"options":{"queue":"%s"}' % queue.encode()
     raw = b'{"type":"first","args":[1],%s,"type":"second","args":[2]}' % options

@@ -42,7 +42,7 @@ async def keys_of_batches(stage: Stage) -> None:
 
 @case("OJS-IDM-004", "OJS-IDM-006", "OJS-IDM-007")
 async def chosen_ids(stage: Stage) -> None:
-    """The same id with an equal request is the same job; with a different one it is 409."""
+    """A chosen id again with an equal request is the same job; with a different one it is 409."""
     queue, chosen = stage.name(), stage.new_id()
     options = f'"options":{{"queue":"{queue}"}}'
     plain = f'{{"type":"test.case","args":[{{"a":1,"b":"é"}}],{options},"id":"{chosen}"}}'

@@ -24,7 +24,7 @@ async def submitted(stage: Stage, room: str, job: str, **payload: Any) -> Reply:
 
 
 async def claimed(stage: Stage, worker: str) -> Any:
-    """What a claim brings."""
+    """Claim a task for a worker and return it."""
     reply = await stage.post(f"{BASE}/tasks/claim", {"worker_id": worker})
     return reply.expect(200)["task"]
 

@@ -62,7 +62,7 @@ CALLS = {
 
 @case("OJS-MAN-002", "OJS-HTP-005")
 async def claims_have_their_calls(stage: Stage) -> None:
-    """What the manifest claims is there; a path that is not there has a 404 of another kind."""
+    """A claimed capability has its calls; the 404 of an unknown path names no resource."""
     claimed = (await stage.get("/ojs/manifest")).expect(200)["capabilities"]
     queue = stage.name()
     job = await stage.enqueue(queue)
@@ -131,7 +131,7 @@ TIMES = ("duration", "queue_time", "enqueue_duration")
 
 @case("OJS-MAN-014", "OJS-EVT-003", level=1, capability="observability")
 async def metrics_of_jobs(stage: Stage) -> None:
-    """What happens to a job is counted and timed in the metrics."""
+    """The metrics count jobs that are enqueued and completed, and time them."""
     queue, worker = stage.name(), stage.name("w")
     before = _sums((await stage.get("/metrics")).expect(200).text)
     job = await stage.enqueue(queue)

@@ -29,7 +29,7 @@ async def filled(stage: Stage, each: int = 4) -> list[str]:
 async def taken(
     stage: Stage, queues: list[str], worker: str, count: int, **more: Any
 ) -> Counter[str]:
-    """How many jobs of each queue one FETCH gets."""
+    """Fetch once and count the jobs by queue."""
     jobs = await stage.fetch(queues, worker, count=count, **more)
     return Counter(str(job["queue"]) for job in jobs)
 

@@ -26,7 +26,7 @@ async def joining_the_end(stage: Stage) -> None:
 
 @case("OJS-QUE-003")
 async def queues_apart(stage: Stage) -> None:
-    """What happens in one queue delays no FETCH from another."""
+    """A full or a paused queue delays no FETCH from another."""
     full, paused, other = stage.name(), stage.name(), stage.name()
     await stage.enqueue_many(full, 500)
     (await stage.post(f"queues/{paused}/pause")).expect(200)

@@ -71,7 +71,7 @@ async def other_places(stage: Stage) -> None:
 
 @case("OJS-RET-004", level=1)
 async def max_attempts_counts_deliveries(stage: Stage) -> None:
-    """So many deliveries may fail as max_attempts says, the first included; 0 means 1."""
+    """A job is discarded after max_attempts failed deliveries, the first included; 0 means 1."""
     for most, failures in ((0, 1), (1, 1), (3, 3)):
         queue = stage.name()
         retry = {"max_attempts": most, "initial_interval_ms": 1, "jitter": False}

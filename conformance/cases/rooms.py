@@ -23,7 +23,7 @@ async def submitted(stage: Stage, room: str, job: str = "Rotate", **payload: Any
 
 
 async def claimed(stage: Stage, worker: str) -> Any:
-    """What a claim brings."""
+    """Claim a task for a worker and return it."""
     reply = await stage.post("tasks/claim", {"worker_id": worker})
     return reply.expect(200)["task"]
 
@@ -122,7 +122,7 @@ async def a_claim_takes_the_oldest_of_exact_pairs(stage: Stage) -> None:
 
 @case("OJS-ROM-013", level=1, capability=ROOMS)
 async def a_claim_can_be_repeated(stage: Stage) -> None:
-    """The same claim again brings the same task; once that is over it brings the next one."""
+    """A repeated claim brings the same task; once that has ended it brings the next one."""
     room = stage.name()
     worker = (await offered(stage, room))["worker_id"]
     tasks = [await submitted(stage, room) for _ in range(2)]

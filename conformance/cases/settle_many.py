@@ -88,7 +88,7 @@ async def calls_of_a_wrong_form(stage: Stage) -> None:
 
 @case("OJS-STL-008", "OJS-STL-009", "OJS-STL-010", level=1, capability=SETTLE)
 async def settling_and_fetching(stage: Stage) -> None:
-    """What is given back may be handed out by the same call; a job twice is judged twice."""
+    """A job given back may be handed out by the same call; a job named twice is judged twice."""
     queue, worker = stage.name(), stage.name("w")
     await stage.enqueue_many(queue, 2)
     (first,) = await stage.fetch(queue, worker)

@@ -122,7 +122,7 @@ async def streams_that_are_not_there(stage: Stage) -> None:
 
 @case("OJS-STR-012", level=1, capability=STREAMS, seconds=90)
 async def silence_is_told(stage: Stage) -> None:
-    """Where nothing happens a comment comes at least every 15 seconds, with a place."""
+    """A stream without events sends a comment with an id at least every 15 seconds."""
     queue = stage.name()
     await stage.enqueue(queue)
     async with streaming(stage, f"queues/{queue}/events") as frames:
@@ -177,7 +177,7 @@ async def only_so_many(stage: Stage) -> None:
 
 @case("OJS-STR-021", "OJS-STR-022", own_server="small", capability=STREAMS)
 async def read_too_late(stage: Stage) -> None:
-    """Who does not read in time is told what was dropped, and the newest events wait."""
+    """A slow reader is told which events were dropped, and then gets the newest ones."""
     queue = stage.name()
     await stage.enqueue(queue)
     async with unread(stage, f"queues/{queue}/events") as begin:

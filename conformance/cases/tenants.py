@@ -12,7 +12,7 @@ TENANTS = "multi_tenancy"
 
 
 def as_tenant(stage: Stage, tenant: str) -> Stage:
-    """The same server, as a tenant sees it."""
+    """Return a stage whose calls are made as a tenant, on the server of the given one."""
     headers = {**stage.headers, "X-OJS-Tenant": tenant}
     return Stage(stage.wire, stage.manifest, process=stage.process, headers=headers)
 

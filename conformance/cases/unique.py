@@ -125,7 +125,7 @@ async def states_and_period(stage: Stage) -> None:
 
 @case("OJS-UNI-010", level=4, capability=UNIQUE)
 async def the_newest_unfinished_counts(stage: Stage) -> None:
-    """Where several jobs are in the way the newest unfinished one counts."""
+    """A conflict names the newest unfinished of several jobs, or the newest if all have ended."""
     kind = f"kind.{stage.name('t').replace('-', '_')}"
     queue = stage.name()
     states = ["available", "completed"]

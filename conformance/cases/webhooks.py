@@ -43,7 +43,7 @@ async def subscriptions(stage: Stage) -> None:
 
 @case("OJS-WHK-003", "OJS-WHK-007", capability=WEBHOOKS)
 async def refusals(stage: Stage) -> None:
-    """What cannot be meant is refused."""
+    """Subscriptions with an invalid url, events or filter are refused."""
     good = {"url": URL, "events": ["*"], "active": False}
     wrong: tuple[dict[str, object], ...] = (
         {"url": "https://user:word@example.com/"},

@@ -194,7 +194,7 @@ async def resuming(stage: Stage) -> None:
 
 @case("OJS-WSK-010", capability=WEBSOCKET)
 async def mistakes(stage: Stage) -> None:
-    """What cannot be done is an error, after which the connection is as before."""
+    """An invalid message is answered with an error, and the connection goes on as before."""
     queue = stage.name()
     await stage.enqueue(queue)
     async with connected(stage) as socket:

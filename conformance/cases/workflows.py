@@ -147,7 +147,7 @@ async def results_of_steps(stage: Stage) -> None:
 
 @case("OJS-WFL-004", "OJS-WFL-017", "OJS-WFL-018", "OJS-WFL-024", level=3, capability=FLOWS)
 async def callbacks(stage: Stage) -> None:
-    """When a batch has ended its callbacks run: always, if all completed, or if one did not."""
+    """The callbacks of a batch run at its end: always, if all completed, or if one did not."""
     for fails, expected in ((False, ["complete", "success"]), (True, ["complete", "failure"])):
         queue, after = stage.name(), stage.name()
         calls = {f"on_{name}": job(after, name) for name in ("complete", "success", "failure")}
@@ -181,7 +181,7 @@ async def callbacks(stage: Stage) -> None:
 
 @case("OJS-WFL-017", "OJS-WFL-015", level=3, capability=FLOWS)
 async def callbacks_fire_once(stage: Stage) -> None:
-    """Where the last jobs of a batch end at the same instant its callbacks fire once."""
+    """The callbacks of a batch fire once, even if its last jobs end at the same instant."""
     for _ in range(5):
         queue, after = stage.name(), stage.name()
         jobs = [job(queue, n) for n in range(16)]
@@ -238,7 +238,7 @@ async def _refused(stage: Stage, **body: Any) -> Reply:
 
 @case("OJS-WFL-007", "OJS-WFL-008", "OJS-WFL-009", level=3, capability=FLOWS)
 async def wrong_workflows(stage: Stage) -> None:
-    """What is wrong is refused with every place of it, and nothing is stored."""
+    """A wrong workflow is refused with the place of every mistake, and nothing is stored."""
     queue = stage.name()
     good = job(queue)
     bad: dict[str, Any] = {"args": []}
@@ -268,7 +268,7 @@ async def wrong_workflows(stage: Stage) -> None:
 
 @case("OJS-WFL-012", level=3, capability=FLOWS)
 async def starting_twice(stage: Stage) -> None:
-    """The same request by key or id is the same workflow; another one is 409 duplicate."""
+    """An equal request with a used key or id is the same workflow; another one is 409 duplicate."""
     queue, key, chosen = stage.name(), stage.name("key"), stage.new_id()
     body = {"type": "group", "name": "n", "jobs": [job(queue)]}
     first = (await stage.post("workflows", body, Idempotency_Key=key)).expect(201)

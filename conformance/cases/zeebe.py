@@ -273,7 +273,7 @@ async def processes(stage: Stage) -> None:
 
 @case("OJS-ZEE-011", grpc=True)
 async def what_is_not_served(stage: Stage) -> None:
-    """What needs a BPMN engine is refused with a sentence; the topology is one broker's."""
+    """Calls that need a BPMN engine are refused with a sentence; the topology is one broker's."""
     async with gateway(stage) as zeebe:
         for method in UNSERVED:
             told = await zeebe.refused(Status.UNIMPLEMENTED, method)
