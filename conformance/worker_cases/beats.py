@@ -1,4 +1,4 @@
-"""What a worker's BEATs say, and when they come."""
+"""Cases of a worker's BEATs: their interval and their content."""
 
 import signal
 

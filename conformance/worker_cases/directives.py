@@ -1,4 +1,4 @@
-"""What a worker does at the server's word: quiet, running, terminate, jobs lost or cancelled."""
+"""Cases of the server's directives: quiet, running, terminate, jobs lost or cancelled."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""What becomes of jobs: done, failed, panicked, unknown, too slow, and delivered again."""
+"""Cases of outcomes of jobs: done, failed, panicked, unknown, too slow, and delivered again."""
 
 from typing import Any
 

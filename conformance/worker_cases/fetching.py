@@ -1,4 +1,4 @@
-"""How a worker asks for jobs: which queues, how many, how often."""
+"""Cases of FETCH: from which queues, how many jobs, how often."""
 
 import asyncio
 import itertools
@@ -69,7 +69,7 @@ def _within_places(stage: WorkerStage, places: int) -> None:
 
 
 def _taken(stage: WorkerStage, fetch: Asked) -> tuple[int, int]:
-    """How many jobs other FETCHes may still bring at that moment, and how many are held."""
+    """Return how many jobs earlier FETCHes may still bring, and how many are held, at a FETCH."""
     record, at = stage.server.record, fetch.at
     others = [one for one in record.fetches() if one.number < fetch.number]
     open_ones = sum(wants(one) for one in others if one.ended_at is None or one.ended_at > at)

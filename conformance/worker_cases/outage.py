@@ -1,4 +1,4 @@
-"""What a worker does while its server is away, and once it is back."""
+"""Cases of a worker whose server goes away and comes back."""
 
 import signal
 

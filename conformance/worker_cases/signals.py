@@ -1,4 +1,4 @@
-"""What a worker does at SIGTERM, SIGINT, SIGTSTP and SIGCONT, and how it ends."""
+"""Cases of SIGTERM, SIGINT, SIGTSTP and SIGCONT, and of the end of a worker."""
 
 import signal
 import time
@@ -75,7 +75,7 @@ async def beats_to_the_end(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WPR-032", "OJS-WPR-037", scaled_s=60)
 async def grace_period(stage: WorkerStage) -> None:
-    """What outlasts the grace period is failed with `shutdown`, not earlier, and the code is 1."""
+    """A job that outlasts the grace period is failed with `shutdown` after it; the code is 1."""
     await stage.started()
     job = stage.endless()
     await stage.held(job)

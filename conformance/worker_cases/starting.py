@@ -1,4 +1,4 @@
-"""How a worker comes: its name, its registration, its first BEAT."""
+"""Cases of a worker's start: its id, its registration, its first BEAT."""
 
 import signal
 
@@ -81,7 +81,7 @@ async def registers_first(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WPR-005", scaled_s=20)
 async def registration_is_true(stage: WorkerStage) -> None:
-    """What a worker registers is what it does: its queues, and how many jobs it runs."""
+    """A worker registers the queues that it fetches from, and the number of jobs that it runs."""
     await stage.started()
     found = stage.server.record.of(Kind.REGISTER)
     if not found:

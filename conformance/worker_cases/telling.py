@@ -1,4 +1,4 @@
-"""How outcomes are told: refused, unanswered, too late, and how often it is tried."""
+"""Cases of reporting outcomes: refused, unanswered, too late, and how often it is tried."""
 
 import itertools
 import time
