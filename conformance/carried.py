@@ -1,4 +1,4 @@
-"""What a case may not ask of an answer that came over another binding than HTTP."""
+"""Skips for cases over another binding than HTTP: what its answers cannot show."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -35,8 +35,10 @@ NOT_CARRIED: Final[Mapping[str, str]] = {
 
 
 def spared(result: CaseResult) -> CaseResult:
-    """The same result, but skipped where it fails by what that binding does not tell: members that
-    its messages do not have, and which of its kind a success is."""
+    """Turn a failure into a skip if it only misses what gRPC does not carry.
+
+    It carries no members that its messages do not have, and no status of a success such as 201.
+    """
     if result.verdict is not Verdict.FAIL or not result.failures:
         return result
     untold = [failure for failure in result.failures if _is_untold(failure, result)]

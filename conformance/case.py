@@ -18,7 +18,7 @@ PlayWorker = Callable[["WorkerStage"], Awaitable[None]]
 
 
 class Titled(msgspec.Struct, frozen=True, kw_only=True):
-    """What every case has: a permanent id, what it shows, and the clauses it is about."""
+    """A case of either side: its permanent id, its title, and the clauses it is about."""
 
     id: str
     suite: str

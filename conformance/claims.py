@@ -1,4 +1,4 @@
-"""What a server says that it can do: what it does not claim is not judged."""
+"""The claims of a server's manifest; cases about what it does not claim are skipped."""
 
 import re
 from collections.abc import Iterable

@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _variants() -> str:
-    """What each variant of a server must be, below the options."""
+    """Return the help text, shown below the options, on what each variant of a server must be."""
     lines = (
         textwrap.fill(must, 100, initial_indent=f"  {name:21}", subsequent_indent=" " * 23)
         for name, must in VARIANTS.items()
@@ -126,7 +126,7 @@ def _add_worker(worker: argparse.ArgumentParser) -> None:
 
 
 def _add_reports(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
-    """What both sides share: the contract, and where reports go."""
+    """Add the options that both sides share: on the contract, the profile and the reports."""
     add = parser.add_argument
     add("--openapi", type=Path, metavar="FILE", help="the contract (default: ours)")
     add(

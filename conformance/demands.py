@@ -1,4 +1,4 @@
-"""What cases demand: claims that hold, or fail the case with what was expected and what came."""
+"""Assertions of cases: one that does not hold fails the case with the expected and actual value."""
 
 from conformance.reply import CheckFailed, Skipped
 from conformance.values import same, show

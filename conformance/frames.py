@@ -162,7 +162,7 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
 
 
 async def status_of(stage: Stage, path: str) -> int:
-    """How the server answers who asks for a stream."""
+    """Return the status with which the server answers a request for a stream."""
     async with _asked(stage, path) as response:
         return response.status_code
 

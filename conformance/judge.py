@@ -21,7 +21,7 @@ Finding = tuple[str, Mismatch]
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What came back for one request; header names are lower case."""
+    """The answer to one request; header names are lower case."""
 
     status: int
     headers: dict[str, str]

@@ -1,4 +1,4 @@
-"""What every own case ends with: played within its time, judged, and put into a result."""
+"""Play a case of ours within its time, judge it, and make its result."""
 
 import asyncio
 import time

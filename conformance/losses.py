@@ -13,7 +13,7 @@ _BATCH: Final = 100
 
 
 class Dropped(msgspec.Struct, frozen=True):
-    """What a server says that it dropped: how many, the first and the last, the place before."""
+    """Events that a server says it dropped: their number, the first, the last, the one before."""
 
     channel: str
     dropped_count: int

@@ -12,7 +12,7 @@ from conformance.words import BadMatcher, Predicate, compile_pattern, word_predi
 
 
 class Mismatch(msgspec.Struct, frozen=True):
-    """Where inside a value a matcher was not met, what it wanted and what was there."""
+    """A matcher that was not met: its place in the value, what it wanted and what was there."""
 
     at: str
     expected: str

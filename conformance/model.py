@@ -29,7 +29,7 @@ class ExclusiveClaim(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Assertions(Struct, frozen=True, kw_only=True):
-    """What a step demands of its answer, or an ASSERT step of earlier answers."""
+    """The demands of a step on its answer, or of an ASSERT step on earlier answers."""
 
     status: Any = None
     status_in: list[int] | None = None

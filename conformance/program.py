@@ -65,7 +65,7 @@ class Tail:
 
     @property
     def text(self) -> str:
-        """What is still there; a first line of which only the end is left is left out."""
+        """The output that is still kept, without a first line whose beginning is lost."""
         kept = b"".join(self._chunks)
         if self.total > self._held:
             kept = kept.partition(b"\n")[2] or kept

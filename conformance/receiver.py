@@ -51,7 +51,7 @@ class Target:
         self._called = asyncio.Condition()
 
     def answers(self, *said: Said) -> None:
-        """What is answered next, one after another; then it is 200 again."""
+        """Set the next answers, given one after another; later ones are 200 again."""
         self._answers.extend(said)
 
     def hold(self) -> None:
@@ -106,7 +106,7 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        """Where it listens, as this machine sees it."""
+        """The URL at which it is reached from this machine."""
         return self._listener.url
 
     async def open(self) -> None:

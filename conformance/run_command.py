@@ -155,7 +155,7 @@ def _seed(given: int | None) -> int | None:
 
 
 def _callback_port(options: RunOptions) -> int:
-    """Where to listen: the port of the URL unless another one is given, as behind a proxy."""
+    """Return the port to listen on: the one given, as behind a proxy, else that of the URL."""
     if options.callback_url is None:
         if options.callback_port is not None:
             raise Misuse("--callback-port says where to listen for what comes to --callback-url")

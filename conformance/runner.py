@@ -37,7 +37,7 @@ OnResult = Callable[[CaseResult], None]
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to run, against what, and how strictly."""
+    """A run: the cases, the server they are played against, and how strictly it is judged."""
 
     files: Sequence[CaseFile] = ()
     own: Sequence[OwnCase] = ()

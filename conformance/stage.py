@@ -1,4 +1,4 @@
-"""What an own case plays on: calls to the server, and expectations that say what failed."""
+"""The stage of a case of ours: calls to the server, and expectations that say what failed."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Where a case stands: must be or should be, in the published standard or only in this suite."""
+"""Strength of a case, must or should, and its profile: the published standard or only ours."""
 
 from collections.abc import Iterable
 from functools import cache

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """How a call of gRPC ends."""
+    """Status code with which a call of gRPC ends."""
 
     OK = 0
     CANCELLED = 1

@@ -43,7 +43,7 @@ def times(scale: float = 1.0, patience_s: float = PATIENCE_S) -> Times:
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the judge asks of a worker: where the server is, what to serve, and the times."""
+    """Settings of a judged worker: the server's URL, its queues and concurrency, and its times."""
 
     url: str
     beat_s: float
@@ -53,7 +53,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int = CONCURRENCY
 
     def words(self) -> dict[str, str]:
-        """What the placeholders of a command stand for, by their names."""
+        """Return the values for the placeholders of a command, by name."""
         return {
             "url": self.url,
             "queues": ",".join(self.queues),
@@ -66,7 +66,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return {"beat": self.beat_s, "grace": self.grace_s, "poll": self.poll_s}
 
     def environ(self, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
-        """The same as environment variables: under our own names, and those that workers read."""
+        """Return the settings as environment variables: our own names and those workers read."""
         words = self.words()
         own = {f"OJS_CONFORMANCE_{name.upper()}": word for name, word in words.items()}
         by_passed = [part for part in (inherited.get("NO_PROXY"), "127.0.0.1,localhost") if part]
@@ -134,12 +134,12 @@ class Subject:
 
     @property
     def alive(self) -> bool:
-        """Whether it has not ended."""
+        """True until it has ended."""
         return self._program.code is None
 
     @property
     def tail(self) -> Tail:
-        """What it printed last."""
+        """The end of its output."""
         return self._program.tail
 
     async def start(self) -> None:

@@ -39,7 +39,7 @@ class Process:
 
     @property
     def url(self) -> str:
-        """Where the server answers."""
+        """The URL of the server."""
         return f"http://127.0.0.1:{self._port}"
 
     @property
@@ -49,7 +49,7 @@ class Process:
 
     @property
     def grpc(self) -> str:
-        """Where it serves gRPC; empty where its command has no port for that."""
+        """Host and port of its gRPC; empty if its command has no port for that."""
         return f"127.0.0.1:{self._grpc_port}" if self._grpc_port else ""
 
     @property
@@ -59,7 +59,7 @@ class Process:
 
     @property
     def output(self) -> str:
-        """What it has printed, the newest lines."""
+        """The newest lines of its output."""
         return self._program.tail.text if self._program is not None else ""
 
     def another(self) -> "Process":

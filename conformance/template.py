@@ -23,7 +23,7 @@ class Unresolved(ValueError):
 
 
 class Scope(msgspec.Struct):
-    """What a running case knows: answers by step id, captured variables, names it may capture."""
+    """Values of a running case: answers by step id, captured variables, names it may capture."""
 
     names: frozenset[str] = frozenset()
     bodies: dict[str, object] = {}

@@ -11,7 +11,7 @@ _WIDEST = 10_000
 
 
 class Verdict(StrEnum):
-    """What the judge says about a case."""
+    """The judge's verdict on a case."""
 
     PASS = "pass"
     FAIL = "fail"

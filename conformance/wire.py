@@ -74,7 +74,7 @@ class Checker(Protocol):
 
 
 class Wire:
-    """What one case says to the server and hears from it, in order."""
+    """The requests of one case and their answers, in order."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a case of workers plays on: a played server, worker processes, and demands on both."""
+"""The stage of a case of workers: a played server, worker processes, and demands on both."""
 
 import asyncio
 import contextlib
@@ -57,12 +57,12 @@ class WorkerStage(Demands):
 
     @property
     def soon_s(self) -> float:
-        """How long what should happen with the next BEAT may take."""
+        """The time within which the effects of the next BEAT must be seen, in seconds."""
         return 2 * self.times.beat_s + self.times.patience_s
 
     @property
     def last_s(self) -> float:
-        """How long a worker may take to end once its grace period has begun."""
+        """The time within which a worker must end once its grace period has begun, in seconds."""
         return self.times.grace_s + MARGIN_S + self.times.patience_s / 2
 
     def latest(self) -> int | None:
@@ -71,7 +71,7 @@ class WorkerStage(Demands):
 
     @property
     def places(self) -> int:
-        """How many jobs the worker does at once: what it registered, or what it was told."""
+        """The number of jobs the worker runs at once: what it registered, else what it was told."""
         for asked in self.server.record.of(Kind.REGISTER):
             told = asked.body.get("concurrency")
             if isinstance(told, int) and told > 0:

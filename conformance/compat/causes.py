@@ -17,7 +17,7 @@ from conformance.verdict import CaseResult, Cause, FailedCheck
 
 
 class Again(msgspec.Struct, frozen=True):
-    """What another play of a case has shown."""
+    """The failures and quirks of another play of a case."""
 
     failures: tuple[FailedCheck, ...]
     bites: tuple[Bite, ...] = ()
@@ -109,7 +109,7 @@ def _holds(case: Case, again: Again) -> bool:
 
 
 def _failed_by_others(shared: Again | None, apart: Again) -> list[str]:
-    """What fails with the names as written, and not with names of its own."""
+    """Return the places that fail only with names as written, which other cases use too."""
     kept = {_place(failure) for failure in apart.failures}
     failures = shared.failures if shared is not None else ()
     return [_place(failure) for failure in failures if _place(failure) not in kept]

@@ -1,4 +1,4 @@
-"""What a case means and the published runner makes something else of: each difference is a quirk.
+"""Cases read as they are meant or as the published runner reads them; differences are quirks.
 
 As long as a quirk is in force, things are done as that runner does them. Where it is mended, they
 are done as the strict judge does.
@@ -36,7 +36,7 @@ class Meaning:
         return delay_ms > 0 and self._quirks.bite(Quirk.WAIT, f"[{step}] delay_ms {delay_ms:g}")
 
     def times(self, step: str) -> int:
-        """How often a step is to be played."""
+        """Return how many times to play a step."""
         repeat = self._steps[step].repeat if step in self._steps else 1
         if repeat > 1 and self._quirks.bite(Quirk.REPEAT, f"[{step}] repeat {repeat}"):
             return 1
@@ -81,7 +81,7 @@ class Meaning:
             raise PathError(f"the matcher is no JSON once it is filled: {error}") from error
 
     def find(self, path: str, document: object, place: str) -> object:
-        """What a path leads to, None for a missing key; a step into nothing is an error."""
+        """Return the value at a path, None for a missing key; a step into nothing is an error."""
         error: PathError | None = None
         found = None
         try:

@@ -1,4 +1,4 @@
-"""What is peculiar about the published runner: rules with names, each of which can be mended."""
+"""Peculiarities of the published runner: named rules, each of which can be mended."""
 
 from collections.abc import Callable
 from enum import StrEnum

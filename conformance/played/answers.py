@@ -22,7 +22,7 @@ def now_text(later_s: float = 0.0) -> str:
 
 
 def manifest(*, settles: bool) -> dict[str, Any]:
-    """What the played server says of itself."""
+    """Return the manifest of the played server."""
     return {
         "specversion": "1.0",
         "ojs_version": "1.0",
@@ -93,7 +93,7 @@ def beaten(
 
 
 def directed(reported: object, directive: str) -> str:
-    """What a worker should be: the furthest of what it says and what it is told."""
+    """Return the state for a worker: the one it reports or the directed one, whichever is later."""
     if directive == "resume":
         return "running" if reported in (None, "running", "quiet") else "terminate"
     said = _SAID_AS.get(str(reported), str(reported))

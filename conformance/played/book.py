@@ -10,7 +10,7 @@ from conformance.played.record import Settlement
 
 
 class Held(StrEnum):
-    """Where a job is."""
+    """State of a job at the played server."""
 
     WAITING = "available"
     OUT = "active"
@@ -50,7 +50,7 @@ class Job(msgspec.Struct, kw_only=True):
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What a FETCH asks for."""
+    """The parameters of a FETCH."""
 
     queues: Sequence[str]
     count: int = 1

@@ -8,7 +8,7 @@ import msgspec
 
 
 class Kind(StrEnum):
-    """What a request asks for."""
+    """Kind of a request: the call of the protocol that it makes."""
 
     REGISTER = "register"
     BEAT = "BEAT"

@@ -1,4 +1,4 @@
-"""Where a worker's requests differ from the OpenAPI document."""
+"""Checks of a worker's requests against the OpenAPI document."""
 
 from collections.abc import Sequence
 from typing import Final

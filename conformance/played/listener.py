@@ -29,7 +29,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes back: an answer, bytes that are no HTTP, or a connection that breaks."""
+    """Reply of a listener: an answer, bytes that are no HTTP, or a connection that breaks."""
 
     status: int = 200
     headers: dict[str, str] = {}
@@ -62,12 +62,12 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """Where it listens, as this machine sees it."""
+        """The URL at which it is reached from this machine."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def is_open(self) -> bool:
-        """Whether it listens."""
+        """True while it listens."""
         return self._server is not None
 
     async def open(self) -> None:

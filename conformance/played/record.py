@@ -1,4 +1,4 @@
-"""What a worker asked, in order: each request with its time, and how it was answered."""
+"""The requests of workers in order, each with its time and its answer."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -30,7 +30,7 @@ class Asked(msgspec.Struct, kw_only=True):
 
     @property
     def worker_id(self) -> str:
-        """Who asks, as the body or the path says."""
+        """The worker's id, from the body or the path; empty if neither has it."""
         named = self.body.get("worker_id")
         if isinstance(named, str):
             return named
@@ -48,12 +48,12 @@ class Asked(msgspec.Struct, kw_only=True):
 
     @property
     def well(self) -> bool:
-        """Whether it was answered with success."""
+        """True if it was answered with success."""
         return self.status is not None and self.status < 300
 
     @property
     def label(self) -> str:
-        """How reports name it."""
+        """The name of the request in reports."""
         return f"{self.method} {self.path} (request {self.number + 1})"
 
 
@@ -71,7 +71,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def at(self) -> float:
-        """When it came."""
+        """The time at which it came."""
         return self.asked.at
 
 
@@ -105,7 +105,7 @@ def _settlement(
 
 
 def wants(asked: Asked) -> int:
-    """How many jobs a request asks for."""
+    """Return the number of jobs that a request asks for."""
     terms = asked.body
     if asked.kind is Kind.SETTLE:
         terms = terms.get("fetch") or {}
@@ -150,7 +150,7 @@ class Record:
         return [one for told in self._settled.values() for one in told]
 
     def exchanges(self, url: str) -> list[Exchange]:
-        """The same as reports show it; long bodies are cut."""
+        """Return the requests and answers in the form of reports, with long bodies cut."""
         return [_exchange(asked, url) for asked in self.all]
 
 

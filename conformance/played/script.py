@@ -1,4 +1,4 @@
-"""How a case has the played server misbehave: what to do instead of answering honestly."""
+"""Rules by which a case has the played server misbehave instead of answering honestly."""
 
 import asyncio
 from collections.abc import Callable
@@ -87,7 +87,7 @@ class Script:
         return lambda: self._rules.remove(entry)
 
     def odd(self, asked: Asked) -> Odd | None:
-        """What to do instead of the honest answer, or None."""
+        """Return the departure from the honest answer that a rule asks for, or None."""
         for kinds, rule in reversed(self._rules):
             if asked.kind in kinds and (found := rule(asked)) is not None:
                 return found

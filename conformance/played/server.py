@@ -54,7 +54,7 @@ class PlayedServer:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL at which it listens."""
         return self._listener.url
 
     @property

@@ -1,4 +1,4 @@
-"""What changed between two runs."""
+"""Changes between two runs."""
 
 from collections.abc import Iterator
 

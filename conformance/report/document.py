@@ -18,7 +18,7 @@ LEVEL_NAMES = {0: "Core", 1: "Reliable", 2: "Scheduled", 3: "Orchestration", 4: 
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """How many cases got which verdict."""
+    """Numbers of cases by verdict."""
 
     total: int
     passed: int

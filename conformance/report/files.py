@@ -19,7 +19,7 @@ PUBLISHED: Final = "published-json"
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the command line wants reports."""
+    """Paths of the reports that the command line asks for."""
 
     json: Path | None = None
     published_json: Path | None = None

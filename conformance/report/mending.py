@@ -1,4 +1,4 @@
-"""What to mend first: failures that begin in the same way, with how many cases each holds up."""
+"""Causes to mend first: failures that begin alike, with the number of cases each holds up."""
 
 import re
 from collections.abc import Iterable

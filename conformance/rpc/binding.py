@@ -99,7 +99,7 @@ class GrpcTransport(httpx.AsyncBaseTransport):
         return True
 
     async def _seen(self, request: httpx.Request, path: str) -> dict[str, Any]:
-        """What HTTP shows to the same caller; nothing where it may not see that."""
+        """Return what HTTP shows this caller at a path; nothing if it may not see that."""
         names = ("host", "authorization", "x-ojs-tenant")
         headers = {name: request.headers[name] for name in names if name in request.headers}
         asking = httpx.Request("GET", request.url.join(f"/ojs/v1/{path}"), headers=headers)

@@ -172,7 +172,7 @@ class Stream:
         return record(reply.json, reply)
 
     async def end(self) -> Reply:
-        """How it ends, which must be the next thing that is heard."""
+        """Demand that the stream ends next, and return how it ended."""
         with suppress(aio.AioRpcError):
             message = await self._call.read()
             if message is not aio.EOF:

@@ -1,1 +1,1 @@
-"""What spec authors need: the clauses, which cases cover them, and whether all of it agrees."""
+"""Tools of spec authors: the clauses, the cases that cover them, and checks that they agree."""

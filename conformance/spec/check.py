@@ -1,4 +1,4 @@
-"""Whether a specification is in order by itself, and agrees with its contract and cases."""
+"""Checks of a specification: that it is in order, and agrees with its contract and cases."""
 
 import ast
 import inspect

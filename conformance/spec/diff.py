@@ -1,4 +1,4 @@
-"""What changed between two versions of the specification, and which cases that touches."""
+"""Changes between two versions of the specification, with the cases they touch."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""Whether an OpenAPI document holds together: references, schemas and every example."""
+"""Checks of an OpenAPI document: its references, schemas and examples."""
 
 from collections.abc import Iterator
 from typing import Any
