@@ -36,7 +36,7 @@ _CONTRACT: Final = "contract"
 
 
 class Found(StrEnum):
-    """What became of a fault."""
+    """Outcome of judging a fault."""
 
     CAUGHT = "caught"
     MISSED = "missed"
@@ -55,14 +55,14 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def server_commands(name: str) -> dict[str, str]:
-    """How the judge starts the server with a fault, in every variant; times are scaled."""
+    """Return the commands that start the server with a fault, by variant; times are scaled."""
     start = shlex.join((sys.executable, "-m", "tests.faulty.serve", name, "--port", "{port}"))
     scaled = "--heartbeat-interval 1s --heartbeat-timeout 6s --log-level error"
     return variants(f"{start} --database {{dir}}/ojs.db {scaled}")
 
 
 def worker_command(name: str) -> tuple[str, ...]:
-    """How the judge starts the worker with a fault, with the handlers that its cases need."""
+    """Return the command that starts the worker with a fault and the handlers that cases need."""
     return (sys.executable, "-m", "tests.faulty.work", name, "demo", "--log-level", "error")
 
 

@@ -1,4 +1,4 @@
-"""What a run over the faults tells: a line for each, and what the unbroken server did."""
+"""Output of a run over the faults: a line for each, and the result of the unbroken server."""
 
 from collections.abc import Sequence
 
@@ -39,6 +39,6 @@ def told_of_unbroken(wrong: Sequence[CaseResult], count: int) -> str:
 
 
 def last_line(findings: Sequence[Finding]) -> str:
-    """How many faults were caught."""
+    """Return the line that counts the caught faults."""
     caught = sum(finding.found is Found.CAUGHT for finding in findings)
     return f"caught {caught} of {len(findings)}"

@@ -30,13 +30,13 @@ BATCH = "/jobs/batch"
 
 @fault("OJS-ENQ-003")
 def answers_come_before_the_disk() -> None:
-    """What was answered is in memory only."""
+    """Jobs are kept in memory only, and a restart loses those that were answered."""
     wrap(cli, "open_store", lambda opened: lambda _, **more: opened(":memory:", **more))
 
 
 @fault("OJS-ENQ-004")
 def options_are_outranked() -> None:
-    """Where an option stands in both places the top level wins."""
+    """An option at the top level wins over the one in `options`."""
 
     def outrank(body: dict[str, Any], _: Call) -> None:
         options = body.get("options")

@@ -41,7 +41,7 @@ def types_are_not_chosen() -> None:
 
 @fault("OJS-VER-006")
 def handlers_are_not_heeded() -> None:
-    """What a worker says of its handlers is forgotten."""
+    """The handlers that a worker registers are forgotten."""
     dropped("/workers/register", "handlers")
 
 

@@ -91,7 +91,7 @@ def refused_jobs_of_a_batch_are_not_told() -> None:
 
 @fault("OJS-GRP-004")
 def retry_policies_always_jitter() -> None:
-    """What a retry policy says of jitter is not read."""
+    """The jitter of a retry policy is not read, and is always on."""
     after(messages, "_retry_in", lambda said, *_: {**said, "jitter": True})
 
 

@@ -97,7 +97,7 @@ def providers_outlive_their_workers() -> None:
 
 @fault("OJS-JLB-018")
 def every_read_asks_anew() -> None:
-    """What a provider has answered is kept for nobody."""
+    """The answer of a provider is not kept, and each read asks its worker anew."""
     put(provider, "KEPT_MS", 0)
 
 

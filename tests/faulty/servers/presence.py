@@ -23,7 +23,7 @@ def the_deleted_stay_listed() -> None:
 
 @fault("OJS-PRS-010")
 def blocks_only_grow() -> None:
-    """What a worker says anew is added to what it said before."""
+    """Replaced function blocks of a worker stay, and the new ones are added to them."""
     put(KindWrites, "unlink_kinds", lambda self, worker_ids: None)
 
 

@@ -25,7 +25,7 @@ def _profiles(**changes: Any) -> None:
 
 @fault("OJS-PRS-001")
 def profiles_win_over_settings() -> None:
-    """Where a profile is chosen, other settings count for nothing."""
+    """A profile overrides the settings that the operator states."""
     put(settings, "adjusted", lambda chosen, given: chosen)
 
 

@@ -15,7 +15,7 @@ def jobs_outlive_their_workers() -> None:
 
 @fault("OJS-ROM-005")
 def nobody_hears_of_who_leaves() -> None:
-    """When the workers of a room go, no event says so."""
+    """No event is logged when the workers of a room go."""
     put(presence, "unlink", lambda work, ids: work.tx.unlink_kinds(ids))
 
 

@@ -64,7 +64,7 @@ def late_acks_are_accepted() -> None:
 
 @fault("OJS-LAT-003")
 def strangers_complete_late() -> None:
-    """Where a delivery may be completed late, any worker may do so."""
+    """Any worker may complete a delivery late, not only the one that lost it."""
     put(settle, "meant", lambda noted, *_: next(iter(noted), None))
 
 
@@ -194,7 +194,7 @@ def failures_are_settled_as_done() -> None:
 
 @fault("OJS-STL-007")
 def one_refusal_refuses_all() -> None:
-    """Where one of many results is refused all are answered as refused."""
+    """One refused result of many has all of them answered as refused."""
 
     def refuse(body: dict[str, Any]) -> None:
         refused = [result["error"] for result in body.get("results", ()) if "error" in result]

@@ -95,5 +95,5 @@ def any_number_of_channels() -> None:
 
 @fault("OJS-WSK-014")
 def sockets_end_without_a_word() -> None:
-    """When the server stops, the channels do not say so."""
+    """The channels do not say that the server stops."""
     put(ChannelStream, "_shutdown", lambda _: b"")

@@ -37,7 +37,7 @@ def events_are_everybodys() -> None:
 
 @fault("OJS-TEN-008")
 def what_is_alike_is_everybodys() -> None:
-    """Who is told of an event is decided by the first one of a page that is like it."""
+    """The first of the events of a page that are alike decides to which tenant all of them go."""
     put(tail, "tenant_of", lambda event: None)
 
 
@@ -66,7 +66,7 @@ def turns_follow_the_alphabet() -> None:
 
 @fault("OJS-TEN-018")
 def later_steps_are_nobodys() -> None:
-    """What a tenant's workflow enqueues later belongs to no tenant."""
+    """Jobs that a tenant's workflow enqueues later belong to no tenant."""
 
     def without(body: object, **given: object) -> Draft:
         return parse_draft(body)

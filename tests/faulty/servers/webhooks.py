@@ -104,7 +104,7 @@ def deliveries_that_are_on_their_way_are_sent_again() -> None:
 
 @fault("OJS-WHK-016")
 def tests_answer_whole_bodies() -> None:
-    """What a tested target answers is answered as a whole."""
+    """The test of a subscription shows the whole body that its target answers."""
     put(posting, "MAX_EXCERPT", 1024 * 1024)
 
 

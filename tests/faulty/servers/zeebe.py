@@ -136,7 +136,7 @@ def every_version_is_there() -> None:
 
 @fault("OJS-ZEE-011")
 def refusals_are_short() -> None:
-    """What needs a BPMN engine is refused without a word on what to use."""
+    """Calls that need a BPMN engine are refused without a word on what to use instead."""
     wrap(gateway, "UNSERVED", lambda known: dict.fromkeys(known, "unimplemented"))
 
 

@@ -29,7 +29,7 @@ def _every(factor: float) -> None:
 
 @fault("OJS-WRK-017")
 def refused_beats_are_obeyed() -> None:
-    """What stands in the answer to a BEAT counts, also where the BEAT was refused."""
+    """The answer to a BEAT is obeyed even if it refuses the BEAT."""
 
     def make(post: Any) -> Any:
         async def pleased(self: Beats, path: str, *more: Any, **named: Any) -> Any:

@@ -89,7 +89,7 @@ def grace_never_ends() -> None:
 
 @fault("OJS-WPR-032")
 def leftovers_are_left() -> None:
-    """What outlasts the grace period is neither failed nor given back."""
+    """A job that outlasts the grace period is neither failed nor given back."""
 
     async def give_up(self: Engine) -> None:
         self.machine.abandoned = True

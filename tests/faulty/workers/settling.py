@@ -31,7 +31,7 @@ def _settles(otherwise: Callable[[Callable[[], Any]], Any]) -> None:
 
 @fault("OJS-WPR-016")
 def acks_are_sent_twice() -> None:
-    """What was accepted is told once more."""
+    """An outcome that was accepted is sent once more."""
 
     async def twice(settle: Callable[[], Any]) -> Any:
         await settle()
@@ -129,7 +129,7 @@ def _pleased(pleases: Callable[[Reply | None], bool]) -> None:
 
 @fault("OJS-WPR-027")
 def outages_swallow_results() -> None:
-    """What ends while the server is away is never told."""
+    """The outcome of a job that ends while the server is away is never sent."""
     _pleased(lambda reply: reply is None)
 
 
@@ -210,7 +210,7 @@ def timeouts_are_ignored() -> None:
 
 @fault("OJS-WPR-032")
 def leftovers_have_another_reason() -> None:
-    """What outlasts the grace period is failed like any error of a handler."""
+    """A job that outlasts the grace period is failed like any error of a handler."""
     after(
         faults,
         "shut_down",
