@@ -42,7 +42,7 @@ class Authority:
         return file
 
     def server(self, host: str, *, asks: bool = False) -> ssl.SSLContext:
-        """What a server of that name needs; it may ask its clients for a certificate."""
+        """Return a TLS context for a server of that name, which may ask for client certificates."""
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(self.certificate(host))
         if asks:

@@ -254,7 +254,7 @@ def durable_postgres(request: pytest.FixtureRequest, run_folder: Path) -> Iterat
 
 @pytest.fixture
 def sqlite_path(tmp_path: Path) -> Path:
-    """Where a SQLite database may be made; there is none yet."""
+    """The path of a SQLite database that is not made yet."""
     return tmp_path / "ojs.db"
 
 
@@ -268,7 +268,7 @@ def new_sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def sqlite_store(sqlite_path: Path, new_sqlite_store: Path) -> Path:
-    """Where an empty store in a file of its own is."""
+    """The path of an empty SQLite store in a file of its own."""
     shutil.copyfile(new_sqlite_store, sqlite_path)
     return sqlite_path
 

@@ -41,7 +41,7 @@ class KeptConnection(BoundedConnection):
 
     @property
     def closed(self) -> bool:
-        """Whether it is closed for its holder."""
+        """True if it is closed for its holder: really, or because it was put aside."""
         return self._is_idle or super().closed
 
     def close(self) -> None:

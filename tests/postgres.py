@@ -77,7 +77,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where the superuser reaches the server; set by the first start, the same after others."""
+        """The superuser's URL of the server; its port is chosen by the first start and kept."""
         return f"postgresql://postgres@{self.address}/postgres"
 
     @property
@@ -87,7 +87,7 @@ class Server:
 
     @property
     def near_url(self) -> str:
-        """The same by its socket, which costs less on the same machine."""
+        """The superuser's URL by the server's socket, which costs less on the same machine."""
         return f"postgresql://postgres@/postgres?host={self._folder}&port={self.port}"
 
     def start(self) -> None:
@@ -296,7 +296,7 @@ class UsedStore:
                 self._refill.append(rows.format(table, sql.Literal(found[0])))
 
     def grown(self, connection: psycopg.Connection[Any]) -> bool:
-        """Whether a test changed the tables, or wrote so much that it would slow others."""
+        """Return True if a test changed the tables, or wrote so much that it would slow others."""
         row = connection.execute(
             "SELECT sum(pg_relation_size(oid)) FROM pg_class"
             " WHERE relnamespace = %s::text::regnamespace AND relkind = 'r'",

@@ -1,4 +1,4 @@
-"""Where the tests' PostgreSQL comes from, and that the distribution's is not missed in silence."""
+"""Tests of the choice of PostgreSQL's programs, and of the loud failure if there are none."""
 
 import os
 import subprocess

@@ -10,7 +10,7 @@ Message = MutableMapping[str, Any]
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What the server was sent."""
+    """A request that the server received."""
 
     method: str
     path: str
@@ -24,7 +24,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What the server answers: ``json``, or ``body`` as it stands."""
+    """An answer of the server: ``json``, or ``body`` as it stands."""
 
     status: int = 200
     json: Any = msgspec.UNSET

@@ -1,4 +1,4 @@
-"""What goes over the wire for one step, and what comes back as a value."""
+"""Tests of the request that one step sends, and of the answer as a value."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What slow readers heard is held to the log: nothing may be missing that was not told."""
+"""Tests of slow readers: each event of the log was heard, or was told as dropped."""
 
 from typing import Any
 

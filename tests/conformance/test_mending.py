@@ -1,4 +1,4 @@
-"""What to mend first: failures with one beginning are one cause, core before the rest."""
+"""Tests of the causes to mend first: failures that begin alike are one cause, core comes first."""
 
 from conformance.report.console import summary_lines
 from conformance.report.mending import Mending, mendings

@@ -1,4 +1,4 @@
-"""Where a path leads, and why it ends early."""
+"""Tests of paths into documents: the value found, or the reason why there is none."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What people and programs are shown."""
+"""Tests of the console output and of the report document."""
 
 import msgspec
 

@@ -17,7 +17,7 @@ STANDARD_LIBRARY = frozenset(sys.stdlib_module_names)
 
 @dataclass(frozen=True)
 class Rule:
-    """What one package's modules may import: nothing in `never`, and where given only `only`."""
+    """Rule on the imports of one package: nothing in `never`, and if given nothing but `only`."""
 
     package: str
     reason: str

@@ -1,4 +1,4 @@
-"""What importing the SDK brings along, in a process of its own."""
+"""Test of the modules that importing the SDK loads, in a process of its own."""
 
 import subprocess
 import sys

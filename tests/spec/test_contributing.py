@@ -44,7 +44,7 @@ def found(path: str) -> list[Path]:
 
 
 def missing(walk: str) -> list[str]:
-    """What a walk mentions that does not exist."""
+    """Return the names in a walk of the guide that do not exist."""
     said = [span for span in re.findall(r"`([^`]+)`", walk) if span not in NO_NAMES]
     calls = {f"{route.method} {route.path}" for route in ROUTES}
     paths = {span: found(span) for span in said if _PATH.fullmatch(span)}

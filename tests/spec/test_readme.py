@@ -41,7 +41,7 @@ def values(text: str) -> list[Any]:
 
 
 def missing(shown: Any, given: Any, where: str = "$") -> list[str]:
-    """Where the answer differs from what is shown of it; ids and times need only be such."""
+    """Return the places where an answer differs from the shown one; ids and times may differ."""
     match shown, given:
         case dict(), dict():
             return [
