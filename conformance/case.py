@@ -1,4 +1,4 @@
-"""Own cases: functions that play against a server or a worker, registered by name and clause."""
+"""Cases of this suite: functions that play against a server or a worker, by name and clause."""
 
 import importlib
 import pkgutil
@@ -41,7 +41,7 @@ class OwnCase(Titled, frozen=True, kw_only=True):
 
 
 class WorkerCase(Titled, frozen=True, kw_only=True):
-    """A case of workers, and how long it may take, whatever the scale of the times is."""
+    """A case of workers, with its time limits, fixed and scaled."""
 
     play: PlayWorker
     seconds: float = 60.0
@@ -98,7 +98,7 @@ def worker_case(
 
 
 def own_cases() -> list[OwnCase]:
-    """Return every own case of servers, in the order of modules and then of writing."""
+    """Return this suite's cases of servers, in the order of modules and then of writing."""
     _load("conformance.cases")
     return list(_CASES.values())
 

@@ -1,4 +1,4 @@
-"""The small commands, and what they share: exit codes and misuse."""
+"""The small commands, and the exit codes and the misuse error that all commands share."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -22,11 +22,11 @@ T = TypeVar("T")
 
 
 class Misuse(Exception):
-    """The command line asks for what there is not."""
+    """The command line asks for something that does not exist or does not fit."""
 
 
 def played(playing: Coroutine[Any, Any, T], so_far: Callable[[], T]) -> tuple[T, bool]:
-    """Run to the end, or to a Ctrl-C: then what there is so far is returned, and True."""
+    """Run to the end; at a Ctrl-C return the results so far, and True."""
     try:
         return asyncio.run(playing), False
     except KeyboardInterrupt:
@@ -34,7 +34,7 @@ def played(playing: Coroutine[Any, Any, T], so_far: Callable[[], T]) -> tuple[T,
 
 
 def compare(old: Path, new: Path) -> int:
-    """Say what changed between two reports; something worse is a failure."""
+    """Print the changes between two reports; anything worse is a failure."""
     try:
         lines, worse = compare_lines(read_report(old), read_report(new))
     except BadReport as error:
@@ -44,7 +44,7 @@ def compare(old: Path, new: Path) -> int:
 
 
 def cover(spec: Path | None) -> int:
-    """List clauses and cases; a hole is a failure."""
+    """List the cases of each clause; a clause without a case is a failure."""
     read = spec_at(spec)
     found = coverage(read, all_cases())
     print("\n".join(coverage_lines(read, found)))
@@ -52,7 +52,7 @@ def cover(spec: Path | None) -> int:
 
 
 def contract_at(path: Path | None, *, wanted: bool = True) -> Contract | None:
-    """Read the contract at a place, or the one of this package where one is wanted."""
+    """Read the contract at a path, or the one of this package where one is wanted."""
     try:
         if path is not None:
             return load_contract(path)
@@ -62,13 +62,13 @@ def contract_at(path: Path | None, *, wanted: bool = True) -> Contract | None:
 
 
 def known_name(what: str, name: str, known: set[str]) -> None:
-    """Refuse a name that there is not, and tell the nearest one."""
+    """Refuse an unknown name, and name the nearest known one."""
     if name not in known:
         raise Misuse(f"no {what} {name!r} ({nearest(name, known)})")
 
 
 def spec_at(folder: Path | None) -> Spec:
-    """Read the specification at a place, or the one of this package."""
+    """Read the specification at a path, or the one of this package."""
     try:
         return own_spec() if folder is None else read_spec(folder)
     except SpecError as error:

@@ -1,4 +1,4 @@
-"""Connections of a case's own; on a narrow one who does not read soon falls behind."""
+"""TCP connections for one case; a narrow one has small buffers, so that a slow reader soon lags."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Holds exchanges to an OpenAPI document; every deviation is a finding with its JSON pointer."""
+"""Checks exchanges against an OpenAPI document; each deviation has its JSON pointer."""
 
 import re
 from collections.abc import Iterator
@@ -44,8 +44,7 @@ def own_contract() -> "Contract":
 
 
 def load_contract(path: Path, *others: Path) -> "Contract":
-    """Read an OpenAPI 3.1 document in YAML or JSON, and others whose paths and components it takes
-    in."""
+    """Read an OpenAPI 3.1 document in YAML or JSON, and add the paths and components of others."""
     document = _read(path)
     for other in map(_read, others):
         document["paths"].update(other["paths"])
@@ -69,7 +68,7 @@ def _read(path: Path) -> Any:
 
 
 class Contract:
-    """An OpenAPI document and what it says about one exchange."""
+    """An OpenAPI document against which exchanges are checked."""
 
     def __init__(self, document: Any, *, name: str = "the OpenAPI document") -> None:
         if not isinstance(document, dict) or not isinstance(document.get("paths"), dict):
@@ -88,11 +87,11 @@ class Contract:
         ]
 
     def findings(self, sent: httpx.Request, received: Received) -> list[Finding]:
-        """Say where an exchange differs; a request counts where the server accepted it."""
+        """Return the deviations of an exchange; those of the request only if it was accepted."""
         return self._told(sent, self._findings(sent, received))
 
     def request_findings(self, sent: httpx.Request) -> list[Finding]:
-        """Say where a request differs, whatever it was answered with."""
+        """Return the deviations of a request, whatever the answer was."""
         return self._told(sent, self._request_findings(sent))
 
     def _told(self, sent: httpx.Request, found: Iterator[Finding]) -> list[Finding]:
@@ -117,7 +116,7 @@ class Contract:
                     yield method.upper(), path
 
     def misfits(self, pointer: str, value: Any) -> list[tuple[str, str]]:
-        """Say where a value does not fit the schema at a pointer, and how."""
+        """Yield the places where a value does not fit the schema at a pointer, and the reasons."""
         try:
             return [
                 ("/".join(("", *(escaped(str(part)) for part in each.absolute_path))), each.message)
@@ -286,7 +285,7 @@ class Contract:
         return pointer
 
     def _resolved(self, pointer: str) -> tuple[str, dict[str, Any]]:
-        """Follow references until something else is there; tell where it stands."""
+        """Follow references; return the pointer and the object that they lead to."""
         for _ in range(16):
             node = self.at(pointer)
             if not isinstance(node, dict):
@@ -297,7 +296,7 @@ class Contract:
         raise BadPointer(f"{pointer} leads to nothing that can be used")
 
     def at(self, pointer: str) -> Any:
-        """Return what stands at a JSON pointer into the document."""
+        """Return the value at a JSON pointer into the document."""
         node: Any = self.document
         for part in pointer.removeprefix("#/").split("/"):
             name = part.replace("~1", "/").replace("~0", "~")
@@ -316,7 +315,7 @@ def escaped(part: str) -> str:
 
 
 def _typed(text: str, schema: Any) -> object:
-    """Read a header or parameter as the kind of value that its schema speaks of."""
+    """Convert the text of a header or parameter to the type that its schema names."""
     schema = schema if isinstance(schema, dict) else {}
     numeric = schema.get("type") in ("integer", "number") or isinstance(schema.get("const"), int)
     if numeric and re.fullmatch(r"-?\d+", text):

@@ -9,7 +9,7 @@ class Demands:
     """The demands of one case, in order."""
 
     def latest(self) -> int | None:
-        """The number of the exchange that a claim is about unless it says otherwise."""
+        """The number of the exchange that a check is about by default."""
         return None
 
     def check(
@@ -32,6 +32,6 @@ class Demands:
         self.check(same(actual, wanted), f"{what}: {show(wanted)}", show(actual), exchange)
 
     def need(self, holds: bool, why: str) -> None:
-        """Skip the case where its clause cannot be shown here."""
+        """Skip the case unless its precondition holds."""
         if not holds:
             raise Skipped(SkipReason.PRECONDITION, why)

@@ -1,4 +1,4 @@
-"""Clean-up that is not broken off: what was started is ended, whoever loses patience meanwhile."""
+"""Clean-up that a cancellation does not interrupt."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
@@ -26,7 +26,7 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
 async def side_by_side(
     works: Iterable[Callable[[], Coroutine[Any, Any, None]]], at_once: int
 ) -> None:
-    """Do all of these, so many at a time; broken off, it waits until each has cleaned up."""
+    """Do all of these, some at a time; if cancelled, wait until each has cleaned up."""
     free = asyncio.Semaphore(at_once)
 
     async def one(work: Callable[[], Coroutine[Any, Any, None]]) -> None:

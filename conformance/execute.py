@@ -65,7 +65,7 @@ async def run_case(
 
 
 def described(file: CaseFile, **outcome: Any) -> CaseResult:
-    """Make the result of a case file, with what the file says of itself."""
+    """Make the result of a case file, with the name, level and other facts of the file."""
     case = file.case
     return CaseResult(
         path=file.path,
@@ -97,7 +97,7 @@ async def _judged(file: CaseFile, wire: Wire, reset: Reset | None, sleep: Sleep)
 
 
 class _Play:
-    """One case on stage: what its steps have received so far, and whether the server is there."""
+    """One run of a case: the answers so far, and whether the server is reachable."""
 
     def __init__(self, case: Case, wire: Wire, sleep: Sleep) -> None:
         names = frozenset(name for step in case.all_steps for name in step.all_captures)

@@ -1,4 +1,4 @@
-"""Reads server-sent events as an own case sees them: one frame after another, with a limit."""
+"""Reads server-sent events for cases: one frame after another, with a time limit."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping

@@ -49,7 +49,7 @@ async def known_workers(file: CaseFile, wire: Wire) -> list[str]:
 
 
 def isolated(file: CaseFile) -> CaseFile:
-    """Return the case with names that nobody has used; `default` stays, it has a meaning."""
+    """Return the case with unused names; `default` stays, because that name has a meaning."""
     if file.case is None:
         return file
     token = secrets.token_hex(3)
@@ -65,7 +65,7 @@ def isolated(file: CaseFile) -> CaseFile:
 
 
 async def drain(wire: Wire) -> None:
-    """Take away what other cases left in the common queue; a server that fails is judged later."""
+    """Fetch and settle jobs that other cases left in the common queue, and ignore failures."""
     for _ in range(_DRAIN_ROUNDS):
         fetch = msgspec.json.encode({"queues": [_COMMON], "count": 100, "worker_id": "ojs-drain"})
         received, _number = await wire.send("POST", "/ojs/v1/workers/fetch", _JSON, fetch)

@@ -32,7 +32,7 @@ class Answer(msgspec.Struct, frozen=True):
     exchange: int | None = None
 
     def find(self, path: str) -> object:
-        """Return what a path leads to in the body, or a Missing that says where it ended."""
+        """Return the value at a path of the body, or a Missing that says where the path ended."""
         return wrapper.find(path, self.json, self.unwrap)
 
 

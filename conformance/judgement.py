@@ -95,7 +95,7 @@ def _shown(body: str) -> str:
 
 
 def result_of(case: Titled, suite: str, **outcome: Any) -> CaseResult:
-    """The result of an own case."""
+    """Return the result of a case of this suite."""
     return CaseResult(
         path=case.path,
         test_id=case.id,

@@ -1,4 +1,4 @@
-"""Readers that are too slow: what they are flooded with, and whether they know what they missed."""
+"""Slow readers: floods of events for them, and checks that each missed event was announced."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -23,14 +23,14 @@ class Dropped(msgspec.Struct, frozen=True):
 
 
 async def flooded(stage: Stage, queue: str) -> list[str]:
-    """Put many jobs into a queue that had one; the ids of their events."""
+    """Put many jobs into a queue that had one; return the ids of their events."""
     for _ in range(_BATCHES):
         await stage.enqueue_many(queue, _BATCH)
     return [event["id"] for event in await stage.events(queue)][1:]
 
 
 def dropped(stage: Stage, told: Mapping[str, Any], channel: str) -> Dropped:
-    """Read what a server says of a channel."""
+    """Read a server's message about the events it dropped from a channel."""
     try:
         read = msgspec.convert(told, Dropped)
     except msgspec.ValidationError as error:

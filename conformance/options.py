@@ -1,4 +1,4 @@
-"""The published form of an enqueue: what says how a job is run stands in `options`."""
+"""The published form of an enqueue, which has the options of a job in `options`."""
 
 from typing import Any, Final
 
@@ -35,8 +35,10 @@ OPTIONS: Final = frozenset(
 
 
 def published(body: Any) -> Any:
-    """Return the body of an enqueue with each job's options in `options`: many servers know no
-    other form. What stands there already counts."""
+    """Return the body of an enqueue with each job's options moved into `options`.
+
+    Many servers know no other form. Options that are there already win.
+    """
     if not isinstance(body, dict):
         return body
     if isinstance(jobs := body.get("jobs"), list):

@@ -1,11 +1,11 @@
-"""The order of steps: which follow one another and which run at the same time."""
+"""The order of steps: groups that run one after another, of steps that run together."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar
 
 
 class Linked(Protocol):
-    """A step as far as its order goes."""
+    """The members of a step that decide its order."""
 
     @property
     def id(self) -> str:
@@ -35,7 +35,7 @@ def groups(steps: Sequence[AnyStep]) -> list[Sequence[AnyStep]]:
 
 
 def loose_parallel_steps(steps: Sequence[Linked]) -> Iterator[str]:
-    """Say which ``parallel_with`` cannot be honoured, and which step stands in between."""
+    """Return a message for each ``parallel_with`` that a step in between makes impossible."""
     names = {step.id for step in steps}
     for step in steps:
         if step.parallel_with is not None and step.parallel_with not in names - {step.id}:

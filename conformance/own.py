@@ -5,7 +5,6 @@ from pathlib import Path
 
 
 def own(name: str) -> Path:
-    """Return where such a file is: inside the installed package, or at the root of the checkout,
-    where it is written."""
+    """Return the path of a file: inside the installed package, or at the root of the checkout."""
     brought = Path(str(files("conformance") / "data" / name))
     return brought if brought.exists() else Path(__file__).parents[1] / name

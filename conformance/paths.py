@@ -90,7 +90,7 @@ def _bracket(found: re.Match[str]) -> Segment:
 
 
 def find(text: str, document: object) -> object:
-    """Return what a path leads to in the document, or a Missing that says where it ended."""
+    """Return the value at a path of the document, or a Missing that says where the path ended."""
     return _walk(parse(text), document, "$")
 
 

@@ -6,7 +6,7 @@ _HOST = "127.0.0.1"
 
 
 def reserve_port() -> int:
-    """Return a free port that the system gives to nobody who asks for any port.
+    """Return a free port that the system will not give to another program for a minute.
 
     A connection is opened and closed on it. For the minute that the system then remembers it
     (TIME_WAIT), only a program that names the port can listen there, as servers do that set

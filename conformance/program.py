@@ -47,7 +47,7 @@ async def spawn(parts: Sequence[str], environ: Mapping[str, str]) -> Running:
 
 
 class Tail:
-    """The last of what a program printed, however much that is."""
+    """The end of a program's output, kept within a limit."""
 
     def __init__(self, most_bytes: int = _KEPT_BYTES) -> None:
         self.total = 0
@@ -72,7 +72,7 @@ class Tail:
         return kept.decode(errors="replace").replace("\r\n", "\n").removesuffix("\n")
 
     def told(self) -> str:
-        """The newest lines, as they stand below a message."""
+        """The newest lines, indented for the end of a message."""
         text = self.text
         if not text:
             return ""

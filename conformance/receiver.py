@@ -59,7 +59,7 @@ class Target:
         self._free.clear()
 
     def release(self) -> None:
-        """Answer what waits, and everything from here on."""
+        """Answer the calls that wait, and all later ones."""
         self._free.set()
 
     async def called(self, count: int = 1, within_s: float = 10.0) -> list[Call]:
@@ -97,7 +97,7 @@ class Receiver:
     """Listens for all targets of a run."""
 
     def __init__(self, public_url: str = "", port: int = 0) -> None:
-        """Without an address at which servers reach it, it is there for this machine alone."""
+        """Listen on loopback only, unless `public_url` says how servers reach this machine."""
         self._targets: dict[str, Target] = {}
         self._public_url = public_url.rstrip("/")
         self._listener = Listener(

@@ -1,4 +1,4 @@
-"""Answers as own cases see them: what is missing or different fails the case with the reason."""
+"""Answers in cases of this suite: a missing or different value fails the case with the reason."""
 
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -25,7 +25,7 @@ STATES = (
 
 
 class CheckFailed(Exception):
-    """Something is not as a clause says."""
+    """A check that did not hold."""
 
     def __init__(self, failure: FailedCheck) -> None:
         super().__init__(str(failure))
@@ -111,11 +111,11 @@ class Reply(msgspec.Struct, frozen=True):
         )
 
     def has(self, path: str) -> bool:
-        """Tell whether there is anything but null at a path."""
+        """Return True if there is a value other than null at a path."""
         return not is_absent(paths.find(path, self.json))
 
     def __getitem__(self, path: str) -> Any:
-        """Return what stands at a path; nothing there fails the case."""
+        """Return the value at a path; fail the case if there is none."""
         found = paths.find(path, self.json)
         if isinstance(found, Missing):
             self.fail(path, "a value", show(found))

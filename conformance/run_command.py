@@ -67,7 +67,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None = None) -> int:
-    """Run what the options choose; the exit code says whether anything failed."""
+    """Run the chosen cases; return the exit code, which says whether anything failed."""
     files, own = _chosen(options)
     if options.list:
         print("\n".join([*(file.test_id for file in files), *(case.id for case in own)]))
@@ -146,7 +146,7 @@ def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[OwnCase]
 
 
 def _seed(given: int | None) -> int | None:
-    """Choose a seed where none is given, and tell it, so that the order can be had again."""
+    """Return the seed of the order, chosen at random if none is given, and print it."""
     if given is None:
         return None
     seed = given or secrets.randbelow(1_000_000) + 1

@@ -1,4 +1,4 @@
-"""Runs published and own cases against one server: isolation, order, and what spares a case."""
+"""Runs the published cases and ours against one server: isolation, order, reasons for skips."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -58,7 +58,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The results of a run and what the server said of itself."""
+    """The results of a run and the server's manifest."""
 
     target: str
     manifest: Any
@@ -261,7 +261,7 @@ class _Session:
         return isolated(file)
 
     async def explain(self) -> None:
-        """Find out why cases failed that were played as published; all of them are through."""
+        """Find the causes of failures of published cases, once all of them have been played."""
 
         async def as_written(file: CaseFile, mended: frozenset[Quirk]) -> Again:
             quirks = Quirks(mended)
@@ -298,7 +298,7 @@ class _Session:
         return Stage(wire, self._manifest, process=process, receiver=self._receiver, grpc=grpc)
 
     def _missing(self, case: OwnCase) -> str | None:
-        """Say what a case needs that the server of the run is not."""
+        """Return the requirement of a case that the server of the run does not meet, or None."""
         if case.grpc and not self._grpc:
             return "it needs the port of gRPC: --grpc, or {grpc_port} in --server-cmd"
         if not case.own_server:
@@ -334,7 +334,7 @@ class _Session:
 
 
 async def play_own(case: OwnCase, stage: Stage) -> CaseResult:
-    """Play one own case; a fault in the case is an error, never a verdict on the server."""
+    """Play one case of ours; a fault in the case is an error, never a verdict on the server."""
     wire = stage.wire
     judgement = await judged(
         case.play(stage), case.seconds, _did_not_restart, lambda: wire.exchanges

@@ -1,4 +1,4 @@
-"""Speaks WebSocket as an own case does: one message after another, with limits on time and size."""
+"""WebSocket client of cases: one message after another, with limits on time and size."""
 
 import asyncio
 from collections import deque

@@ -48,7 +48,7 @@ def _case_problems(case: Case) -> Iterator[str]:
 
 
 def _order_problems(case: Case) -> Iterator[str]:
-    """Say which requests are made of answers that are not there yet: a cycle never ends well."""
+    """Return a message for each step that uses the answer of a step that has not run yet."""
     waiting = {step.id for step in case.all_steps}
     for step in case.all_steps:
         for name in referred_steps(f"{step.path or ''} {step.body_json}"):

@@ -129,7 +129,7 @@ class Stage(Demands):
         return self.wire.client.base_url.netloc.decode()
 
     async def spoken(self, content: bytes, seconds: float = 10.0) -> bytes:
-        """Say bytes on a connection of its own, and return what comes back until it is quiet."""
+        """Send bytes on a new connection, and return all that comes back until it is quiet."""
         try:
             reader, writer = await connect(self.wire.client.base_url)
         except OSError as error:
@@ -326,7 +326,7 @@ class Stage(Demands):
 
     @contextlib.asynccontextmanager
     async def beside(self) -> AsyncIterator["Stage"]:
-        """Start a second server on the same store, and say what can be said to it."""
+        """Start a second server on the same store, and yield its stage."""
         assert self.process is not None
         other = self.process.another()
         try:

@@ -31,7 +31,7 @@ class Times(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def times(scale: float = 1.0, patience_s: float = PATIENCE_S) -> Times:
-    """The protocol's times, so many times as long."""
+    """Return the protocol's times, scaled."""
     usual = Times()
     return Times(
         patience_s=patience_s,

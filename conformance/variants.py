@@ -1,4 +1,4 @@
-"""The ways in which servers are set up for the cases that need them so, by name."""
+"""Variants by name: settings of a server that some cases need."""
 
 from typing import Final
 

@@ -37,7 +37,7 @@ class FailedCheck(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def shortened(self) -> "FailedCheck":
-        """Return it with values that a report can hold, whatever the server sent."""
+        """Return a copy with its long values cut to the size of a report."""
         short = {name: _short(getattr(self, name)) for name in ("expected", "actual")}
         return msgspec.structs.replace(self, **short)
 
@@ -55,7 +55,7 @@ class SkipReason(StrEnum):
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a published case failed, where that is no fault of the server."""
+    """Reason for the failure of a published case that is no fault of the server."""
 
     kind: Literal["not supported", "defective", "quirk"]
     name: str = ""  # of the quirk
@@ -92,9 +92,9 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_bad(self) -> bool:
-        """Tell whether anything is wrong: only failures and errors say so."""
+        """True if the case failed or could not be judged."""
         return self.verdict in (Verdict.FAIL, Verdict.ERROR)
 
     def spoils(self, fail_on: Literal["must", "should"] = "must") -> bool:
-        """Tell whether this result spoils the run: what only should be does where that is asked."""
+        """True if this result fails the run; a should case does only if `fail_on` is "should"."""
         return self.is_bad and (self.strength == "must" or fail_on == "should")

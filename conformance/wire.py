@@ -58,7 +58,7 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Broken(Exception):
-    """There is no answer: a connection that fails, hangs, or brings more than anybody can read."""
+    """There is no answer: the connection fails or hangs, or the body is too large."""
 
     def __init__(self, why: str, *, unreachable: bool = False) -> None:
         super().__init__(why)
@@ -67,10 +67,10 @@ class Broken(Exception):
 
 
 class Checker(Protocol):
-    """Holds an exchange to a contract."""
+    """Checks an exchange against a contract."""
 
     def findings(self, sent: httpx.Request, received: Received) -> list[Finding]:
-        """Say where the exchange differs from the contract."""
+        """Return the deviations of the exchange from the contract."""
 
 
 class Wire:
@@ -126,7 +126,7 @@ class Wire:
         return received, number
 
     async def check(self) -> None:
-        """Hold what was said to the contract; apart from sending, which it would slow down."""
+        """Check all exchanges against the contract, after sending, which this would slow down."""
         unchecked, self._unchecked = self._unchecked, []
         if self._checker is not None and unchecked:
             self.findings += await asyncio.to_thread(_checked, self._checker, unchecked)

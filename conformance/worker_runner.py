@@ -24,7 +24,7 @@ OnResult = Callable[[CaseResult], None]
 
 
 class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Which cases to play, with which worker, and how."""
+    """A run over workers: the cases, the command of the worker, and the times."""
 
     command: Sequence[str]
     cases: Sequence[WorkerCase]
@@ -48,7 +48,7 @@ async def run_worker(plan: WorkerPlan, on_result: OnResult = lambda _: None) -> 
 
 
 class _Session:
-    """One run, and whether it makes sense to go on with it."""
+    """One run; it goes on unless the worker never sends a request."""
 
     def __init__(self, plan: WorkerPlan, on_result: OnResult) -> None:
         self.results: list[CaseResult] = []

@@ -184,7 +184,7 @@ class WorkerStage(Demands):
         )
 
     async def held(self, *jobs: Job) -> None:
-        """Wait until the worker holds jobs for certain: that they were sent does not say so."""
+        """Wait until the worker certainly holds jobs: that they were sent does not prove it."""
         await self.out(*jobs)
         busy = sum(job.state is Held.OUT for job in self.server.book.jobs.values())
         if busy < self.places:
@@ -236,7 +236,7 @@ class WorkerStage(Demands):
         *,
         ends: bool = False,
     ) -> Found:
-        """Wait until something is true, and return it; the end of the worker is no help."""
+        """Wait until something is true, and return it; fail the case if the worker ends first."""
         limit_s = self.soon_s if within_s is None else within_s
 
         def over() -> bool:
@@ -282,7 +282,7 @@ class WorkerStage(Demands):
     # ------------------------------------------------------------------ demands
 
     def no_fetch(self, after: int, why: str) -> None:
-        """Demand that no jobs were asked for since a request, but for what crossed it."""
+        """Demand that no FETCH was sent since a request, but for those that crossed it."""
         since = self.server.record.all[after].at + CROSSED_S
         found = [asked for asked in self.server.record.fetches(after) if asked.at > since]
         number = found[0].number if found else None

@@ -9,7 +9,7 @@ Unwrap = Literal["", "fallback", "job"]
 
 
 def find(path: str, body: object, unwrap: Unwrap) -> object:
-    """Return what a path leads to; `fallback` looks into the job second, `job` looks only there.
+    """Return the value at a path; `fallback` looks into `job` second, `job` looks only there.
 
     A path that begins with the wrapper itself, such as `jobs[0].id`, is taken as it stands.
     """

@@ -1,4 +1,4 @@
-"""Finds out why a case failed in the published runner: what is not claimed, defects, and quirks.
+"""Finds causes of failures in the published runner: missing claims, defects and quirks.
 
 A failed case is played again, with names of its own and one quirk after another mended. Quirks are
 the cause if the case holds without them, and each that is named is needed for that.
@@ -34,7 +34,7 @@ async def with_causes(
     as_written: Replay | None,
     apart: Replay,
 ) -> list[CaseResult]:
-    """Add to each result that is bad what caused it, as far as that is not the server.
+    """Add to each bad result its causes other than the server.
 
     One replay is as the run was, None where the server is wiped before each case; the other gives
     the case names of its own. `met` names the workers that the server knew before a case.
@@ -62,7 +62,7 @@ async def with_causes(
 
 
 def _in_itself(file: CaseFile, claims: Claims) -> tuple[Cause, ...]:
-    """The causes that are seen without another play: no claim, or a case that is none."""
+    """Return the causes that need no replay: a missing claim, or a defective case."""
     if why := claims.lacks(file):
         return (Cause(kind="not supported", why=why),)
     if file.case is None or file.problems:
@@ -73,7 +73,7 @@ def _in_itself(file: CaseFile, claims: Claims) -> tuple[Cause, ...]:
 
 
 async def _by_play(file: CaseFile, shared: Again | None, replay: Replay) -> tuple[Cause, ...]:
-    """The defects and quirks that together make a case fail; none where they do not."""
+    """Return the defects and quirks that together explain a failure; none if they do not."""
     assert file.case is not None
     holds = partial(_holds, file.case)
     if shared is not None and holds(shared):

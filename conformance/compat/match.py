@@ -15,7 +15,7 @@ _LENGTH = re.compile(r"array:(length|min_length|min)(?::(\d+)|\((\d+)\))")
 
 
 def matches(wanted: object, value: object, in_force: InForce = lambda _: True) -> bool:
-    """Tell whether the published runner takes a value for what the matcher wants."""
+    """Return True if the published runner would accept a value for the matcher."""
     if wanted is None:
         return value is None
     if isinstance(wanted, str):

@@ -18,7 +18,7 @@ from conformance.values import Missing, is_absent, same
 
 
 class Meaning:
-    """One play of a case: what its steps mean, what they received, and where quirks bite."""
+    """One play of a case: its steps, their answers, and the quirks that made a difference."""
 
     def __init__(self, case: Case | None, quirks: Quirks) -> None:
         self.bodies: dict[str, object] = {}
@@ -28,11 +28,11 @@ class Meaning:
         self._captured = Scope(frozenset(names))
 
     def at(self, place: str) -> InForce:
-        """The question whether a quirk that makes a difference at this place is in force."""
+        """Return a function that says whether a quirk is in force, and notes this place if so."""
         return partial(self._quirks.bite, place=place)
 
     def waits_twice(self, step: str, delay_ms: float) -> bool:
-        """Tell whether a wait that has no duration sleeps its delay again."""
+        """Return True if a wait without a duration sleeps its delay twice."""
         return delay_ms > 0 and self._quirks.bite(Quirk.WAIT, f"[{step}] delay_ms {delay_ms:g}")
 
     def times(self, step: str) -> int:
@@ -52,7 +52,7 @@ class Meaning:
         return self._json(body.decode(), f"[{step}] body").encode()
 
     def received(self, step: str, body: object) -> None:
-        """Remember the body of an answer, and what the step captures of it."""
+        """Keep the body of an answer, and the variables that the step captures from it."""
         self.bodies[step] = body
         if step in self._steps:
             meant = self._steps[step]

@@ -17,7 +17,7 @@ class PathError(Exception):
 
 
 def resolve(path: str, document: object) -> object:
-    """Return what a path leads to, None for a missing key; a step into nothing is an error."""
+    """Return the value at a path, None for a missing key; a step into nothing is an error."""
     return _walk(_split(path.removeprefix("$").removeprefix(".")), document)
 
 
@@ -27,7 +27,7 @@ def has_quoted_key(path: str) -> bool:
 
 
 def fill(text: str, bodies: Mapping[str, object]) -> str:
-    """Insert values of earlier answers into text; what cannot be found stays as it is written."""
+    """Insert values of earlier answers into text; unknown references stay as they are written."""
 
     def insert(place: re.Match[str]) -> str:
         if place[1] not in bodies:

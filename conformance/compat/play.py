@@ -1,4 +1,4 @@
-"""One case as the published runner plays it: what it does not know, it silently leaves out."""
+"""Plays one case like the published runner, which silently skips what it does not know."""
 
 import asyncio
 import time

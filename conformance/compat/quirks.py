@@ -51,18 +51,18 @@ class Bite(msgspec.Struct, frozen=True):
 
 
 class Quirks:
-    """The quirks that one play has; each tells where it made a difference."""
+    """The quirks of one play, with the places where each made a difference."""
 
     def __init__(self, mended: frozenset[Quirk] = frozenset()) -> None:
         self.bites: list[Bite] = []
         self._mended = mended
 
     def is_mended(self, quirk: Quirk) -> bool:
-        """Tell whether a quirk is left away in this play."""
+        """True if a quirk is switched off in this play."""
         return quirk in self._mended
 
     def bite(self, quirk: Quirk, place: str) -> bool:
-        """Tell, where a quirk makes a difference, whether it is in force."""
+        """Return True if a quirk is in force, and note the place where it made a difference."""
         if self.is_mended(quirk):
             return False
         self.bites.append(Bite(quirk, place))

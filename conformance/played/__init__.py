@@ -1,1 +1,1 @@
-"""The server that a worker sees while it is judged: honest, unless a case has it misbehave."""
+"""A server for the worker under test: honest, unless a case has it misbehave."""

@@ -33,7 +33,7 @@ class Refused(Exception):
 
 
 class Job(msgspec.Struct, kw_only=True):
-    """One job, and where it has been."""
+    """One job, with its deliveries."""
 
     id: str
     type: str
@@ -71,7 +71,7 @@ class Book:
         self.jobs[job.id] = job
 
     def waiting(self) -> list[Job]:
-        """The jobs that nobody has."""
+        """The jobs that no worker holds."""
         return [job for job in self.jobs.values() if job.state is Held.WAITING]
 
     def claim(self, wanted: Wanted, now: float) -> list[Job]:
@@ -124,7 +124,7 @@ class Book:
         return job is not None and job.attempt == told.attempt and job.state in ENDED
 
     def take_back(self, job_id: str, state: Held = Held.RETRYABLE) -> None:
-        """Take a job from whoever holds it."""
+        """Take a job from the worker that holds it."""
         self.jobs[job_id].state = state
 
     def verdicts(self, worker_id: str, listed: Sequence[str]) -> dict[str, list[str]]:

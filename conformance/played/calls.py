@@ -1,4 +1,4 @@
-"""The calls of the worker protocol, told by method and path, in all spellings of `openapi.yaml`."""
+"""The calls of the worker protocol, by method and path, in all spellings of `openapi.yaml`."""
 
 import re
 from enum import StrEnum
@@ -66,7 +66,7 @@ _NAMED: Final = tuple(
 
 
 def call_of(method: str, path: str) -> Call:
-    """Say what a request asks for."""
+    """Return the call that a request makes."""
     line = f"{method} {path}"
     if line in _FIXED:
         return Call(_FIXED[line])

@@ -14,13 +14,13 @@ _CHECKED_OF_A_KIND: Final = 50
 
 
 def request_of(asked: Asked) -> httpx.Request:
-    """A recorded request as the contract looks at one."""
+    """Return a recorded request in the form that the contract checks."""
     url = httpx.URL(f"http://played{asked.path}").copy_with(query=asked.query.encode() or None)
     return httpx.Request(asked.method, url, headers=asked.headers, content=asked.content)
 
 
 def request_findings(checker: Contract, all_asked: Sequence[Asked]) -> list[Finding]:
-    """Hold requests to the contract; each deviation is told once."""
+    """Return the deviations of requests from the contract, each once."""
     found: dict[tuple[str, str, str], Finding] = {}
     seen: dict[str, int] = {}
     for asked in all_asked:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as the played server speaks it: well, until a case wants it to speak badly."""
+"""HTTP/1.1 of the played server: correct, unless a case has it misbehave."""
 
 import asyncio
 import contextlib

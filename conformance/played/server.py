@@ -82,7 +82,7 @@ class PlayedServer:
         return job
 
     def notify(self) -> None:
-        """Wake whoever waits for something to happen."""
+        """Wake the requests that wait for a change."""
         self._changed.set()
         self._changed = asyncio.Event()
 

@@ -69,7 +69,7 @@ def _mending_lines(results: Sequence[CaseResult]) -> Iterator[str]:
 
 
 def _standing_lines(results: Sequence[CaseResult]) -> Iterator[str]:
-    """Yield how the failures divide, where they do not all say the same."""
+    """Yield how many failures are about should, and how many go beyond the published texts."""
     bad = [result for result in results if result.is_bad]
     if should := sum(result.strength == "should" for result in bad):
         yield f"{len(bad) - should} of the failures are about what must be, {should} should be"

@@ -20,7 +20,7 @@ Again = Callable[[Exchange], str]
 
 
 def packed(report: Report, clauses: Mapping[str, Clause], again: Again | None) -> str:
-    """Return what the page unpacks when a case is opened, as text that no markup can be in.
+    """Return the details in packed form, as text without markup; the page unpacks them on demand.
 
     Where it would be too much, bodies are cut, and then only one case of each cause keeps its
     exchange; the JSON report has them all.

@@ -29,7 +29,7 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """A profile: what must be and what should be in it, and whether all of the former is."""
+    """Result of a profile: its must and should cases, and whether no must case failed."""
 
     must: Totals
     should: Totals
@@ -109,7 +109,7 @@ def _standing(results: Sequence[CaseResult], profile: str) -> Standing:
 
 
 def moment(at: datetime) -> str:
-    """A moment as reports write it."""
+    """Format a time for reports."""
     return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 

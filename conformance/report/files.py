@@ -30,7 +30,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """A run as all reports are made of it."""
+    """The data of a run from which every report is made."""
 
     report: Report
     results: Sequence[CaseResult]

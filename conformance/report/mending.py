@@ -49,7 +49,7 @@ def mendings(results: Iterable[CaseResult]) -> list[Mending]:
 
 
 def first_cause(result: CaseResult) -> str:
-    """Return the first thing that went wrong, without what differs from case to case."""
+    """Return the first failure as text, without ids and names that differ from case to case."""
     if result.verdict is Verdict.FAIL and result.failures:
         told = _told(result.failures[0])
     else:

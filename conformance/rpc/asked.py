@@ -1,4 +1,4 @@
-"""Requests of HTTP as calls of `ojs.v1`, where its messages can say all of them."""
+"""Translates HTTP requests into gRPC calls of `ojs.v1`, where its messages can express them."""
 
 import json
 import re
@@ -34,7 +34,7 @@ Kind = TypeVar("Kind")
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A call with the members of its message, and the id that its path names."""
+    """A gRPC call: the members of its message, and the id in the path of the HTTP request."""
 
     method: str
     members: Mapping[str, Any]
@@ -42,11 +42,11 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Wordless(Exception):
-    """The binding has no words for a request."""
+    """The request cannot be expressed in gRPC."""
 
 
 def asked(method: str, path: str, content: bytes) -> Asked:
-    """The call that says the same as a request; raises Wordless."""
+    """Translate a request into a call; raises Wordless if there is none."""
     for verb, pattern, name, members in _CALLS:
         found = pattern.fullmatch(path) if verb == method else None
         if found is not None:
@@ -56,7 +56,7 @@ def asked(method: str, path: str, content: bytes) -> Asked:
 
 
 def metadata_of(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The metadata that say the same as headers; raises Wordless."""
+    """Translate headers into metadata; raises Wordless if a header has none."""
     told: dict[str, str] = {}
     for name, value in headers:
         if name in _NAMES and name not in told and value.isascii() and value:
@@ -153,7 +153,7 @@ def _object(content: bytes) -> dict[str, Any]:
 def _each(
     given: Mapping[str, Any], known: Mapping[str, tuple[str, Callable[[Any], Any]]]
 ) -> dict[str, Any]:
-    """The members under their names, each as its message has it; all must be known."""
+    """Translate members to the names and values of a message; raises Wordless for unknown ones."""
     told: dict[str, Any] = {}
     for name, value in given.items():
         if name not in known:
@@ -221,7 +221,7 @@ def _moment(value: Any) -> str:
 
 
 def _carried(value: Any, level: int = 0) -> Any:
-    """A value that comes to the same as a message and back."""
+    """Return a JSON value that survives the way into a message and back; else raises Wordless."""
     if level > _DEEPEST:
         raise Wordless
     match value:

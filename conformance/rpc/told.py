@@ -1,4 +1,4 @@
-"""Answers of `ojs.v1` as those of HTTP: its members over what HTTP shows of the same thing.
+"""Translates answers of `ojs.v1` into those of HTTP; HTTP itself adds what messages lack.
 
 What both say in other words, such as a moment, stays as HTTP has it.
 """
@@ -23,7 +23,7 @@ _WHOLE: Final = {"Enqueue", "GetJob", "Fetch"}
 
 
 def shown_at(asked: Asked, said: Json) -> list[str]:
-    """The paths below `/ojs/v1/` at which HTTP shows what an answer is about."""
+    """Return the paths below `/ojs/v1/` of the things that an answer is about."""
     match asked.method:
         case "Fetch":
             return [f"jobs/{job['id']}" for job in said["jobs"]]
@@ -37,7 +37,7 @@ def shown_at(asked: Asked, said: Json) -> list[str]:
 
 
 def told(asked: Asked, said: Json, seen: list[Json]) -> tuple[int, Json]:
-    """The status and the body of the answer of HTTP."""
+    """Return the status and the body of the HTTP answer."""
     match asked.method:
         case "Fetch":
             pairs = zip(said["jobs"], seen, strict=True)
@@ -144,7 +144,7 @@ def _milliseconds(duration: str) -> int:
 
 
 def _moment(said: str, shown: Any) -> str:
-    """The moment as HTTP writes it, unless it is another one."""
+    """Return the time in HTTP's spelling if both are equal, else the one of the message."""
     return shown if isinstance(shown, str) and _when(shown) == _when(said) else said
 
 
@@ -156,7 +156,7 @@ def _when(text: str) -> datetime | None:
 
 
 def refused(error: Mapping[str, Any], statuses: Mapping[str, int], number: int) -> tuple[int, Json]:
-    """The status and the body that HTTP has for a refusal."""
+    """Return the status and the body of HTTP for an error."""
     details = error.get("details", {})
     body = {
         "code": error.get("code", ""),

@@ -24,7 +24,7 @@ class SpecError(Exception):
 
 
 class Clause(msgspec.Struct, frozen=True, kw_only=True):
-    """One sentence that binds somebody."""
+    """A numbered requirement on servers, clients or workers."""
 
     id: str
     strength: str
@@ -36,17 +36,17 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def binds_servers(self) -> bool:
-        """Tell whether a server that does otherwise is not conforming."""
+        """True if a server must keep it to conform."""
         return self.strength == "must" and self.side == "server"
 
     @property
     def binds_workers(self) -> bool:
-        """Tell whether a worker that does otherwise is not conforming."""
+        """True if a worker must keep it to conform."""
         return self.strength == "must" and self.side == "worker"
 
     @property
     def is_judged(self) -> bool:
-        """Tell whether a case must stand for it."""
+        """True if it needs a case."""
         return self.binds_servers or self.binds_workers
 
     @property

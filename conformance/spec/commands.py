@@ -11,7 +11,7 @@ from conformance.spec.diff import contract_lines, diff_lines
 
 
 def check_command(spec: Path | None, openapi: Path | None) -> int:
-    """Say what is not in order; anything is a failure."""
+    """Print the problems of the specification; any is a failure."""
     read = spec_at(spec)
     lines = check_lines(read, _contract(openapi), all_cases())
     print("\n".join(lines))
@@ -20,7 +20,7 @@ def check_command(spec: Path | None, openapi: Path | None) -> int:
 
 
 def diff_command(old: Path, new: Path) -> int:
-    """Say what changed between two folders of clauses, or two trees that hold spec/."""
+    """Print the changes between two folders of clauses, or two trees that hold spec/."""
     before, after = _tree(old), _tree(new)
     lines = diff_lines(before[0], after[0], all_cases())
     if before[1] is not None and after[1] is not None:

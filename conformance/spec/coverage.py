@@ -1,4 +1,4 @@
-"""Which cases stand for which clause; one that binds servers or workers and has none is a hole."""
+"""Coverage of clauses by cases; a clause that binds servers or workers and has none is a hole."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -11,7 +11,7 @@ from conformance.spec.unseen import UNSEEN
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """The clauses that are judged, the cases of each, and what does not fit."""
+    """The judged clauses with their cases, those without any, and mistakes in references."""
 
     cases: dict[str, list[str]]
     unseen: dict[str, str]
