@@ -14,7 +14,7 @@ Plant = Callable[[], None]
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """One thing that is wrong; `plant` makes it so in the process that calls it."""
+    """A fault with its clause; `plant` puts it into the calling process."""
 
     name: str
     clause: str

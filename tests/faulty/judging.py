@@ -44,7 +44,7 @@ class Found(StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One fault after its run: the case that caught it, or why none did."""
+    """The result for one fault: the case that caught it, or the reason why none did."""
 
     fault: Fault
     found: Found
@@ -125,7 +125,7 @@ async def judged(fault: Fault, checker: Contract | None) -> Finding:
 async def not_passed(
     kind: Kind, names: Collection[str], checker: Contract | None
 ) -> list[CaseResult]:
-    """Which of these cases the target without a fault does not pass."""
+    """Play these cases against the target without a fault; return the results that are bad."""
     results = await played(kind, UNBROKEN, names, checker) if names else []
     return [result for result in results if result.is_bad]
 
@@ -145,7 +145,7 @@ def verdict_on(fault: Fault, results: Sequence[CaseResult]) -> Finding:
 
 
 def _is_catch(result: CaseResult, kind: Kind) -> bool:
-    """A demand that was not met, by a target that went on answering."""
+    """True if a check failed although the target answered every call, with no status 500."""
     if result.verdict is not Verdict.FAIL or not result.failures:
         return False
     if kind == "servers" and any(exchange.status == 500 for exchange in result.exchanges):

@@ -1,4 +1,4 @@
-"""Servers of another school: right in their own way, and without what only this project has.
+"""Servers of other implementations' style: conforming, but without this project's extensions.
 
 ``python -m tests.faulty.schools NAME [options of ojs-server]`` starts one.
 """

@@ -11,12 +11,12 @@ _MOST = 400
 
 
 def listed(faults: Sequence[Fault]) -> list[str]:
-    """The table of what is planted: name, clause, how."""
+    """Return the table of faults: name, clause, description."""
     return [f"{fault.name:{_NAME}} {fault.clause}  {fault.how}" for fault in faults]
 
 
 def row(finding: Finding) -> str:
-    """One fault: its clause, the case that caught it, and how long that took; or why none did."""
+    """Return the line of a fault: its clause, and the case that caught it or why none did."""
     fault = finding.fault
     line = f"{finding.found:7} {fault.name:{_NAME}} {fault.clause}"
     if finding.case:
@@ -28,7 +28,7 @@ def row(finding: Finding) -> str:
 
 
 def told_of_unbroken(wrong: Sequence[CaseResult], count: int) -> str:
-    """The unbroken server: passed, or what it did not pass."""
+    """Return the lines on the unbroken server: passed, or the cases it did not pass."""
     if not wrong:
         return f"unbroken: passes all {count} cases that were used"
     lines = [f"unbroken: does not pass {len(wrong)} of {count} cases that were used"]

@@ -1,4 +1,4 @@
-"""Which tenth of the faults is judged today: all of them take minutes, so each day has its own."""
+"""Choice of the faults to judge today: a tenth each day, because all of them take minutes."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 
 def tenth_of(items: Sequence[Item], tenth: int) -> list[Item]:
-    """Each tenth item, beginning with the one at `tenth`: neighbours are on different days."""
+    """Return each tenth item, beginning at `tenth`, so that neighbours are on different days."""
     return list(items[tenth % TENTHS :: TENTHS])
 
 
@@ -22,7 +22,7 @@ def today() -> date:
 
 
 def tenth_on(day: date, environ: Mapping[str, str] = os.environ) -> int:
-    """The number that the environment names, else the day of the year."""
+    """Return the number that the environment names, else the day of the year."""
     given = environ.get(VARIABLE)
     if given and not (given.isascii() and given.isdigit()):
         raise SystemExit(f"{VARIABLE} must be a number, not {given!r}")

@@ -1,4 +1,4 @@
-"""Which faults there are, and which tenth of them is whose."""
+"""Tests of the registered faults, and of the choice of a tenth for each day."""
 
 from datetime import date, timedelta
 from itertools import chain

@@ -1,4 +1,4 @@
-"""The judge of faults is judged: what catches a fault, what does not, and what it tells."""
+"""Tests of the judge of faults: what catches a fault, what does not, and its output."""
 
 from typing import Any
 

@@ -10,7 +10,7 @@ FAULTS = all_faults()
 
 
 def planted(fault: Fault) -> str:
-    """Plant a fault in a copy of this process; what went wrong, if anything did."""
+    """Plant a fault in a forked process; return the error, if there was one."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,4 +1,4 @@
-"""Servers of another school are judged by what is theirs, and told what really parts them."""
+"""Tests of verdicts on servers that conform in another style than this project's."""
 
 import shlex
 import sys

@@ -1,4 +1,4 @@
-"""Ways to plant a fault in what the server hears and says: changed requests, changed answers."""
+"""Helpers that plant faults into the traffic of a server: changed requests and answers."""
 
 import re
 from collections.abc import Callable

@@ -89,7 +89,7 @@ def schemas_are_compared_with_older_ones_only() -> None:
 
 @fault("OJS-SCH-014")
 def required_fields_may_be_added() -> None:
-    """A minor version may ask for a field that nobody has sent so far."""
+    """A minor version of a schema may add a required field."""
     after(
         schema_ops,
         "breaches",

@@ -115,7 +115,7 @@ def deliveries_are_given_twice() -> None:
 
 @fault("OJS-FET-024")
 def fetches_wait_for_the_sweep() -> None:
-    """A job that is due is handed out once the sweep has come to it, whoever asks before."""
+    """A FETCH does not promote due jobs; they are handed out only after the next sweep."""
     put(claim, "promote", lambda *_: None)
 
 

@@ -1,4 +1,4 @@
-"""Faults of heads: which hosts, pages and paths are answered, and what browsers are told."""
+"""Faults of request and response headers: hosts, origins, paths, and advice to browsers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ def any_page_may_call() -> None:
 
 @fault("OJS-ACC-008")
 def sec_fetch_site_is_believed() -> None:
-    """The origin does not matter where the browser says that the page is of the same origin."""
+    """The origin is not checked if `Sec-Fetch-Site` says that it is the same."""
 
     def make(admit: Callable[..., str]) -> Callable[..., str]:
         def admitted(self: Any, headers: dict[bytes, bytes]) -> str:
@@ -38,23 +38,23 @@ def any_name_is_answered() -> None:
 
 @fault("OJS-HTP-026")
 def the_last_of_two_counts() -> None:
-    """Of two hosts or two keys in a head the last one counts."""
+    """A request with two hosts or two keys is accepted, and the last one counts."""
     put(framing, "_ONCE", ())
 
 
 @fault("OJS-HTP-027")
 def nul_is_passed_over() -> None:
-    """A path with NUL leads to what it would name without."""
+    """NUL in a path is ignored."""
     wrap(Router, "find", lambda find: lambda self, path: find(self, path.replace("\0", "")))
 
 
 @fault("OJS-HTP-028")
 def types_may_be_guessed() -> None:
-    """Answers do not say that a browser is to take them for what their type says."""
+    """Answers lack `X-Content-Type-Options`."""
     unsaid("X-Content-Type-Options")
 
 
 @fault("OJS-HTP-028")
 def answers_may_be_kept() -> None:
-    """Answers do not say that they are not to be kept."""
+    """Answers lack `Cache-Control`."""
     unsaid("Cache-Control")

@@ -60,7 +60,7 @@ def no_key_is_needed_to_connect() -> None:
 
 @fault("OJS-JLB-013")
 def messages_may_be_of_any_length() -> None:
-    """Nobody looks how much a client says."""
+    """Messages of any size are accepted."""
     put(serving, "MAX_MESSAGE", 1 << 30)
 
 
@@ -76,7 +76,7 @@ def workers_of_nobody_hear_of_tasks() -> None:
 
 @fault("OJS-JLB-015")
 def rooms_hear_of_ends_alone() -> None:
-    """Nobody is told that a task was claimed, or runs."""
+    """A room is not told that a task was claimed, or runs."""
     put(announcing, "TOLD", (joblib.JOBS_CHANGED, "job.enqueued", "job.discarded"))
 
 
@@ -109,7 +109,7 @@ def rooms_see_every_provider() -> None:
 
 @fault("OJS-JLB-020")
 def pages_hear_nothing_of_providers() -> None:
-    """Nobody is told that providers have come."""
+    """Pages are not told that providers have come."""
     put(provider, "changed", lambda room: Event("providers.other", room, None, None, b"{}"))
 
 

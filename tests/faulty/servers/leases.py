@@ -11,7 +11,7 @@ from tests.faulty.traffic import dropped
 
 @fault("OJS-VIS-005")
 def leases_never_end() -> None:
-    """Nobody looks for leases whose time is over."""
+    """Leases that have run out are not ended."""
     put(sweep, "_lapse", lambda work, since: 0)
 
 

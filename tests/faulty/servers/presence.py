@@ -29,13 +29,13 @@ def blocks_only_grow() -> None:
 
 @fault("OJS-PRS-013")
 def what_ended_is_nobodys() -> None:
-    """A worker's list has only what it holds."""
+    """The list of a worker's jobs has only those that it holds, and none that have ended."""
     put(JobListReads, "jobs_ended_by", lambda self, worker_id, states, limit: [])
 
 
 @fault("OJS-PRS-007")
 def whoever_is_deleted_keeps_its_jobs() -> None:
-    """A deleted worker still holds what it held."""
+    """A deleted worker keeps the jobs that it holds."""
     put(presence, "leave", lambda work, workers, why, recovery: list(workers))
 
 

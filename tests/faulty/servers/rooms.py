@@ -9,7 +9,7 @@ from tests.faulty.planting import after, put
 
 @fault("OJS-ROM-004")
 def jobs_outlive_their_workers() -> None:
-    """A job that nobody offers any more stays in its room."""
+    """A job stays in its room although no worker offers it any more."""
     put(RoomWrites, "retire_kinds", lambda *_: None)
 
 
