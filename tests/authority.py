@@ -16,7 +16,7 @@ Extensions = Sequence[tuple[x509.ExtensionType, bool]]
 
 
 class Authority:
-    """Certificates that nobody else trusts, in a folder of the test."""
+    """A certificate authority for one test, with its files in the test's folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

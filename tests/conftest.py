@@ -115,7 +115,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def _long_ones_first(items: list[pytest.Item]) -> list[pytest.Item]:
-    """The tests in as many parts as there are test processes, each with some long ones in front.
+    """Order the tests so that each test process begins with some of the long ones.
 
     A process begins with a part of its own. A long test that is begun last is waited for.
     """
@@ -134,7 +134,7 @@ def _long_ones_first(items: list[pytest.Item]) -> list[pytest.Item]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Leave the collector of garbage alone meanwhile: all that is made stays."""
+    """Disable the garbage collector during collection, since all that is made stays."""
     gc.disable()
     try:
         return (yield)
@@ -157,7 +157,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Spare the collector of garbage ten thousand tests and all modules, which stay."""
+    """Freeze all collected tests and modules, so that the garbage collector skips them."""
     gc.collect()
     gc.freeze()
 
@@ -260,7 +260,7 @@ def sqlite_path(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def new_sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store as its first start leaves it; to copy it is quicker than to make its tables anew."""
+    """The path of a new SQLite store, to be copied: that is quicker than to make its tables."""
     path = tmp_path_factory.mktemp("store") / "ojs.db"
     open_store(str(path)).close()
     return path

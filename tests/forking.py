@@ -1,4 +1,4 @@
-"""Processes by fork: one that has loaded the programs becomes `python -m PROGRAM` at once.
+"""Fast process starts: a process with the modules loaded forks into `python -m PROGRAM`.
 
 Loading is most of a server's start, and some tests start dozens. What is forked is a process like
 any other: it has its own arguments, environment, output and group, and ends by signal or by exit
@@ -35,7 +35,7 @@ SERVER = (
 
 
 class Forked:
-    """A process that was forked, with what the tests use of asyncio's `Process`."""
+    """A forked process, with the members of asyncio's `Process` that the tests use."""
 
     def __init__(self, pid: int, stdout: asyncio.StreamReader, end: asyncio.StreamReader) -> None:
         self.pid = pid
@@ -88,7 +88,7 @@ async def _reader(descriptor: int) -> asyncio.StreamReader:
 
 @cache
 def _forker(loaded: tuple[str, ...]) -> socket.socket:
-    """The way to a forker of this process that has loaded this; it ends when its way is closed."""
+    """Return the socket of a forker that has loaded these modules; closing it ends the forker."""
     ours, theirs = socket.socketpair()
     process = subprocess.Popen(
         [sys.executable, "-m", __name__, str(theirs.fileno()), *loaded],

@@ -19,14 +19,14 @@ _idle: defaultdict[str, list["KeptConnection"]] = defaultdict(list)
 
 
 class KeptConnection(BoundedConnection):
-    """A connection that is closed for whoever closes it, and opened again for the next."""
+    """A connection that is kept open when it is closed, and is reused by the next to connect."""
 
     _made_with = ""
     _is_idle = False
 
     @classmethod
     def connect(cls, conninfo: str = "", **settings: Any) -> Self:
-        """One that was made with the same settings and is idle, or a new one."""
+        """Return an idle connection that was made with the same settings, or a new one."""
         made_with = repr((conninfo, settings))
         while kept := _idle[made_with]:
             connection = kept.pop()
@@ -45,7 +45,7 @@ class KeptConnection(BoundedConnection):
         return self._is_idle or super().closed
 
     def close(self) -> None:
-        """Put it aside; one that is in the middle of something ends."""
+        """Keep the connection for reuse; close it if it is in a transaction."""
         if self._is_idle:
             return
         if self.info.transaction_status is TransactionStatus.IDLE:
@@ -62,12 +62,12 @@ class KeptConnection(BoundedConnection):
 
 
 def idle_backends() -> list[int]:
-    """The processes at the other end of those that are kept."""
+    """Return the process ids of the backends of the kept connections."""
     return [one.info.backend_pid for kept in _idle.values() for one in kept]
 
 
 def end_all() -> None:
-    """Close those that are kept: what they were made for is about to go."""
+    """Close the kept connections, before their schema or server is removed."""
     while _idle:
         for one in _idle.popitem()[1]:
             one.end()

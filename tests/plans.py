@@ -1,4 +1,4 @@
-"""Plans of PostgreSQL, and what none of ours may have in it.
+"""Query plans of PostgreSQL, and the rules that the plans of our statements keep.
 
 A statement is not compiled (JIT), since that takes longer than to carry it out, and it reads no
 table that grows from one end to the other.
@@ -52,7 +52,7 @@ _INDEX_SCANS: Final = ("Index Scan", "Index Only Scan", "Bitmap Index Scan")
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """One plan, and which statement it is of."""
+    """A query plan and its statement."""
 
     statement: str
     described: Mapping[str, Any]
@@ -67,7 +67,7 @@ class Plan(msgspec.Struct, frozen=True):
         return cls(_NAMES.get(_shape(query), query), described)
 
     def compiled(self) -> bool:
-        """Tell whether the statement is compiled."""
+        """True if the statement is compiled by JIT."""
         return "JIT" in self.described
 
     def read_whole(self, indexes: Collection[str] = ()) -> set[str]:
@@ -79,13 +79,13 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class Watched:
-    """The plans that connections have told of."""
+    """The plans that connections were sent as notices."""
 
     def __init__(self) -> None:
         self._plans: list[Plan] = []
 
     def note(self, message: Diagnostic) -> None:
-        """Remember the plan in a notice, if there is one."""
+        """Keep the plan in a notice, if there is one."""
         if (plan := Plan.told(message.message_primary or "")) is not None:
             self._plans.append(plan)
 
@@ -96,7 +96,7 @@ class Watched:
 
 
 def telling(url: str) -> str:
-    """Return the URL of sessions that tell their plans; the user must be a superuser."""
+    """Return the URL with auto_explain on; the user must be a superuser."""
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
     query["options"] = f"{query.get('options', '')} {TELLING}"

@@ -65,13 +65,15 @@ def distribution() -> Path | None:
 
 
 def is_expected() -> bool:
-    """Tell whether a run without the distribution's programs has failed: in CI, and wherever
-    `make postgres` installs them."""
+    """Return True if the distribution's programs must be there.
+
+    That is so in CI, and wherever `make postgres` can install them.
+    """
     return "CI" in os.environ or shutil.which("apt-get") is not None
 
 
 def version_in(folder: Path) -> int | None:
-    """Return the major version of the programs in a folder, or None where it has not all."""
+    """Return the major version of the programs in a folder, or None if some are missing."""
     if not _has_all(folder, NEEDED):
         return None
     said = subprocess.run(

@@ -21,7 +21,7 @@ sys.exit(pytest.main([*sys.argv[1:], "-p", "no:cacheprovider", *wanted]))
 
 
 def programs(folder: Path, version: str) -> Path:
-    """Programs that say no more than which version they are."""
+    """Make programs that only print their version."""
     folder.mkdir()
     for name in NEEDED:
         program = folder / name

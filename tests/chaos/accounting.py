@@ -1,4 +1,4 @@
-"""The account of every job: what its clients were told, held against what the servers keep.
+"""Checks every job: the answers that its clients got against the state that the servers keep.
 
 Times are the clients', so every rule is about an order that the clients saw: an exchange was
 carried out, if at all, between its `sent` and its `ended`. No rule convicts a server that is right.
@@ -120,7 +120,7 @@ class Account(msgspec.Struct):
 
 
 def judge(exchanges: Sequence[Exchange], kept: Sequence[Kept]) -> list[Violation]:
-    """Every broken promise, at most one of a kind for each job."""
+    """Return the broken promises, at most one of a kind for each job."""
     return [
         Violation(wrong, account.job, said)
         for account in accounts(exchanges, kept)
@@ -130,7 +130,7 @@ def judge(exchanges: Sequence[Exchange], kept: Sequence[Kept]) -> list[Violation
 
 
 def accounts(exchanges: Sequence[Exchange], kept: Sequence[Kept]) -> list[Account]:
-    """Gather what there is about each job."""
+    """Gather the exchanges and the final state of each job."""
     found: dict[str, Account] = {}
 
     def of(job: str) -> Account:

@@ -79,7 +79,7 @@ class Exchange(msgspec.Struct):
 
     @property
     def unknown(self) -> bool:
-        """This try may have been carried out, and nobody said so."""
+        """True if the call may have taken effect although no answer said so."""
         return self.fate in (Fate.UNAVAILABLE, Fate.BROKEN)
 
 
@@ -97,7 +97,7 @@ WRITES: Final = frozenset({Act.ENQUEUE, Act.ACK, Act.FAIL})
 
 
 class History:
-    """Collects exchanges and kills, and wakes whoever waits for so and so many."""
+    """Collects exchanges and kills, and wakes tasks that wait for a number of them."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.exchanges: list[Exchange] = []
@@ -158,7 +158,7 @@ class History:
 
 
 def told(history: Sequence[Exchange], strikes: Sequence[Strike], job: str) -> list[str]:
-    """The whole story of a job: each exchange on it, and the kills between them."""
+    """Describe a job's history: each exchange about it, and the kills between them."""
     own = [one for one in history if _is_about(one, job)]
     if not own:
         return []

@@ -54,7 +54,7 @@ class Scene(msgspec.Struct):
         await self.history.reach(lambda: self.history.writes_in_flight >= WRITES_IN_FLIGHT, LIMIT_S)
 
     def aimed(self, found: list[Backend]) -> int:
-        """One of the backends, mostly one that commits."""
+        """Return the process id of a random backend, of one that commits if there is any."""
         committing = [one for one in found if one.commits]
         return self.luck.choice(committing or found).pid
 

@@ -1,4 +1,4 @@
-"""Clients as careful programs write them: what has no answer is sent again, the same request.
+"""Clients that repeat a request without an answer unchanged, as careful programs do.
 
 Each is one task with one connection to each node, and chooses a node for every call, so that a
 repeated request often meets another node than the first one did.
@@ -78,7 +78,7 @@ class Load:
             await asyncio.gather(*self._producers)
 
     def dice(self) -> random.Random:
-        """A client's own luck."""
+        """Return a random generator for one client."""
         return random.Random(self._luck.getrandbits(64))
 
 
@@ -147,7 +147,7 @@ class Client:
 
 
 def read(exchange: Exchange, answer: httpx.Response, listed: dict[str, str]) -> None:
-    """Note what an answer says."""
+    """Record the facts of an answer in its exchange."""
     found = answer.json()
     if answer.status_code >= 400:
         exchange.said = str(found["error"].get("message", ""))[:300]

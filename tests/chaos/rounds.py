@@ -113,7 +113,7 @@ def _stalled(kind: str, history: History, nodes: Sequence[Node]) -> str:
 
 
 async def _drained(nodes: Sequence[Node], queue: str) -> None:
-    """Wait until no job of the queue is open; what stays open is for the account to tell."""
+    """Wait until no job of the queue is open, or the time is over."""
     end = asyncio.get_running_loop().time() + DRAIN_S
     while asyncio.get_running_loop().time() < end:
         found = (await _get(nodes, f"/ojs/v1/queues/{queue}/stats"))["queue"]

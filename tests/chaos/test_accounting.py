@@ -1,4 +1,4 @@
-"""The account convicts each broken promise, and nobody who kept theirs."""
+"""Tests that each broken promise is found, and nothing else."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The history counts what a kill has to meet, and what has to go well after it."""
+"""Tests of the counts by which kills are timed and recovery is checked."""
 
 import asyncio
 

@@ -90,7 +90,7 @@ class FakeServer:
 
 
 class FakeTime:
-    """Time that stands still until somebody sleeps."""
+    """A clock that only `sleep` moves."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""A small worker of the standard library alone, as somebody else would write one.
+"""A small worker that uses the standard library only, as a third party would write one.
 
 It does what `spec/` asks, or with ``--fault NAME`` all but one thing. The judge starts it as a
 process, so nothing of this project is imported.
@@ -63,7 +63,7 @@ class Stopped(BaseException):
 
 
 class Running:
-    """One job at work."""
+    """A job that is running."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         self.id: str = job["id"]
@@ -161,7 +161,7 @@ class Worker:
     # ------------------------------------------------------------------ BEATs
 
     def beat(self) -> bool:
-        """Send a BEAT; whether it was answered."""
+        """Send a BEAT; return True if it was answered."""
         ids = list(self.held)
         if FAULT == "forgets_to_list":
             ids = ids[:1]

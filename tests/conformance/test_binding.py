@@ -1,5 +1,4 @@
-"""Cases over gRPC: what of HTTP is carried by it, what is told of its answers, and what a case
-may not ask of them."""
+"""Tests of cases over gRPC: translated requests and answers, and the skips of the rest."""
 
 from typing import Any
 

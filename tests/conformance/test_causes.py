@@ -1,4 +1,4 @@
-"""Why a case failed in the published runner: claims, defects, and each quirk by its name."""
+"""Tests of causes of failures in the published runner: claims, defects, and each quirk."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ ANSWER = {"n": 5, "list": [], "job": {"error": None}, "meta": {"a.b": 1}}
 
 
 class Counting(FakeServer):
-    """Counts the jobs of each queue, which nobody takes, and the beats of each worker."""
+    """A server that counts jobs by queue and BEATs by worker, and hands out no jobs."""
 
     def __init__(self, **counts: int) -> None:
         super().__init__({"GET /ojs/manifest": MANIFEST, "GET /answer": Reply(json=ANSWER)})

@@ -1,4 +1,4 @@
-"""The published dialects B and C, played like dialect A: what they check is checked."""
+"""Tests of the published dialects B and C: after translation their checks still count."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Literals, arrays, partial objects and operators, and what a mismatch tells."""
+"""Tests of matchers: literals, arrays, partial objects, operators, and their mismatches."""
 
 from typing import Any
 

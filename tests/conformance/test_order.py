@@ -1,4 +1,4 @@
-"""Which steps run at the same time."""
+"""Tests of the order of steps and of those that run together."""
 
 import pytest
 

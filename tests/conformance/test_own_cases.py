@@ -1,4 +1,4 @@
-"""Own cases: how they are registered, judged, and spared."""
+"""Tests of this suite's cases: registered, judged, and skipped."""
 
 import asyncio
 from typing import Any

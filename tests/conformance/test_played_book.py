@@ -1,4 +1,4 @@
-"""The played server's jobs: who gets which, and what becomes of them."""
+"""Tests of the played server's jobs, of its record of calls, and of its rules to misbehave."""
 
 from typing import Any
 

@@ -32,7 +32,7 @@ async def server() -> AsyncIterator[PlayedServer]:
 
 @pytest.fixture
 async def client(server: PlayedServer) -> AsyncIterator[httpx.AsyncClient]:
-    """Somebody who plays the worker."""
+    """An HTTP client in the place of a worker."""
     async with httpx.AsyncClient(base_url=server.url, trust_env=False) as made:
         yield made
 

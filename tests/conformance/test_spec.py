@@ -1,4 +1,4 @@
-"""For authors: clauses are read, holes are found, disagreements and changes are told."""
+"""Tests of the tools for authors: clauses read, holes, disagreements and changes found."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,7 +39,7 @@ async def no_worker(stage: WorkerStage) -> None:
 
 
 async def strange(stage: Stage) -> None:
-    """A case that calls what the contract does not have."""
+    """A case whose call is not in the contract."""
     await stage.get("jobs/x/nothing")
     await stage.delete("jobs")
 

@@ -1,4 +1,4 @@
-"""The worker under test: what it is told, in its command and in its environment."""
+"""Tests of the settings that a worker under test gets by its command and environment."""
 
 import asyncio
 import signal

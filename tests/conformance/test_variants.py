@@ -1,4 +1,4 @@
-"""Variants of servers: known by name, told, needed by cases, and started by whom it concerns."""
+"""Tests of variants of servers: their names, their use by cases, and their commands."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which verdict a case gets when something besides an answer is wrong."""
+"""Tests of verdicts when something other than an answer is wrong."""
 
 import httpx
 import pytest

@@ -1,4 +1,4 @@
-"""The command that judges workers: what it chooses, writes and says, also of hopeless workers."""
+"""Tests of the command `worker`: choice of cases, reports and output, hopeless workers too."""
 
 import shlex
 import sys

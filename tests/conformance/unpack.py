@@ -9,6 +9,6 @@ import msgspec
 
 
 def unpacked(page: str) -> Any:
-    """Return what the page unpacks when a case is opened."""
+    """Unpack the details in a page as its script does."""
     (packed,) = re.findall(r'id="details">([^<]*)</script>', page)
     return msgspec.json.decode(zlib.decompress(base64.b64decode(packed)))

@@ -13,7 +13,7 @@ _NO_BODY: Final = frozenset({204, 304})
 
 
 class Answers(msgspec.Struct):
-    """The statuses in their order; `nonsense` is what follows them and is no answer."""
+    """The statuses in order; `nonsense` holds bytes after them that are no answer."""
 
     statuses: list[int] = []
     nonsense: bytes = b""

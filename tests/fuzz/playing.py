@@ -1,4 +1,4 @@
-"""Shots at a server, some at a time, and what became of each."""
+"""Sends shots to a server, some at a time, and collects the faults found."""
 
 import asyncio
 import contextlib

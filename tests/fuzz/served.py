@@ -1,4 +1,4 @@
-"""The server that is shot at: a process whose log is read afterwards."""
+"""The server under test: a process whose log is checked afterwards."""
 
 import re
 import subprocess

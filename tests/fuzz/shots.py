@@ -55,7 +55,7 @@ class Shot(msgspec.Struct, frozen=True):
 
     @property
     def data(self) -> bytes:
-        """All of it."""
+        """All bytes of the shot."""
         return b"".join(self.pieces)
 
 
@@ -69,7 +69,7 @@ class Shooter:
         random.Random(seed).shuffle(self.places)
 
     def shot(self, number: int) -> Shot:
-        """One of them."""
+        """Return the shot of a number."""
         luck = random.Random(f"{self._seed}:{number}")
         turn, breaks = divmod(number, 2)
         if breaks:
@@ -164,7 +164,7 @@ class Shooter:
         return Shot("noise", [luck.choice(BEGINNINGS) + noise(luck, luck.randrange(200))])
 
     def socket(self, luck: random.Random) -> Shot:
-        """A WebSocket whose frames are anything."""
+        """A WebSocket handshake followed by random frames."""
         version = luck.choice([b"13", b"13", b"13", b"8", b"x"])
         key = luck.choice([b"dGhlIHNhbXBsZSBub25jZQ==", b"dGhlIHNhbXBsZSBub25jZQ==", b"x"])
         head = [(b"Host", self._host), (b"Upgrade", b"websocket"), (b"Connection", b"Upgrade")]

@@ -1,4 +1,4 @@
-"""Raw bytes at the server, in small; and the player sees what it is to see."""
+"""A short run of the fuzzer, and tests that its player detects faults."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

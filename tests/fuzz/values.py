@@ -54,7 +54,7 @@ def written(value: Any) -> bytes:
 
 
 def planted(body: Any, place: Sequence[str], value: Raw) -> Any:
-    """The body with a value in one place; what leads there and is missing is made."""
+    """Return the body with a value in one place; missing parents are made."""
     if not place:
         return value
     name, *rest = place

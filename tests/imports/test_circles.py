@@ -1,4 +1,4 @@
-"""Modules that import each other in a circle, whether at run time, for types or in functions."""
+"""Tests for import circles, those of type checking and inside functions included."""
 
 import ast
 from collections.abc import Collection, Iterator, Mapping

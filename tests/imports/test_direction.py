@@ -1,4 +1,4 @@
-"""Imports go one way: the table of what each package may not (or may only) import, and why."""
+"""Tests of the direction of imports: rules on what each package may import, with reasons."""
 
 import ast
 import sys
@@ -29,7 +29,7 @@ class Rule:
     apart: str | None = None
 
     def forbids(self, name: str) -> bool:
-        """Say whether the rule speaks against this absolute module or member name."""
+        """Return True if the rule forbids this absolute module or member name."""
         return _within(name, self.never) or (self.only is not None and not _within(name, self.only))
 
 
@@ -104,7 +104,7 @@ RULES = (
 
 @dataclass(frozen=True)
 class Import:
-    """One imported name, where it stands, and whether importing its module does not import it."""
+    """One imported name and its line; `lazy` if importing the module does not run the import."""
 
     name: str
     line: int

@@ -1,6 +1,6 @@
-"""The machine is asked for time, chance, threads and names in one place, which hands them down.
+"""Tests that clocks, randomness, threads and host names are read in one module only.
 
-What cannot be handed down is listed with its reason, so that a simulation knows what it lacks.
+Exceptions are listed with their reasons, so that a simulation knows what it does not control.
 """
 
 import ast

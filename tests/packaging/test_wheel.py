@@ -80,7 +80,7 @@ class Installed:
         )
 
     def run(self, command: str, *arguments: str) -> str:
-        """Run an installed command; give back what it printed, or fail with what it said."""
+        """Run an installed command; return its output, or fail with its error output."""
         result = self.end(command, *arguments)
         assert result.returncode == 0, f"{command}: {result.stdout}{result.stderr}"
         return result.stdout
@@ -109,7 +109,7 @@ def bare(wheel: Path) -> Installed:
 
 
 def install(wheel: Path, name: str, extras: frozenset[str]) -> Installed:
-    """Make an environment with the wheel and what these extras need."""
+    """Make an environment with the wheel and the requirements of these extras."""
     environment = wheel.parent / name
     venv.create(environment, with_pip=False)
     scripts = environment / "bin"

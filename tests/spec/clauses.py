@@ -21,7 +21,7 @@ _SOURCE = re.compile(r"^\| `([a-z-]+)` \|", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Clause:
-    """One sentence that binds somebody."""
+    """A numbered requirement on servers, clients or workers."""
 
     file: str
     id: str

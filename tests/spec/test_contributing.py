@@ -29,7 +29,7 @@ _PATH = re.compile(r"[\w./-]*(?:/|\.(?:py|sql|md|yaml))[\w./-]*")
 
 
 def walks() -> dict[str, str]:
-    """The text of each walk, by what it says how to add."""
+    """Return the text of each walk of the guide, by the thing that it explains how to add."""
     told = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     part = told.split("\n## How to …\n")[1].split("\n## ")[0]
     parts = re.split(r"^\*\*add an? (.+)\*\*$", part, flags=re.MULTILINE)[1:]

@@ -50,7 +50,7 @@ FOUND = [row for page, _ in ROWS.values() for row in _ROW.findall(text_of(page))
 
 @lru_cache
 def functions(file: str) -> dict[str, set[str]]:
-    """The tests of a file, each with what it is given."""
+    """Return the tests of a file, each with the names of its parameters."""
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     return {
         node.name: {argument.arg for argument in node.args.args}
