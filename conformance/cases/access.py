@@ -10,7 +10,7 @@ ROLES = ("producer", "worker", "viewer", "operator", "admin")
 
 
 def key_of(role: str) -> str:
-    """The key that a server for these cases has for a role."""
+    """Return the key of a role on the server of these cases."""
     return f"conformance-key-of-{role}"
 
 
@@ -73,7 +73,7 @@ async def what_roles_may_do(stage: Stage) -> None:
 
 @case("OJS-ACC-007", own_server="keys")
 async def payloads_give_no_right(stage: Stage) -> None:
-    """Nothing in meta, arguments or other members gives a right that the key does not."""
+    """Members of a request, such as meta or arguments, give no right beyond those of its key."""
     body = {
         "type": "test.case",
         "args": [{"role": "admin"}],
@@ -164,7 +164,7 @@ async def foreign_pages(stage: Stage) -> None:
 
 @case("OJS-ACC-009", own_server="main")
 async def foreign_names(stage: Stage) -> None:
-    """A server without keys is not called by names that may lead to it without its doing."""
+    """A server without keys answers only to names of the loopback; other hosts are 403."""
     _, _, port = stage.host.rpartition(":")
     for name in ("example.com", "localhost.example.com", "192.0.2.1"):
         headers = {"Host": f"{name}:{port}"}
@@ -178,7 +178,7 @@ async def foreign_names(stage: Stage) -> None:
 
 @case("OJS-MAN-017", own_server="keys")
 async def names_in_the_manifest(stage: Stage) -> None:
-    """The manifest tells names of queues and types to whoever shows a key, and nobody else."""
+    """The manifest names queues and types of jobs only to callers with a key."""
     queue, kind = stage.name(), f"test.{stage.name()}"
     job = {"type": kind, "args": [], "queue": queue}
     (await stage.call("POST", "jobs", job, headers=_shown("producer"))).expect(201)

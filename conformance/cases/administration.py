@@ -39,7 +39,7 @@ async def pages(stage: Stage) -> None:
 
 @case("OJS-ADM-004", "OJS-ADM-005", level=1, capability=ADMIN)
 async def jobs(stage: Stage) -> None:
-    """Jobs are found by filters, the newest first, and each is shown with what tools rely on."""
+    """Jobs are found by filters, the newest first, each with the members that tools rely on."""
     queue = stage.name()
     made = [(await stage.enqueue(queue))["id"] for _ in range(3)]
     page = await stage.get("admin/jobs", queue=queue, sort="created_at", order="desc")
@@ -78,7 +78,7 @@ async def scheduled(stage: Stage) -> None:
 
 @case("OJS-ADM-026", level=1, capability=ADMIN)
 async def searched(stage: Stage) -> None:
-    """Jobs are found by how their ids begin, by their tags, and by a text in what they carry."""
+    """Jobs are found by the beginning of their ids, by tags, and by a text in their content."""
     queue = stage.name()
     word = stage.name()
     tagged = await stage.enqueue(queue, tags=[word])
@@ -232,7 +232,7 @@ async def counted_through_crashes(stage: Stage) -> None:
 
 @case("OJS-ADM-015", level=1, capability=ADMIN, own_server="nodes", seconds=150)
 async def counted_by_several(stage: Stage) -> None:
-    """Statistics count what several servers did, and what one did before it was killed."""
+    """Statistics count the work of several servers, one that was killed included."""
     queue = stage.name()
     async with stage.beside() as other:
         assert other.process is not None
@@ -246,7 +246,7 @@ async def counted_by_several(stage: Stage) -> None:
 
 @case("OJS-ADM-010", "OJS-ADM-011", capability=ADMIN)
 async def workers(stage: Stage) -> None:
-    """Workers are summed up, and one that is heard of is not sent away."""
+    """Workers are summed up by state, and an active worker cannot be deleted."""
     worker = stage.name("w")
     await stage.post("workers/heartbeat", {"worker_id": worker})
     page = await stage.get("admin/workers")
@@ -332,7 +332,7 @@ async def following_the_statistics(stage: Stage) -> None:
 
 @case("OJS-ADM-023", level=1, capability=ADMIN)
 async def middleware(stage: Stage) -> None:
-    """The steps of an enqueue are listed in their order, with what they do and whether they do."""
+    """The steps of an enqueue are listed in order, each with a description and `enabled`."""
     page = (await stage.get("middleware")).expect(200, {"pagination.page": 1})
     steps = page.json["items"]
     orders = [step["order"] for step in steps]

@@ -72,7 +72,7 @@ async def bounds_are_hard(stage: Stage) -> None:
 
 @case("OJS-BPR-005", capability=BOUNDS)
 async def waiting_for_room(stage: Stage) -> None:
-    """With block an enqueue waits for room as long as it says; what can never fit is refused."""
+    """With block an enqueue waits for room up to its limit; one that can never fit is refused."""
     queue = await bounded(stage, max_depth=1, strategy="block")
     body = {"type": "test.case", "args": [], "queue": queue}
     await stage.enqueue(queue)

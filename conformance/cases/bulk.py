@@ -74,7 +74,7 @@ async def changing_by_ids(stage: Stage) -> None:
 
 @case("OJS-BLK-020", level=4, capability=BULK)
 async def what_a_workflow_needs(stage: Stage) -> None:
-    """Jobs whose results a running workflow hands on stay, and the answer says so."""
+    """A job whose result a running workflow still needs is not deleted, and the answer says so."""
     queue = stage.name()
     step = {"type": "test.step", "args": [], "options": {"queue": queue}}
     (await stage.post("workflows", {"type": "chain", "steps": [step, step]})).expect(201)

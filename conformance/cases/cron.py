@@ -138,7 +138,7 @@ async def listing(stage: Stage) -> None:
 
 @case("OJS-CRN-008", level=2, capability=CRON)
 async def changing(stage: Stage) -> None:
-    """PATCH changes what it names; a disabled entry has no next run, an enabled one goes on."""
+    """PATCH changes only the members it names; an entry has a next run only while enabled."""
     name = stage.name("cron")
     (await register(stage, name, description="old", timezone="Europe/Berlin")).expect(201)
     path = f"cron/{name}"
@@ -179,7 +179,7 @@ async def _next(stage: Stage, expression: str, zone: str = "UTC") -> datetime | 
 
 @case("OJS-CRN-012", "OJS-CRN-014", "OJS-CRN-016", "OJS-CRN-017", level=2, capability=CRON)
 async def expressions(stage: Stage) -> None:
-    """Fields, names, special days, nicknames and intervals mean what they say."""
+    """Fields, names, special days, nicknames and intervals fire at the right times."""
     now = datetime.now(UTC)
     for expression, meets in (
         ("30 6 * * *", lambda at: (at.hour, at.minute) == (6, 30)),
@@ -353,7 +353,7 @@ async def leases_of_fired_jobs(stage: Stage) -> None:
 
 @case("OJS-CRN-027", level=2, capability=CRON, own_server="zones", unstarted=True)
 async def zones_that_vanish(stage: Stage) -> None:
-    """An entry whose zone is gone is disabled, and an event says why."""
+    """An entry whose time zone no longer exists is disabled, and an event gives the reason."""
     assert stage.process is not None
     name = stage.name("cron")
     file = Path(stage.process.folder, "zones", GONE)
@@ -383,7 +383,7 @@ def _put_zone(file: Path) -> None:
 
 @case("OJS-CRN-028", "OJS-CRN-029", "OJS-CRN-030", "OJS-CRN-034", level=2, capability=CRON)
 async def overlap(stage: Stage) -> None:
-    """While the previous run is outstanding the policy decides what a due time does."""
+    """The overlap policy decides the effect of a due time while the previous run is unfinished."""
     names: dict[str, tuple[str, str]] = {}
     for policy in ("skip", "allow", "cancel_previous", "enqueue"):
         name, queue = stage.name("cron"), stage.name()
@@ -471,7 +471,7 @@ async def running_by_hand(stage: Stage) -> None:
 
 @case("OJS-CRN-035", level=2, capability=CRON)
 async def pausing_entries(stage: Stage) -> None:
-    """Pause and resume do what a change of `enabled` does."""
+    """Pause and resume have the effect of a change of `enabled`."""
     name = stage.name("cron")
     (await register(stage, name)).expect(201)
     (await stage.post(f"cron/{name}/pause")).expect(200)

@@ -285,7 +285,7 @@ async def once_more(stage: Stage) -> None:
 
 @case("OJS-WHK-016", capability=WEBHOOKS, own_server=HOOKS)
 async def testing_a_target(stage: Stage) -> None:
-    """A test posts an event at once, and tells what the target answered."""
+    """A test of a subscription posts an event at once, and shows the target's answer."""
     target = stage.target()
     one = await _subscribed(stage, target, stage.name(), active=False)
     for status, success in ((201, True), (500, False)):

@@ -55,7 +55,7 @@ async def kills_under_load(stage: Stage) -> None:
 
 @case("OJS-DUR-008", "OJS-DUR-009", own_server="main", seconds=150, alone=True)
 async def stops_lose_nothing(stage: Stage) -> None:
-    """A server stopped under load answers or refuses every call, and keeps what it answered."""
+    """A server stopped under load answers or refuses every call, and keeps all answered changes."""
     assert stage.process is not None
     queue = stage.name()
     answered: list[str] = []

@@ -11,7 +11,7 @@ from conformance.stage import Stage
 
 @case("OJS-ERR-001", "OJS-ERR-002", "OJS-ERR-003", "OJS-ERR-004", "OJS-ERR-005")
 async def shapes_and_codes(stage: Stage) -> None:
-    """Errors have one shape; code, status and whether a repetition helps belong together."""
+    """Errors have one shape, and each code has its status and its `retryable`."""
     queue, unknown = stage.name(), stage.new_id()
     job = await stage.enqueue(queue)
     batch = {"jobs": [{"type": "test.case", "args": [], "queue": queue}] * 1001}
@@ -105,7 +105,7 @@ async def no_input_gets_a_500(stage: Stage) -> None:
 
 @case("OJS-ERR-008", "OJS-LIF-018")
 async def one_failure_harms_nobody_else(stage: Stage) -> None:
-    """Requests that are refused do not make others fail that arrive with them."""
+    """Refused requests do not make others fail that arrive at the same time."""
     queue, taken = stage.name(), stage.new_id()
     await stage.enqueue(queue, id=taken)
     for _ in range(5):

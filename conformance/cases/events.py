@@ -208,7 +208,7 @@ async def choosing_events(stage: Stage) -> None:
 
 @case("OJS-EVT-019", level=1, capability="events")
 async def cloud_events(stage: Stage) -> None:
-    """Events are CloudEvents for those who ask so, by the query or by what they accept."""
+    """Events are answered as CloudEvents if the query or Accept asks for that."""
     queue = stage.name()
     job = await stage.enqueue(queue)
     await stage.take(queue)
@@ -230,7 +230,7 @@ async def cloud_events(stage: Stage) -> None:
 
 @case("OJS-EVT-016", capability=EVENTS, own_server="brief", seconds=180)
 async def places_before_what_is_kept(stage: Stage) -> None:
-    """A place before the oldest event that is kept is taken, and that event is the next one."""
+    """A cursor older than the oldest kept event is accepted, and continues with that event."""
     queue = stage.name()
     await stage.enqueue(queue)
     place = (await stage.events(queue))[0]["id"]

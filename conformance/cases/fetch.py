@@ -175,7 +175,7 @@ async def waiting_has_an_end(stage: Stage) -> None:
 
 @case("OJS-FET-015", capability="long_poll")
 async def waiting_is_cut(stage: Stage) -> None:
-    """A wait beyond the server's longest is cut to it, not refused; the manifest says how long."""
+    """A wait beyond the maximum, which the manifest names, is cut to it and not refused."""
     longest = (stage.manifest.get("limits") or {}).get("max_wait_ms")
     stage.check(isinstance(longest, int) and longest > 0, "limits.max_wait_ms", longest)
     queue = stage.name()
@@ -189,7 +189,7 @@ async def waiting_is_cut(stage: Stage) -> None:
 
 @case("OJS-FET-023", capability="fetch_lines")
 async def one_job_a_line(stage: Stage) -> None:
-    """Jobs come one a line where Accept asks for it, and what else there is to say comes last."""
+    """Jobs come one a line where Accept asks for it, and a last line has the other members."""
     queue, lines = stage.name(), "application/x-ndjson"
     jobs = [await stage.enqueue(queue, args=["one\ntwo"]) for _ in range(2)]
     asked = {"queues": [queue], "count": 5, "wait_ms": 10_000_000}
@@ -277,7 +277,7 @@ async def stopping_answers_waiters(stage: Stage) -> None:
 
 @case("OJS-FET-018", capability="long_poll")
 async def waiters_that_hung_up_get_nothing(stage: Stage) -> None:
-    """A job goes to nobody whose connection has closed while waiting."""
+    """A waiting FETCH whose connection has closed is given no job."""
     queue = stage.name()
     for _ in range(5):
         async with stage.waiting(stage.asked(queue, wait_ms=10_000)):

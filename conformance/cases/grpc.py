@@ -224,7 +224,7 @@ async def numbers(stage: Stage) -> None:
 
 @case("OJS-GRP-006", grpc=True)
 async def results(stage: Stage) -> None:
-    """A result that is no object stands in one."""
+    """A result that is no object is wrapped in one, as `value`."""
     async with stage.rpcs() as ojs:
         for result in ([1, 2], "text", 7):
             job = await stage.enqueue(queue := stage.name())
@@ -237,7 +237,7 @@ async def results(stage: Stage) -> None:
 
 @case("OJS-GRP-007", grpc=True)
 async def streams_of_jobs(stage: Stage) -> None:
-    """A stream pushes as many jobs at a time as was asked for; what it did not send goes back."""
+    """A stream pushes as many jobs at a time as was asked for; unsent jobs go back."""
     queue = stage.name()
     async with stage.rpcs() as ojs:
         ids = [(await enqueued(ojs, queue, number))["id"] for number in range(3)]
@@ -263,7 +263,7 @@ async def streams_of_jobs(stage: Stage) -> None:
 
 @case("OJS-GRP-008", grpc=True)
 async def streams_of_events(stage: Stage) -> None:
-    """A stream brings what happens from then on and passes all of its filters."""
+    """A stream brings the events from its start on that pass all of its filters."""
     queue, other = stage.name(), stage.name()
     async with stage.rpcs() as ojs:
         before = await enqueued(ojs, queue)
@@ -315,7 +315,7 @@ async def a_stop(stage: Stage) -> None:
 
 @case("OJS-GRP-010", grpc=True)
 async def refusals(stage: Stage) -> None:
-    """A refusal has the status of its code, which it names with what else HTTP says of it."""
+    """An error has the gRPC status of its code, and the code and details of HTTP."""
     queue = stage.name()
     unique = {"key": ["type", "queue"], "on_conflict": "UNIQUE_CONFLICT_ACTION_REJECT"}
     async with stage.rpcs(x_ojs_request_id="mine-2") as ojs:

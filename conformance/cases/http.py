@@ -351,7 +351,7 @@ async def flat_answers(stage: Stage) -> None:
 
 @case("OJS-HTP-026")
 async def one_host_and_one_key(stage: Stage) -> None:
-    """A head without Host, or with two of what says who calls whom, is refused, and the end."""
+    """A request without Host, or with two hosts, keys or origins, is 400."""
     host = f"Host: {stage.host}"
     two_keys = ("Authorization: Bearer one-of-two-keys", "Authorization: Bearer two-of-two-keys")
     two_pages = (f"Origin: http://{stage.host}", f"Origin: http://{stage.host}")
@@ -364,7 +364,7 @@ async def one_host_and_one_key(stage: Stage) -> None:
 
 @case("OJS-HTP-027", level=1)
 async def paths_with_nul(stage: Stage) -> None:
-    """A path that holds NUL leads to nothing, not even to what it names without."""
+    """A path that holds NUL is not found, although it is known without the NUL."""
     queue = stage.name()
     job = await stage.enqueue(queue)
     for path in (f"jobs/{job['id']}", f"queues/{queue}/stats", f"workers/{stage.name('w')}"):
@@ -376,7 +376,7 @@ async def paths_with_nul(stage: Stage) -> None:
 
 @case("OJS-HTP-028")
 async def answers_are_not_kept(stage: Stage) -> None:
-    """Answers are not to be kept, nor taken for anything but what their type says."""
+    """Answers forbid caching, and forbid browsers to guess another media type."""
     job = await stage.enqueue(stage.name())
     for path in (f"jobs/{job['id']}", "queues", "nothing/here", f"jobs/{stage.new_id()}"):
         headers = (await stage.get(path)).headers
@@ -388,7 +388,7 @@ async def answers_are_not_kept(stage: Stage) -> None:
 
 @case("OJS-HTP-029", "OJS-HTP-030", capability="long_poll")
 async def preferences(stage: Stage) -> None:
-    """A call waits as Prefer says, tells so, and passes over what says nothing that it knows."""
+    """A call waits as Prefer asks and confirms it; unknown preferences are ignored."""
     queue = stage.name()
 
     async def fetch(prefer: str, **members: object) -> Reply:
@@ -433,7 +433,7 @@ async def preferences(stage: Stage) -> None:
 
 @case("OJS-HTP-031", level=1)
 async def second_names(stage: Stage) -> None:
-    """Clients find some members under names of their own."""
+    """Some members are also answered under the second names that clients know."""
     queue = stage.name()
     jobs = [{"type": "test.case", "args": [], "options": {"queue": queue}} for _ in range(2)]
     batch = await stage.post("jobs/batch", {"jobs": jobs})

@@ -12,7 +12,7 @@ SLOW = {"initial_interval": "PT1H", "max_interval": "PT1H"}
 
 @case("OJS-ENQ-025", "OJS-ENQ-026", "OJS-ENQ-027", level=1)
 async def spellings(stage: Stage) -> None:
-    """The limits are durations longer than zero; milliseconds win; what makes no sense is 400."""
+    """The limits are durations longer than zero; milliseconds win; invalid ones are 400."""
     queue = stage.name()
     for name in ("enqueue_ttl", "total_timeout", "heartbeat_timeout"):
         for good in ("PT1H", "90s", 3600, 0.5):
@@ -105,7 +105,7 @@ async def total_times(stage: Stage) -> None:
 
 @case("OJS-VIS-028", "OJS-VIS-029", "OJS-VIS-031", level=1)
 async def silent_holders(stage: Stage) -> None:
-    """A job whose holder is silent for too long is taken away, however long the lease."""
+    """A job is taken from a worker that is silent for too long, however long the lease."""
     queue, worker = stage.name(), stage.name("w")
     job = await stage.enqueue(queue, heartbeat_timeout="PT4S", retry=SLOW)
     await stage.take(queue, worker, visibility_timeout_ms=600_000)

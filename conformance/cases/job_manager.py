@@ -30,7 +30,7 @@ async def claimed(stage: Stage, worker: str) -> Any:
 
 
 async def moved(stage: Stage, task: str, status: str, **more: Any) -> Reply:
-    """Say what a task is; any answer is returned."""
+    """Set the status of a task; any answer is returned."""
     return await stage.call("PATCH", f"{BASE}/tasks/{task}", {"status": status, **more})
 
 

@@ -80,7 +80,7 @@ async def results(stage: Stage) -> None:
 
 @case("OJS-JOB-012", "OJS-JOB-013", level=1, capability="admin_api")
 async def histories(stage: Stage) -> None:
-    """A history tells how a job went, with its errors, and what it does not know."""
+    """A history lists the events and errors of a job, and says if it is incomplete."""
     queue = stage.name()
     worker = stage.name("w")
     job = await stage.enqueue(queue, retry={"max_attempts": 2, "initial_interval": "PT0.1S"})

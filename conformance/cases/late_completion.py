@@ -9,7 +9,7 @@ ACCEPT = {"late_ack": "accept_unfinished"}
 
 
 async def lost(stage: Stage, queue: str, worker: str, **options: object) -> Record:
-    """A job that a worker fetched in that mode, and whose lease it has lost."""
+    """Return a job that a worker fetched with late completion allowed, and whose lease it lost."""
     await stage.enqueue(queue, **options)
     job = await stage.take(queue, worker, visibility_timeout_ms=100, **ACCEPT)
     await stage.until_state(job, "available")
@@ -47,7 +47,7 @@ async def a_job_that_waits_is_completed_late(stage: Stage) -> None:
 
 @case("OJS-LAT-002", "OJS-LAT-004", "OJS-LAT-005", level=1, capability=LATE)
 async def the_next_holder_loses_it(stage: Stage) -> None:
-    """A late ACK ends the lease of whoever has the job, who hears of it and settles nothing."""
+    """A late ACK ends the lease of the next holder, which learns of it and cannot settle."""
     queue, late, other = stage.name(), stage.name("w"), stage.name("w")
     job = await lost(stage, queue, late)
     again = await stage.take(queue, other, **ACCEPT)
@@ -102,7 +102,7 @@ async def beats_that_extend_nothing(stage: Stage) -> None:
 
 @case("OJS-LAT-010", level=1, capability=LATE)
 async def a_new_start_forgets(stage: Stage) -> None:
-    """After a dead-letter retry nobody completes the job in the name of an earlier life."""
+    """After a dead-letter retry no earlier delivery can complete the job."""
     queue, late = stage.name(), stage.name("w")
     job = await lost(stage, queue, late)
     again = await stage.take(queue, stage.name("w"), **ACCEPT)

@@ -1,4 +1,4 @@
-"""Cases of what a server says of itself: manifest, health, readiness, metrics, reset."""
+"""Cases of the manifest, health, readiness, metrics and reset."""
 
 import re
 
@@ -11,7 +11,7 @@ from conformance.stage import Stage
     "OJS-MAN-016",
 )
 async def the_manifest(stage: Stage) -> None:
-    """The manifest says what the server is, can do, and where its limits are."""
+    """The manifest has the server's identity, capabilities and limits."""
     reply = (await stage.get("/ojs/manifest")).expect(
         200,
         {

@@ -100,7 +100,7 @@ async def _dies(stage: Stage, worker: str, grace_s: float) -> None:
 
 @case("OJS-PRS-014", "OJS-PRS-015", "OJS-PRS-016", "OJS-PRS-018", level=1, capability=SESSIONS)
 async def sessions(stage: Stage) -> None:
-    """A worker whose last session ends is dead soon; one that has opened another is not."""
+    """A worker is dead soon after its last session ends, unless it has opened another one."""
     back, lost = [await _registered(stage, kind) for kind in ("back", "lost")]
     earlier = contextlib.AsyncExitStack()
     older = await earlier.enter_async_context(streaming(stage, f"workers/{back}/session"))

@@ -141,7 +141,7 @@ async def fetching_is_living(stage: Stage) -> None:
 
 @case("OJS-PRS-001", level=1, capability=MANAGED, own_server="blackboard")
 async def defaults_and_no_more(stage: Stage) -> None:
-    """Calls mean under a profile what they always do, and what a job says goes before defaults."""
+    """A profile changes defaults only: calls mean the same, and a job's own options win."""
     queue, worker = stage.name(), stage.name("w")
     await stage.enqueue(queue)
     retry = {"max_attempts": 2, "initial_interval": "PT0.1S", "jitter": False}
@@ -178,7 +178,7 @@ async def stuck(stage: Stage) -> None:
 
 @case("OJS-PRS-002", level=1, capability=MANAGED, own_server="disordered", unstarted=True)
 async def times_out_of_order(stage: Stage) -> None:
-    """A server whose times do not rise does not start, and names the two."""
+    """A server does not start if its presence times do not rise, and names the two in question."""
     assert stage.process is not None
     try:
         await stage.process.start()

@@ -12,7 +12,7 @@ PROGRESS = "progress"
 
 @case("OJS-PRG-001", "OJS-PRG-002", "OJS-PRG-004", "OJS-PRG-005", capability=PROGRESS)
 async def reporting(stage: Stage) -> None:
-    """Reports are kept within 0 and 1, never fall, and leave alone what they do not name."""
+    """Progress is kept within 0 and 1 and never falls; members that a report lacks stay."""
     queue = stage.name()
     job = await stage.enqueue(queue)
     await stage.take(queue)

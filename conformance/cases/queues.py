@@ -1,4 +1,4 @@
-"""Cases of queues: counts, pausing, and what one queue means for another."""
+"""Cases of queues: counts, pausing, and the independence of queues."""
 
 import asyncio
 from typing import Any
@@ -106,7 +106,7 @@ async def counts_for_clients(stage: Stage) -> None:
 
 @case("OJS-QUE-014", level=1)
 async def the_last_hour(stage: Stage) -> None:
-    """The statistics of a queue tell what the last hour was like."""
+    """The statistics of a queue include those of the last hour."""
     queue = stage.name()
     numbers = ("avg_duration_ms", "avg_wait_ms", "throughput_per_second")
     await stage.discarded(queue)

@@ -1,4 +1,4 @@
-"""Cases of rate limits: policies, what FETCH hands out under them, and how they are overridden."""
+"""Cases of rate limits: policies, their effect on FETCH, and overrides by operators."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ LIMITS = "rate_limiting"
 
 
 def key_of(stage: Stage) -> str:
-    """A key that nobody has used."""
+    """Return an unused key."""
     return stage.name("key")
 
 
@@ -96,7 +96,7 @@ async def the_last_job_sets_the_limits(stage: Stage) -> None:
 
 @case("OJS-RLM-006", "OJS-RLM-012", level=1, capability=LIMITS)
 async def concurrency(stage: Stage) -> None:
-    """No more jobs of a key are active than it allows, in whatever queues, whoever asks."""
+    """No more jobs of a key are active than it allows, over all queues and workers."""
     first, second, key = stage.name(), stage.name(), key_of(stage)
     for queue in (first, second):
         await several(stage, queue, 20, key=key, concurrency=3)

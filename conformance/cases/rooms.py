@@ -29,7 +29,7 @@ async def claimed(stage: Stage, worker: str) -> Any:
 
 
 async def moved(stage: Stage, task: Any, status: str, **more: Any) -> Reply:
-    """Say what became of a task; any answer is returned."""
+    """Set the status of a task; any answer is returned."""
     return await stage.call("PATCH", f"tasks/{task['id']}", {"status": status, **more})
 
 
@@ -108,7 +108,7 @@ async def a_task_goes_its_way(stage: Stage) -> None:
 
 @case("OJS-ROM-008", level=1, capability=ROOMS)
 async def a_claim_takes_the_oldest_of_exact_pairs(stage: Stage) -> None:
-    """Of two rooms and two jobs a worker gets what it offers, the oldest first."""
+    """A worker gets only tasks of the rooms and jobs that it offers, the oldest first."""
     a, b = stage.name(), stage.name()
     worker = (await offered(stage, a, "One"))["worker_id"]
     await offered(stage, b, "Two", worker_id=worker)

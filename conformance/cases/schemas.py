@@ -1,4 +1,4 @@
-"""Cases of schemas: registering, reading and removing them, and what they make of jobs."""
+"""Cases of schemas: registering, reading and removing them, and judging jobs by them."""
 
 from typing import Any
 from urllib.parse import quote
@@ -189,7 +189,7 @@ async def judging_has_an_end(stage: Stage) -> None:
 
 @case("OJS-SCH-012", capability=SCHEMAS)
 async def jobs_to_come(stage: Stage) -> None:
-    """Workflows and cron entries whose jobs strict schemas refuse are refused."""
+    """Workflows and cron entries are refused if strict schemas would refuse their jobs."""
     kind = _type(stage)
     body = {"schema": TEXTS, "mode": "strict"}
     (await stage.call("PUT", f"admin/schemas/{kind}/1", body)).expect(201)

@@ -1,4 +1,4 @@
-"""Cases of ACK and FAIL: who may settle a job, and what becomes of it."""
+"""Cases of ACK and FAIL: rights to settle a job, and outcomes."""
 
 import asyncio
 from typing import Any
@@ -173,7 +173,7 @@ async def answers_carry_the_job(stage: Stage) -> None:
 
 @case("OJS-SET-018", "OJS-SET-019", level=1)
 async def reported_errors(stage: Stage) -> None:
-    """Errors are objects or texts; what they leave out is filled in."""
+    """Errors are objects or texts; missing members are filled in."""
     given: list[tuple[Any, dict[str, str]]] = [
         ({"code": "c", "type": "T", "message": "m"}, {"code": "c", "type": "T", "message": "m"}),
         ({"type": "T"}, {"code": "T", "type": "T"}),
@@ -266,7 +266,7 @@ async def handlers_count_for_themselves(stage: Stage) -> None:
 
 @case("OJS-SET-025", level=1)
 async def other_details_are_the_handlers_own(stage: Stage) -> None:
-    """Without the word the members mean nothing."""
+    """Details such as `retry_after_ms` have no effect without the action `retry`."""
     queue = stage.name()
     job = await stage.enqueue(queue, retry={"max_attempts": 2, "jitter": False})
     await stage.take(queue)

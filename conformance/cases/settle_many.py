@@ -17,7 +17,7 @@ async def settled(stage: Stage, worker: str, *results: dict[str, Any], **more: A
 
 
 def of(job: Record, outcome: str, **more: Any) -> dict[str, Any]:
-    """One result."""
+    """Return the result of one job for the call."""
     return {"job_id": job["id"], "attempt": job["attempt"], "outcome": outcome, **more}
 
 

@@ -134,7 +134,7 @@ async def silence_is_told(stage: Stage) -> None:
 
 @case("OJS-STR-014", "OJS-STR-015", level=1, capability=STREAMS)
 async def coming_back(stage: Stage) -> None:
-    """A reader that comes back with its last id is told what it missed, and then what happens."""
+    """A reader that reconnects with its last id gets the events it missed, and then new ones."""
     queue = stage.name()
     for _ in range(4):
         await stage.enqueue(queue)

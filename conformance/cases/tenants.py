@@ -1,4 +1,4 @@
-"""Cases of tenants: whose jobs are whose, what strangers are told, limits and fair shares."""
+"""Cases of tenants: ownership of jobs, isolation, limits and fair shares."""
 
 import asyncio
 from typing import Any
@@ -18,7 +18,7 @@ def as_tenant(stage: Stage, tenant: str) -> Stage:
 
 
 def two(stage: Stage) -> tuple[Stage, Stage]:
-    """Two tenants that nobody has heard of."""
+    """Return the stages of two new tenants."""
     return as_tenant(stage, stage.name("t")), as_tenant(stage, stage.name("t"))
 
 
@@ -30,7 +30,7 @@ async def put(stage: Stage, queue: str, **members: Any) -> dict[str, Any]:
 
 @case("OJS-TEN-001", "OJS-TEN-002", "OJS-TEN-004", "OJS-TEN-005", capability=TENANTS)
 async def names(stage: Stage) -> None:
-    """The header or `meta` say whose a job is; they may not differ, nor be changed later."""
+    """The header or `meta` names the tenant of a job; they may not differ, nor change later."""
     acme, _ = two(stage)
     name, queue = acme.headers["X-OJS-Tenant"], stage.name()
     stage.equal((await put(acme, queue))["meta"], {"tenant_id": name}, "meta")
@@ -53,7 +53,7 @@ async def names(stage: Stage) -> None:
 
 @case("OJS-TEN-006", "OJS-TEN-007", "OJS-TEN-008", "OJS-TEN-017", capability=TENANTS)
 async def strangers(stage: Stage) -> None:
-    """A stranger finds, gets, settles, cancels and hears nothing."""
+    """A tenant cannot find, fetch, settle or cancel another tenant's jobs, nor see their events."""
     acme, beta = two(stage)
     queue = stage.name()
     job = await put(acme, queue)
@@ -81,7 +81,7 @@ async def strangers(stage: Stage) -> None:
 
 @case("OJS-TEN-008", capability=TENANTS)
 async def what_is_alike_but_anothers(stage: Stage) -> None:
-    """Of events that come together and are alike, a tenant's stream tells the tenant's own."""
+    """A tenant's stream has only its own of several events that are alike and come together."""
     stage.need(read_claims(stage.manifest).has(["event_streams"]), "it claims no event streams")
     queue, kinds = stage.name(), "job.enqueued"
     acme, beta = (one.headers["X-OJS-Tenant"] for one in two(stage))
@@ -100,7 +100,7 @@ async def what_is_alike_but_anothers(stage: Stage) -> None:
 
 @case("OJS-TEN-009", capability=TENANTS)
 async def names_of_ones_own(stage: Stage) -> None:
-    """Keys, fingerprints and workers of two tenants do not meet."""
+    """Idempotency keys, fingerprints and workers of two tenants are separate."""
     queue, key, worker = stage.name(), stage.name("key"), stage.name("w")
     body = {
         "type": "t",
@@ -122,7 +122,7 @@ async def names_of_ones_own(stage: Stage) -> None:
 
 @case("OJS-TEN-010", capability=TENANTS)
 async def refused(stage: Stage) -> None:
-    """Calls about everybody are not for a tenant."""
+    """Calls that concern all tenants are 403 for a tenant."""
     acme, _ = two(stage)
     queue = stage.name()
     for reply in (
@@ -136,7 +136,7 @@ async def refused(stage: Stage) -> None:
 
 @case("OJS-TEN-026", capability=TENANTS)
 async def schemas(stage: Stage) -> None:
-    """A tenant reads what its jobs are held to, and changes none of it."""
+    """A tenant reads the schemas of a type, and may neither list nor change schemas."""
     acme, _ = two(stage)
     kind = f"kind.{stage.name('t').replace('-', '_')}"
     body = {"schema": {"type": "array", "maxItems": 1}}
@@ -155,7 +155,7 @@ async def schemas(stage: Stage) -> None:
 
 @case("OJS-TEN-011", "OJS-TEN-012", "OJS-TEN-013", "OJS-TEN-014", capability=TENANTS)
 async def limits(stage: Stage) -> None:
-    """Limits refuse what is too much, hold back what may not run, and weigh what may."""
+    """Limits of a tenant refuse enqueues, hold back jobs, and weigh its share of fetches."""
     acme, beta = two(stage)
     name, queue = acme.headers["X-OJS-Tenant"], stage.name()
     path = f"admin/tenants/{name}"
@@ -272,7 +272,7 @@ async def cron(stage: Stage) -> None:
 
 @case("OJS-TEN-022", capability=TENANTS)
 async def webhooks(stage: Stage) -> None:
-    """A tenant's subscriptions are its own; nobody else finds, changes or tests them."""
+    """A tenant's subscriptions are its own; no other tenant finds, changes or tests them."""
     acme, beta = two(stage)
     path = "webhooks/subscriptions"
     body = {"url": "https://example.com/hook", "events": ["job.failed"], "active": False}

@@ -1,4 +1,4 @@
-"""Cases of traces: what a job carries, and what does not make another request of it."""
+"""Cases of traces: the context of a job, and repeated requests with another span."""
 
 from typing import Any
 

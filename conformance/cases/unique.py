@@ -1,4 +1,4 @@
-"""Cases of unique jobs: what is equal, for how long, and what becomes of the second one."""
+"""Cases of unique jobs: equality, periods and states, and the handling of conflicts."""
 
 import asyncio
 from typing import Any
@@ -14,7 +14,7 @@ UNIQUE = "unique_jobs"
 async def _pair(
     stage: Stage, policy: dict[str, Any], first: dict[str, Any], second: dict[str, Any]
 ) -> Reply:
-    """Enqueue two jobs of a type of their own under one policy; answer what the second got."""
+    """Enqueue two jobs of a new type under one policy; return the answer to the second."""
     kind = f"kind.{stage.name('t').replace('-', '_')}"
     queue = stage.name()
     both = {"type": kind, "queue": queue, "unique": policy}

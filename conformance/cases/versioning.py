@@ -11,7 +11,7 @@ RUNTIME = "ojs.ext_runtime"
 
 @case("OJS-VER-001", "OJS-VER-002", "OJS-VER-003", capability=VERSIONING)
 async def versions_of_jobs(stage: Stage) -> None:
-    """A version comes back as it was written; what cannot be read is refused."""
+    """A version comes back as it was written; an invalid one is refused."""
     queue = stage.name()
     written: list[tuple[dict[str, Any], object]] = [
         ({"version": 2}, 2),
@@ -35,7 +35,7 @@ async def versions_of_jobs(stage: Stage) -> None:
 
 @case("OJS-VER-004", "OJS-VER-005", "OJS-VER-006", "OJS-VER-007", capability=VERSIONING)
 async def versions_of_handlers(stage: Stage) -> None:
-    """A worker that has said its handlers is given what they take, and everybody else all."""
+    """A worker that registered handlers gets only jobs that they take; others get all."""
     queue, worker = stage.name(), stage.name("w")
     for wrong in ("latest", "^1.0", ">=", 1, None):
         said = {"worker_id": worker, "handlers": [{"type": "kind.a", "versions": wrong}]}
@@ -100,7 +100,7 @@ async def routing(stage: Stage) -> None:
 
 @case("OJS-VER-008", "OJS-VER-009", "OJS-VER-010", capability=VERSIONING)
 async def tags_of_runtimes(stage: Stage) -> None:
-    """A job is kept from a runtime that lacks one of its tags, and what is behind it is not."""
+    """A job is kept from a runtime that lacks one of its tags; jobs behind it are handed out."""
     queue = stage.name()
     needs = {"name": "wasi:ojs", "min": "0.1.0", "tags": ["gpu", "simd"]}
     job = await stage.enqueue(queue, meta={RUNTIME: needs})

@@ -11,7 +11,7 @@ from conformance.stage import Stage
 
 @case("OJS-VIS-001", level=1)
 async def leased_jobs_are_hidden(stage: Stage) -> None:
-    """While a lease runs its job is handed to nobody else."""
+    """A job is handed out to no other worker while its lease runs."""
     queue = stage.name()
     await stage.enqueue(queue)
     await stage.take(queue, visibility_timeout_ms=5_000)
@@ -81,7 +81,7 @@ async def grace_is_added(stage: Stage) -> None:
 
 @case("OJS-VIS-015", level=1)
 async def timeouts_run_for_each_delivery(stage: Stage) -> None:
-    """The timeout starts anew with each delivery."""
+    """The timeout starts again with each delivery."""
     queue = stage.name()
     retry = {"initial_interval_ms": 10, "jitter": False}
     job = await stage.enqueue(queue, timeout_ms=5_000, retry=retry)

@@ -1,4 +1,4 @@
-"""Cases of webhooks: subscriptions, their secrets and limits. What is sent is in `deliveries`."""
+"""Cases of webhooks: subscriptions, their secrets and limits. `deliveries` has those of sending."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ MOST = 1000
 
 
 async def subscribed(stage: Stage, **members: object) -> Reply:
-    """A new subscription, paused, so that nobody is called."""
+    """Make a subscription that is paused, so that no target is called."""
     body = {"url": URL, "events": ["job.failed"], "active": False, **members}
     return (await stage.post(PATH, body)).expect(201, {"subscription.id": "string:nonempty"})
 

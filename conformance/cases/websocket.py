@@ -56,7 +56,7 @@ async def origins(stage: Stage) -> None:
 
 @case("OJS-WSK-002", capability=WEBSOCKET, own_server="keys")
 async def keys(stage: Stage) -> None:
-    """Whoever may read events may connect, with the same key; nobody may without one."""
+    """A key that may read events may connect; without a key a connection is refused."""
     for headers in ({}, {"Authorization": "Bearer nobody-knows-this-key"}):
         reply = await stage.call("GET", "ws", headers={**HANDSHAKE, **headers})
         reply.error(401, "unauthenticated")
@@ -144,7 +144,7 @@ async def another_filter_and_none(stage: Stage) -> None:
 
 @case("OJS-WSK-007", capability=WEBSOCKET)
 async def in_order(stage: Stage) -> None:
-    """A channel tells what many do at once in the order of the event log, each event once."""
+    """A channel has the events of many writers in the order of the log, each once."""
     queue = stage.name()
     await stage.enqueue(queue)
     async with connected(stage) as socket:

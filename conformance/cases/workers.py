@@ -30,7 +30,7 @@ async def ways_of_listing_jobs(stage: Stage) -> None:
 
 @case("OJS-WRK-004", "OJS-WRK-015", level=1)
 async def states_of_workers(stage: Stage) -> None:
-    """The states that a worker may report, their other names, and what is no state."""
+    """A worker may report the known states, also by their other names, and no others."""
     for said, answered, draining in (
         ("running", "running", False),
         ("active", "running", False),
@@ -57,7 +57,7 @@ async def states_of_workers(stage: Stage) -> None:
 
 @case("OJS-WRK-005", "OJS-WRK-024", "OJS-WRK-036", level=1, capability=REGISTERING)
 async def what_workers_say_of_themselves(stage: Stage) -> None:
-    """The server keeps the newest of what a worker says of itself, and shows it."""
+    """The server keeps and shows the newest data that a worker reports about itself."""
     worker, queue = stage.name("w"), stage.name()
     said = {
         "hostname": "host-1",
@@ -114,7 +114,7 @@ async def pings(stage: Stage) -> None:
 
 @case("OJS-WRK-009", "OJS-WRK-010", "OJS-WRK-011", "OJS-WRK-012", "OJS-JOB-005", level=1)
 async def each_job_once(stage: Stage) -> None:
-    """Each listed job is extended, lost or cancelled, once, by what became of it."""
+    """Each listed job is answered once: as extended, lost or cancelled."""
     queue, worker = stage.name(), stage.name("w")
     jobs = await stage.enqueue_many(queue, 6)
     held = [job["id"] for job in await stage.fetch(queue, worker, count=4)]
@@ -160,7 +160,7 @@ async def directives(stage: Stage) -> None:
 
 @case("OJS-WRK-019", level=1, capability=DIRECTING, alone=True)
 async def directives_for_all(stage: Stage) -> None:
-    """One directive goes to every worker that is not gone, and a resume lifts it."""
+    """A directive for all goes to every worker that is not gone, and a resume lifts it."""
     workers = [stage.name("w") for _ in range(3)]
     for worker in workers:
         await stage.beat(worker)
@@ -371,7 +371,7 @@ async def lists_of_workers(stage: Stage) -> None:
 
 @case("OJS-WRK-037", level=1, seconds=200)
 async def presence(stage: Stage) -> None:
-    """State is what the worker says and presence what the server sees: it fades with silence."""
+    """A worker's state is the one it reports; its presence fades while it is silent."""
     worker = stage.name("w")
     await stage.beat(worker, state="quiet")
     seen = (await stage.get(f"workers/{worker}")).expect(200)

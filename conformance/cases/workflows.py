@@ -12,7 +12,7 @@ FLOWS = "workflows"
 
 
 def job(queue: str, *args: Any, **more: Any) -> dict[str, Any]:
-    """A step that is a job of a queue, whose failure is final."""
+    """Return a step that enqueues a job without retries."""
     options = {"queue": queue, "retry": {"max_attempts": 1}, **more.pop("options", {})}
     return {"type": "test.step", "args": list(args), "options": options, **more}
 
@@ -128,7 +128,7 @@ async def failing_steps(stage: Stage) -> None:
 
 @case("OJS-WFL-037", level=3, capability=FLOWS)
 async def results_of_steps(stage: Stage) -> None:
-    """A step shows what its job answered, up to a size."""
+    """A step shows the result of its job, up to a size."""
     queue = stage.name()
     flow = await start(stage, type="chain", steps=[job(queue, n) for n in range(3)])
     large = "x" * 200_000
@@ -446,7 +446,7 @@ async def cancelling(stage: Stage) -> None:
 
 @case("OJS-WFL-038", "OJS-WFL-039", level=3, capability=FLOWS)
 async def trying_again(stage: Stage) -> None:
-    """A failed workflow goes on where it failed, with what its steps have found out."""
+    """A retried workflow goes on where it failed, and keeps the results of its steps."""
     queue = stage.name()
     once = {"retry": {"max_attempts": 1, "on_exhaustion": "dead_letter"}}
     steps = [job(queue, n, options=once) for n in range(3)]

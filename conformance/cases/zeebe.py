@@ -26,7 +26,7 @@ UNSERVED = (
 
 
 class Gateway:
-    """A client of the gateway, and a type that nobody else uses."""
+    """A client of the gateway, with an unused job type."""
 
     def __init__(self, stage: Stage, stub: "Stub") -> None:
         self.stage = stage
@@ -145,7 +145,7 @@ async def activation(stage: Stage) -> None:
 
 @case("OJS-ZEE-003", grpc=True)
 async def streams(stage: Stage) -> None:
-    """A stream is pushed jobs as they come, and what comes after its end waits for others."""
+    """A stream is pushed jobs as they come; jobs that come after its end wait for others."""
     async with gateway(stage) as zeebe:
         asked = {"type": zeebe.type, "worker": "w", "timeout": MINUTE}
         stream = zeebe.stub.stream("StreamActivatedJobs", **asked)
@@ -273,7 +273,7 @@ async def processes(stage: Stage) -> None:
 
 @case("OJS-ZEE-011", grpc=True)
 async def what_is_not_served(stage: Stage) -> None:
-    """Calls that need a BPMN engine are refused with a sentence; the topology is one broker's."""
+    """Calls that need a BPMN engine are refused with advice; the topology is one broker's."""
     async with gateway(stage) as zeebe:
         for method in UNSERVED:
             told = await zeebe.refused(Status.UNIMPLEMENTED, method)
