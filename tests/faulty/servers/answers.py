@@ -1,4 +1,4 @@
-"""Faults of HTTP: statuses, headers, values, errors, access, and what the manifest says."""
+"""Faults of HTTP: statuses, headers, values, errors, access, and the manifest."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -31,7 +31,7 @@ def missing_paths_are_wrong_requests() -> None:
 
 @fault("OJS-HTP-005")
 def methods_are_not_told() -> None:
-    """405 does not say which methods there are."""
+    """A 405 has no `Allow`."""
     unsaid("Allow")
 
 
@@ -49,7 +49,7 @@ def version_is_missing() -> None:
 
 @fault("OJS-HTP-016")
 def every_version_is_spoken() -> None:
-    """A request in a version to come is answered."""
+    """A request in any version of the protocol is answered."""
     put(dialects, "check_version", lambda version: None)
 
 
@@ -67,7 +67,7 @@ def request_ids_are_replaced() -> None:
 
 @fault("OJS-HTP-018")
 def location_is_missing() -> None:
-    """The answer to an enqueue does not say where the job is."""
+    """The answer to an enqueue has no `Location`."""
     unsaid("Location")
 
 
@@ -128,7 +128,7 @@ def errors_have_no_code() -> None:
 
 @fault("OJS-ERR-002")
 def nothing_may_be_repeated() -> None:
-    """No error says that the request may succeed later."""
+    """Every error has `retryable` false."""
     _errors(lambda error: error.update(retryable=False))
 
 
@@ -140,7 +140,7 @@ def errors_name_another_request() -> None:
 
 @fault("OJS-ERR-005")
 def what_is_missing_is_not_told() -> None:
-    """A 404 does not say what is not there."""
+    """A 404 does not name the kind of the missing resource."""
     answered(".*", lambda body: body["error"].pop("details", None), status=404)
 
 
@@ -156,13 +156,13 @@ def claims_are_empty() -> None:
 
 @fault("OJS-HTP-029")
 def preferences_are_not_heard() -> None:
-    """Nothing waits for a preference."""
+    """The preference `wait` is ignored."""
     unheard("prefer")
 
 
 @fault("OJS-HTP-029")
 def preferences_are_not_told() -> None:
-    """No answer says which preference it went by."""
+    """No answer has `Preference-Applied`."""
     unsaid("Preference-Applied")
 
 
@@ -174,7 +174,7 @@ def preferences_outrank_all() -> None:
 
 @fault("OJS-HTP-030")
 def the_last_preference_counts() -> None:
-    """Of a preference that is said twice the last counts."""
+    """The last one counts of a preference that is given twice."""
     wrap(
         preference,
         "parse",
@@ -196,13 +196,13 @@ def version_stands_inside_alone() -> None:
 
 @fault("OJS-MAN-017")
 def everybody_reads_names() -> None:
-    """The manifest tells the names of queues to whoever asks, also without a key."""
+    """The manifest names queues to callers without a key."""
     put(manifest, "known", lambda call: True)
 
 
 @fault("OJS-MAN-017")
 def tenants_read_all_names() -> None:
-    """The manifest tells a tenant the queues of all."""
+    """The manifest names the queues of all tenants to each tenant."""
     wrap(Inventories, "of", lambda of: lambda self, tenant: of(self, None))
 
 
@@ -233,7 +233,7 @@ def roles_do_not_matter() -> None:
 
 @fault("OJS-ACC-003")
 def keys_are_not_asked_for() -> None:
-    """401 does not say how to prove oneself."""
+    """A 401 has no `WWW-Authenticate`."""
     unsaid("WWW-Authenticate")
 
 

@@ -1,4 +1,4 @@
-"""Faults of FETCH: what is handed out, to whom, in which order, and how it waits."""
+"""Faults of FETCH: choice of jobs and workers, order, and waiting."""
 
 import asyncio
 from collections.abc import Callable
@@ -121,7 +121,7 @@ def fetches_wait_for_the_sweep() -> None:
 
 @fault("OJS-FET-011")
 def paused_queues_go_on() -> None:
-    """A pause is answered and told, and the queue hands out as before."""
+    """A pause is accepted and shown, but the queue hands out jobs as before."""
     put(QueueWrites, "set_paused", lambda *_: None)
 
 
@@ -133,13 +133,13 @@ def quiet_workers_are_served() -> None:
 
 @fault("OJS-FET-012")
 def quiet_workers_are_not_told() -> None:
-    """A quiet worker gets an empty answer without a word."""
+    """The empty answer to a quiet worker does not say why it is empty."""
     answered(V1 + FETCH, lambda body: body.pop("state", None), status=200)
 
 
 @fault("OJS-FET-025")
 def who_left_is_brought_back() -> None:
-    """A FETCH that comes after the end of its worker is taken for a new life of it."""
+    """A FETCH brings a worker back that has deregistered."""
     put(fetching_workers, "refusal", lambda worker, profile: None)
 
 

@@ -1,4 +1,4 @@
-"""Faults of retries: how often, when, and what is remembered."""
+"""Faults of retries: their number, their delays, and the history of errors."""
 
 import re
 from typing import Any
@@ -109,7 +109,7 @@ def prefixes_match_words() -> None:
 
 @fault("OJS-RET-014")
 def expressions_match_parts() -> None:
-    """A regular expression matches a name that only holds what it describes."""
+    """A regular expression matches a name of which it describes only a part."""
 
     def matches(found: bool, pattern: str, name: str) -> bool:
         signs = bool(re.search(r"[\[\]+]", pattern))

@@ -1,4 +1,4 @@
-"""Faults of the WebSocket: what is subscribed to, and what is told on its channels."""
+"""Faults of the WebSocket: subscriptions and the events on channels."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +41,7 @@ def unsubscribed_channels_go_on() -> None:
 
 @fault("OJS-WSK-006")
 def socket_events_have_no_id() -> None:
-    """Events on a channel do not say which one of the log they are."""
+    """Events on a channel have no id."""
     wrap(channels, "message", lambda message: lambda *given: message(*given[:4]))
 
 
@@ -67,7 +67,7 @@ def ended_jobs_say_nothing() -> None:
 
 @fault("OJS-WSK-009")
 def resuming_begins_now() -> None:
-    """A connection that resumes is not told what it missed."""
+    """A connection that resumes is not sent the events that it missed."""
     put(sockets, "position", lambda *_: None)
 
 

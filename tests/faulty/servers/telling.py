@@ -1,4 +1,4 @@
-"""Faults of events, streams, progress and checkpoints: what is told of jobs."""
+"""Faults of events, streams, progress, checkpoints and statistics."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -46,7 +46,7 @@ def cursors_skip_an_event() -> None:
 
 @fault("OJS-EVT-016")
 def old_places_are_the_end() -> None:
-    """Whoever comes with a place that is not kept any more begins at the end of the log."""
+    """A cursor that is no longer kept continues at the end of the log."""
 
     def make(read: Callable[..., Any]) -> Callable[..., Any]:
         def page(self: EventReads, after: int, *given: Any) -> Any:
@@ -91,7 +91,7 @@ def stars_are_letters() -> None:
 
 
 def _silent(kinds: str) -> None:
-    """Tell nothing of certain types of events."""
+    """Log no events of certain types."""
 
     def make(flush: Callable[..., Any]) -> Callable[..., Any]:
         def without(self: Any) -> None:
@@ -173,7 +173,7 @@ def streams_outlive_their_job() -> None:
 
 
 def _advances(value: Callable[[float, float], float]) -> None:
-    """Keep another value than the rules say, made of theirs and of what was reported."""
+    """Store another progress value, computed from the right one and the reported one."""
 
     def change(kept: Any, job: Any, lease: Any, before: Any, report: Any, **_: Any) -> Any:
         if kept is None or report.value is None:
@@ -197,7 +197,7 @@ def progress_falls() -> None:
 
 @fault("OJS-PRG-012")
 def progress_outlives_the_attempt() -> None:
-    """A new attempt shows how far the one before it was."""
+    """A new attempt shows the progress of the one before it."""
 
     def show(shown: Callable[..., Any]) -> Callable[..., Any]:
         return lambda job, known: shown(
@@ -238,7 +238,7 @@ def notes_of_checkpoints_get_lost() -> None:
 
 @fault("OJS-CHK-016")
 def first_attempts_find_no_checkpoint() -> None:
-    """A job without a checkpoint has no answer to what it goes on from."""
+    """The resume call of a job without a checkpoint lacks `has_checkpoint`."""
 
     def missing(body: dict[str, Any]) -> None:
         if not body.get("has_checkpoint"):
@@ -261,13 +261,13 @@ def another_span_is_another_request() -> None:
 
 @fault("OJS-MAN-014")
 def jobs_are_not_counted() -> None:
-    """The metrics do not know what happened to jobs."""
+    """The metrics do not count jobs."""
     put(JobMetrics, "observe", lambda *_: None)
 
 
 @fault("OJS-MAN-015")
 def jobs_of_tenants_are_not_counted() -> None:
-    """The metrics know jobs, and not whose they are."""
+    """The metrics do not count jobs by tenant."""
     put(job_metrics, "_OF_TENANT", {})
 
 

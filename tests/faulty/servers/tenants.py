@@ -21,7 +21,7 @@ from tests.faulty.planting import after, put
 
 @fault("OJS-TEN-006")
 def strangers_are_let_in() -> None:
-    """Whoever knows the id of a job may read and settle it."""
+    """Any tenant that knows the id of a job may read and settle it."""
 
     async def nobody(call: Call, job_ids: Iterable[str]) -> set[str]:
         return set()
@@ -31,7 +31,7 @@ def strangers_are_let_in() -> None:
 
 @fault("OJS-TEN-008")
 def events_are_everybodys() -> None:
-    """A tenant hears the events of all others."""
+    """A tenant gets the events of all others."""
     put(event_log, "is_of", lambda event, tenant: True)
 
 

@@ -16,13 +16,13 @@ from tests.faulty.planting import after, put, wrap
 
 @fault("OJS-UNI-012")
 def equal_jobs_are_stored() -> None:
-    """No job is ever in the way."""
+    """Unique jobs never conflict."""
     put(Unique, "conflict", lambda self, jobs, now: None)
 
 
 @fault("OJS-UNI-023")
 def ended_jobs_hold_their_keys() -> None:
-    """The list of unique keys shows what its newest jobs had, ended or not."""
+    """The list of unique keys includes those of jobs that have ended."""
     put(job_lists, "_lead", lambda wanted: "newest")
 
 

@@ -1,4 +1,4 @@
-"""Faults of webhooks: what targets are sent, how often, and what becomes of deliveries."""
+"""Faults of webhooks: requests to targets, repetitions, and the end of deliveries."""
 
 import hashlib
 import hmac
@@ -21,7 +21,7 @@ from tests.faulty.traffic import asked
 
 @fault("OJS-WHK-005")
 def only_the_newest_secret_signs() -> None:
-    """The secret before is not signed with any more."""
+    """Deliveries are not signed with the previous secret."""
     wrap(outbound, "signature", lambda sign: lambda secrets, *more: sign(secrets[:1], *more))
 
 
@@ -38,7 +38,7 @@ def signatures_leave_the_time_out() -> None:
 
 @fault("OJS-WHK-009")
 def one_target_has_an_event() -> None:
-    """Of several subscriptions that want an event one only has it delivered."""
+    """An event is delivered to only one of the subscriptions that want it."""
 
     # Subscriptions that stand at different places of the log are looked at one after another.
     theirs: dict[int, str] = {}
@@ -56,7 +56,7 @@ def one_target_has_an_event() -> None:
 
 @fault("OJS-WHK-011")
 def redirects_are_followed() -> None:
-    """A redirect has the event sent to another address, which nobody has checked."""
+    """Redirects are followed, to addresses that were not checked."""
 
     def following(client: httpx.AsyncClient) -> httpx.AsyncClient:
         client.follow_redirects = True

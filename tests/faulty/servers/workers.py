@@ -28,7 +28,7 @@ def leave_alone(why: presence.Farewell) -> None:
 
 @fault("OJS-WRK-033")
 def the_dead_keep_their_jobs() -> None:
-    """Nobody looks for workers that fell silent."""
+    """Silent workers are not declared dead."""
     leave_alone(presence.DEATH)
 
 
@@ -66,7 +66,7 @@ def fetches_are_no_sign_of_life() -> None:
 
 @fault("OJS-WRK-040")
 def fetches_that_wait_say_nothing() -> None:
-    """A FETCH says that its worker lives when it comes, and not while it is held."""
+    """A FETCH is a sign of life only when it arrives, not while it waits."""
     put(signs_of_life.Signs, "held", lambda *_: nullcontext())
 
 
@@ -111,7 +111,7 @@ def cancelled_jobs_are_told_as_lost() -> None:
 
 @fault("OJS-WRK-018")
 def everybody_is_known() -> None:
-    """A BEAT from a worker that nobody knew is answered as one from a known worker."""
+    """The answer to a BEAT of an unknown worker says that it was known."""
     answered(BEAT, lambda body: body.update(registered=True), status=200)
 
 

@@ -33,7 +33,7 @@ def steps_do_not_wait() -> None:
 
 
 def _decides(wrong: Callable[[Node, list[Any]], bool | None]) -> None:
-    """Decide otherwise about some of the nodes whose needs have all ended."""
+    """Change the decision on some of the nodes whose dependencies have all ended."""
 
     def make(decide: Callable[..., Any]) -> Callable[..., Any]:
         def may_run(self: Any, node: Node) -> bool | None:
@@ -102,7 +102,7 @@ def retried_workflows_stay_failed() -> None:
 
 @fault("OJS-WFL-039")
 def workflows_are_retried_without_their_jobs() -> None:
-    """A workflow whose dead letter was deleted is said to run again."""
+    """A retry of a workflow is answered with 200 although the dead letter of a step was deleted."""
     answered(f"{V1}/workflows/[^/]+/retry", lambda body: None, status=409, becomes=200)
 
 

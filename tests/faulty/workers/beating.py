@@ -1,4 +1,4 @@
-"""Faults of registering and of BEATs: when they come and what they say."""
+"""Faults of registering and of BEATs: their times and their content."""
 
 import asyncio
 from typing import Any

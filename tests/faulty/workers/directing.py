@@ -1,4 +1,4 @@
-"""Faults of what a worker makes of the answers to its BEATs."""
+"""Faults in a worker's handling of the answers to its BEATs."""
 
 import os
 from typing import Any

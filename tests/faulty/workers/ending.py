@@ -41,7 +41,7 @@ def sigint_is_ignored() -> None:
 
 @fault("OJS-WPR-035")
 def sigtstp_stops_the_process() -> None:
-    """SIGTSTP stops the process, as it does where nobody catches it."""
+    """SIGTSTP is not caught, and stops the process."""
     _uncaught(signal.SIGTSTP)
 
 

@@ -1,4 +1,4 @@
-"""Faults of FETCH: how much, in which order, how often, and what becomes of its answers."""
+"""Faults of FETCH: number of jobs, order of queues, frequency, and handling of answers."""
 
 import math
 from typing import Any

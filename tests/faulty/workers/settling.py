@@ -1,4 +1,4 @@
-"""Faults of handlers' ends, and of telling them: what an ACK or FAIL says, and how often."""
+"""Faults of outcomes and their reporting: content and repetition of ACKs and FAILs."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from tests.faulty.planting import after, put, wrap
 
 
 def _settles(otherwise: Callable[[Callable[[], Any]], Any]) -> None:
-    """Settle in another way, which is given the settler's own."""
+    """Replace the settling of outcomes; the replacement is given the original."""
 
     def make(settle: Any) -> Any:
         async def other(self: SingleSettler, *outcome: Any, **named: Any) -> Any:
@@ -83,7 +83,7 @@ def deliveries_are_not_named() -> None:
 
 @fault("OJS-WPR-021")
 def workers_are_not_named() -> None:
-    """ACK and FAIL do not say whose they are."""
+    """ACK and FAIL do not name the worker."""
     _says(lambda said: said.pop("worker_id", None))
 
 
@@ -100,7 +100,7 @@ def failures_are_final() -> None:
 
 
 class _Pleased:
-    """A way to the server on which some failures count as an answer that all is well."""
+    """A transport that turns some failures into successful answers."""
 
     def __init__(self, transport: Any, pleases: Callable[[Reply | None], bool]) -> None:
         self._transport = transport
