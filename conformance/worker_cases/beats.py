@@ -49,7 +49,7 @@ async def jobs_are_listed(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WPR-012", scaled_s=60)
 async def finished_jobs_are_not_listed(stage: WorkerStage) -> None:
-    """Jobs that were settled, well or badly, are in no BEAT any more."""
+    """Jobs that were completed or failed are in no later BEAT."""
     await stage.started()
     ended = [stage.offer("test.echo", 1), stage.offer("test.fail_always"), stage.slow(0.1)]
     for job in ended:
@@ -100,7 +100,7 @@ async def states_are_true(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WPR-015", scaled_s=60)
 async def unknown_words(stage: WorkerStage) -> None:
-    """Words that the worker does not know, and none at all, change nothing."""
+    """Unknown or missing directives change nothing."""
     await stage.started()
     for odd in (
         told(state="dancing", directive="hop"),

@@ -65,7 +65,7 @@ async def terminate(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WRK-016", "OJS-WPR-032", "OJS-WPR-037", scaled_s=90)
 async def terminate_over_time(stage: WorkerStage) -> None:
-    """Told `terminate`, a worker gives up at the end of its grace period what still runs."""
+    """A worker that is told `terminate` gives up jobs that still run at the end of its grace."""
     await stage.started()
     job = stage.endless()
     await stage.held(job)
@@ -92,7 +92,7 @@ def _last_words(stage: WorkerStage) -> list[Asked]:
 
 @worker_case("OJS-WPR-030", scaled_s=60)
 async def nothing_moves_it_back(stage: WorkerStage) -> None:
-    """A worker that is ending hears neither `running` nor SIGCONT."""
+    """A worker that is ending ignores `running` and SIGCONT."""
     await stage.started(grace_s=LONG_GRACE_S)
     job = stage.slow(1.0 + 4 * stage.times.beat_s)
     await stage.held(job)
@@ -108,13 +108,13 @@ async def nothing_moves_it_back(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WRK-014", scaled_s=60)
 async def jobs_lost(stage: WorkerStage) -> None:
-    """A job that the server took back is stopped: no word of it, and its place is free."""
+    """A job that the server took back is stopped and not settled, and its place is free."""
     await _taken_away(stage, Held.RETRYABLE, "jobs_lost")
 
 
 @worker_case("OJS-WRK-014", scaled_s=60)
 async def jobs_cancelled(stage: WorkerStage) -> None:
-    """A job that was cancelled is stopped: no word of it, and its place is free."""
+    """A job that was cancelled is stopped and not settled, and its place is free."""
     await _taken_away(stage, Held.CANCELLED, "cancelled_jobs")
 
 

@@ -43,7 +43,7 @@ async def each_is_settled_once(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WPR-017")
 async def a_failure(stage: WorkerStage) -> None:
-    """A handler that fails makes a FAIL that says why, and leaves the way to another try."""
+    """A handler that fails makes a FAIL with its message, which allows another try."""
     await stage.started()
     job = stage.offer("test.fail_always", max_attempts=5, again=False)
     fail = await _failed(stage, job)
@@ -59,7 +59,7 @@ async def a_failure(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WPR-018")
 async def a_panic(stage: WorkerStage) -> None:
-    """A handler that ends as badly as it can fails its job, and hurts nobody else."""
+    """A handler that panics fails its job, and no other job is affected."""
     await stage.started()
     beside = stage.slow(1.0)
     await stage.held(beside)

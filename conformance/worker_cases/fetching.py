@@ -82,7 +82,7 @@ def _taken(stage: WorkerStage, fetch: Asked) -> tuple[int, int]:
 
 @worker_case("OJS-WPR-009", scaled_s=30)
 async def more_than_was_asked_for(stage: WorkerStage) -> None:
-    """A server that hands out too much does not make a worker run or keep too much."""
+    """A worker that is handed too many jobs neither runs nor keeps more than it has places for."""
     await stage.started()
     places = stage.places
     stage.server.book.generous = True
@@ -101,7 +101,7 @@ async def more_than_was_asked_for(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WPR-010", scaled_s=10)
 async def pauses_when_idle(stage: WorkerStage) -> None:
-    """A worker without jobs does not ask without end, where the server does not let it wait."""
+    """An idle worker pauses between FETCHes if the server does not hold them."""
     stage.server.holds_fetches = False
     await stage.started()
     known = stage.server.number
@@ -115,7 +115,7 @@ async def pauses_when_idle(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WPR-011")
 async def answered_too_late(stage: WorkerStage) -> None:
-    """A job in the answer to the FETCH that was under way when the end began is not dropped."""
+    """A job is not dropped that comes in the answer to a FETCH sent before the end began."""
     await stage.started()
     jobs: list[Job] = []
 

@@ -14,7 +14,7 @@ _BACK_S = 30.0
 
 @worker_case("OJS-WPR-027", seconds=120, scaled_s=40)
 async def results_are_kept(stage: WorkerStage) -> None:
-    """Jobs that end while the server is away are told of once it is back, each once."""
+    """Outcomes of jobs that end while the server is away are sent once it is back, each once."""
     await stage.started()
     # One place is left, so that it can be seen quickly that these have arrived.
     count = max(1, min(2, stage.places - 1))
@@ -65,7 +65,7 @@ async def broken_off(stage: WorkerStage) -> None:
 
 
 def _deliver_again(stage: WorkerStage) -> None:
-    """Do what a lease that ends does, for jobs whose FETCH was broken off with the answer."""
+    """Make jobs available again whose FETCH broke off with the answer, as a lost lease does."""
     beats = stage.server.record.of(Kind.BEAT)[-2:]
     listed = {job_id for beat in beats for job_id in beat.listed}
     lost = {job_id for one in stage.server.record.fetches() if one.trouble for job_id in one.given}

@@ -1,4 +1,4 @@
-"""The call that settles many jobs: used where the server has it, and only there."""
+"""Cases of the call that settles many jobs, used only if the server announces it."""
 
 from conformance.case import worker_case
 from conformance.played.book import ENDED, Held
@@ -20,7 +20,7 @@ async def not_where_it_is_missing(stage: WorkerStage) -> None:
 
 
 async def _settling(stage: WorkerStage) -> None:
-    """Start a worker with a server that has the call; one that does not use it is not judged."""
+    """Start a worker with a server that has the call; skip the case if it does not use it."""
     stage.serves({*ALL, Kind.SETTLE})
     await stage.started()
     for job in [stage.offer("test.echo", number) for number in range(6)]:
@@ -31,7 +31,7 @@ async def _settling(stage: WorkerStage) -> None:
 
 @worker_case("OJS-STL-003", "OJS-STL-004", "OJS-WPR-016", seconds=90)
 async def each_once(stage: WorkerStage) -> None:
-    """In calls that settle many jobs, each delivery is named whole, and told once."""
+    """Calls that settle many jobs name each delivery in full, and report it once."""
     await _settling(stage)
     jobs = [stage.offer("test.echo", number) for number in range(30)]
     jobs += [stage.offer("test.fail_always") for _ in range(5)]
@@ -84,7 +84,7 @@ def _next(stage: WorkerStage, lost: Asked) -> list[Asked]:
 
 @worker_case("OJS-STL-016", scaled_s=40)
 async def one_refused_among_many(stage: WorkerStage) -> None:
-    """A result that is refused is given up; the others are told no more."""
+    """A result that is refused is given up, and the accepted ones are not sent again."""
     await _settling(stage)
     # No BEAT tells of the loss, so that the worker cannot know.
     stage.server.script.add(Kind.BEAT, do=told(jobs_lost=[]))

@@ -30,7 +30,7 @@ async def sigterm(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WPR-033", "OJS-WPR-037")
 async def sigint(stage: WorkerStage) -> None:
-    """At SIGINT a worker does what it does at SIGTERM."""
+    """SIGINT has the effect of SIGTERM on a worker."""
     await _ends_well(stage, signal.SIGINT)
 
 
@@ -45,7 +45,7 @@ async def _ends_well(stage: WorkerStage, which: signal.Signals) -> None:
 
 
 async def _quiet_at_once(stage: WorkerStage, which: signal.Signals) -> int:
-    """Send a signal right after a BEAT; the number of the BEAT that tells of it."""
+    """Send a signal right after a BEAT; return the number of the BEAT with the new state."""
     known, sent = stage.server.number, time.monotonic()
     stage.worker.send(which)
     beat = await stage.beat(known, state="quiet")

@@ -13,7 +13,7 @@ _RESERVED = {"register", "deregister", "heartbeat", "beat", "fetch", "ack", "nac
 
 @worker_case("OJS-WPR-001", "OJS-WRK-001")
 async def names_itself(stage: WorkerStage) -> None:
-    """A worker has one id in all that it says, and another process has another one."""
+    """A worker has one id in all its requests, and another process has another one."""
     await stage.started()
     await stage.beats(1)
     first = _names(stage, 0)
@@ -37,7 +37,7 @@ def _names(stage: WorkerStage, after: int) -> set[str]:
 
 @worker_case("OJS-WPR-002")
 async def four_calls(stage: WorkerStage) -> None:
-    """With a server that has FETCH, ACK, FAIL and BEAT alone, jobs are done and the end is good."""
+    """A server with FETCH, ACK, FAIL and BEAT alone is enough to run jobs and to end well."""
     stage.serves(PUBLIC)
     await stage.started(grace_s=LONG_GRACE_S)
     await stage.acked(stage.offer("test.echo", 1))
@@ -99,7 +99,7 @@ async def registration_is_true(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WPR-006")
 async def waits_for_the_server(stage: WorkerStage) -> None:
-    """A worker that finds no server tries on, and begins when there is one."""
+    """A worker that finds no server keeps trying, and begins once there is one."""
     await stage.server.open()
     begin = stage.server.script.add(*Kind, do=reset())
     await stage.start()
@@ -120,7 +120,7 @@ async def waits_for_the_server(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WPR-007", scaled_s=20)
 async def fits_the_contract(stage: WorkerStage) -> None:
-    """Every request of a worker with all kinds of jobs is as the OpenAPI document has it."""
+    """Every request of a worker with all kinds of jobs fits the OpenAPI document."""
     stage.need(stage.checker is not None, "it needs a contract, and --contract is off")
     assert stage.checker is not None
     await stage.started()

@@ -19,7 +19,7 @@ _SPREAD = 0.1
 
 
 async def _given_up(stage: WorkerStage, job: Job) -> None:
-    """Demand that an outcome that was refused is not told again, and that the worker goes on."""
+    """Demand that a refused outcome is not sent again, and that the worker goes on."""
     await stage.until(lambda: stage.told(job), "an ACK")
     await stage.acked(stage.offer("test.echo", "after"))
     await stage.beats(2)
@@ -49,7 +49,7 @@ async def refused_with_404(stage: WorkerStage) -> None:
 
 @worker_case("OJS-SET-010", scaled_s=40)
 async def after_the_lease(stage: WorkerStage) -> None:
-    """An ACK after the lease was lost is the last word; the next delivery is another matter."""
+    """An ACK refused after a lost lease is not repeated; the next delivery is run as usual."""
     await stage.started()
     # No BEAT tells of the loss, so that the worker cannot know.
     stage.server.script.add(Kind.BEAT, do=told(jobs_lost=[]))
@@ -94,7 +94,7 @@ async def until_there_is_an_answer(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WPR-022", seconds=90, scaled_s=20)
 async def many_tries(stage: WorkerStage) -> None:
-    """A server that does not hear an ACK five times hears it the sixth time."""
+    """An ACK that failed five times is sent a sixth time."""
     await stage.started()
     stage.server.script.add(*SETTLING, do=refused(503), times=5)
     job = stage.offer("test.echo", 1)
@@ -104,7 +104,7 @@ async def many_tries(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WPR-022", "OJS-SET-010", scaled_s=40)
 async def an_answer_that_was_lost(stage: WorkerStage) -> None:
-    """An ACK that was heard and whose answer was lost is told again, and refused at last."""
+    """An ACK whose answer was lost is sent again, and the refusal of the repetition is accepted."""
     await stage.started()
     stage.server.script.add(*SETTLING, do=unheard_answer(), times=1)
     job = stage.offer("test.echo", 1)
@@ -148,7 +148,7 @@ def _grow(stage: WorkerStage, moments: list[float], call: str) -> None:
 
 @worker_case("OJS-WPR-025", seconds=90)
 async def pauses_by_chance(stage: WorkerStage) -> None:
-    """Workers and jobs whose server fails at the same moment do not come back in step."""
+    """Retries after a failure of the server are not in step between workers or jobs."""
     stage.server.script.add(*SETTLING, do=refused(503))
     series = []
     for _ in range(2):
@@ -166,7 +166,7 @@ async def pauses_by_chance(stage: WorkerStage) -> None:
 
 
 def in_step(series: Sequence[Sequence[float]]) -> bool:
-    """Tell whether the pauses of several callers are the same, as far as can be measured."""
+    """Return True if the pauses of several callers are equal within the accuracy of measurement."""
     for gaps in zip(*series, strict=True):
         longest = max(gaps)
         # A short pause differs by what the machine does, not by chance.
@@ -181,7 +181,7 @@ def _gaps(moments: Sequence[float]) -> list[float]:
 
 @worker_case("OJS-WPR-026")
 async def retry_after(stage: WorkerStage) -> None:
-    """A try that is answered with Retry-After is not made again before that."""
+    """A call answered with Retry-After is not repeated before that time."""
     await stage.started()
     odd: Odd = refused(503, Retry_After="2")
     stage.server.script.add(*SETTLING, do=odd, times=1)
