@@ -17,7 +17,7 @@ _MOST: Final = 500
 
 
 async def listing(call: Call) -> Answer:
-    """What people did, newest first."""
+    """List the actions of operators, newest first."""
     query = call.query()
     limit = number(query, "limit", _DEFAULT, 1, _MOST)
     below = _below(query.get("cursor"))

@@ -30,7 +30,7 @@ async def terminate(call: Call) -> Answer:
 
 
 async def direct_all(call: Call) -> Answer:
-    """The same for every worker that is not gone."""
+    """Give a directive to every worker that is not gone."""
     request = await call.read(DirectiveRequest)
     if request.directive not in tuple(Directive):
         raise invalid(

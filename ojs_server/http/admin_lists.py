@@ -1,4 +1,4 @@
-"""What the lists of the admin API have in common: their pages, and what a query may say."""
+"""Paging and query checks shared by the lists of the admin API."""
 
 from collections.abc import Collection, Iterable
 from typing import Final

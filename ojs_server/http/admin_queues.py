@@ -60,7 +60,7 @@ async def _shown(call: Call, queues: Sequence[QueueCounts]) -> list[dict[str, An
 
 
 def _run_times(hours: Sequence[Span]) -> Mapping[str, int | None]:
-    """How long the jobs of this hour and the one before it ran."""
+    """Return quantiles of the run times of the jobs of this hour and the one before it."""
     runs: dict[int, int] = {}
     for span in hours:
         for bucket, count in span.runs.items():

@@ -15,7 +15,7 @@ from ojs_wire import codes
 
 
 class Role(StrEnum):
-    """What a key may do. An admin may do everything; anybody may read the server's health."""
+    """Roles of keys. An admin may call everything; the server's health needs no key."""
 
     ANYONE = "anyone"
     PRODUCER = "producer"
@@ -45,7 +45,7 @@ class Keys(msgspec.Struct, frozen=True):
 
     @property
     def needed(self) -> bool:
-        """Whether callers must show a key."""
+        """True if the server has keys, so that callers must show one."""
         return bool(self.roles)
 
     def is_admin(self, principal: str) -> bool:

@@ -1,4 +1,4 @@
-"""What calls with many jobs have in common: their size, their atomicity, their key."""
+"""Checks shared by calls with many jobs: size, atomicity and idempotency key."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -36,7 +36,7 @@ def check_size(field: str, size: int, what: str) -> None:
 
 
 def is_atomic(body: Mapping[str, Any]) -> bool:
-    """Whether all is to be done or nothing; `partial` where the body does not say."""
+    """True if the batch is to be done whole or not at all; the default is `partial`."""
     value = body.get("atomicity")
     if value is None:
         return False

@@ -1,4 +1,4 @@
-"""How many bytes of large bodies the server holds at a time.
+"""A limit on the bytes of large request bodies that the server holds at a time.
 
 How many requests wait for the store is bounded, but ten thousand of the largest bodies would be
 more than any machine has. Small ones are not counted: their requests are.
@@ -16,7 +16,7 @@ MOST: Final = 256 * 1024 * 1024
 
 
 class BodyBudget:
-    """What the large bodies of requests take that are not answered yet."""
+    """Counts the bytes of large bodies whose requests are not answered yet."""
 
     def __init__(self, largest: int) -> None:
         # One of the largest must be possible.

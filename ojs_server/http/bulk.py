@@ -29,7 +29,7 @@ _DONE: Final[Mapping[Action, str]] = {
 
 
 class Meant(msgspec.Struct, frozen=True):
-    """What a filter means where it names no states, and which it may name."""
+    """The job states of a bulk filter: the default ones, and those that a client may name."""
 
     states: tuple[str, ...]
     allowed: tuple[str, ...]

@@ -40,7 +40,7 @@ class Stream:
     """An answer that is sent piece by piece, for as long as both sides like."""
 
     def pieces(self) -> AsyncGenerator[bytes, None]:
-        """What is sent, in order."""
+        """Yield the chunks of the body, in order."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class Stream:
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a handler returns: a value to encode, bytes that are JSON already, or a stream."""
+    """The answer of a handler: a value to encode, bytes of JSON, or a stream."""
 
     body: Any
     status: int = 200

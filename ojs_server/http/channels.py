@@ -1,4 +1,4 @@
-"""What one channel of a WebSocket sends: an event stream, as messages instead of frames.
+"""Channels of a WebSocket: event streams whose pieces are messages instead of SSE frames.
 
 A piece holds one message a line.
 """

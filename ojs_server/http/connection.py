@@ -67,7 +67,7 @@ log = logging.getLogger("ojs.http")
 
 
 class Reads(IntEnum):
-    """What comes next on a connection."""
+    """The part of a request that a connection reads next."""
 
     IDLE = auto()
     HEAD = auto()
@@ -411,7 +411,7 @@ class Connection(asyncio.Protocol):
             self.flow.resume_reading()
 
     def _at_rest(self) -> bool:
-        """Whether no request is being answered; there is none before the first."""
+        """True if no request is being answered, also before the first one."""
         running = self.running
         return running is None or running.complete or running.disconnected
 

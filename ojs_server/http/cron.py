@@ -94,7 +94,7 @@ async def trigger(call: Call) -> Answer:
 
 
 async def history(call: Call) -> Answer:
-    """What became of the last due times, newest first."""
+    """List the runs of a cron entry, newest first."""
     entry = await _known(call)
     page = page_of(call)
     runs = await call.server.engine.read(lambda reader: reader.cron_runs(entry.name))

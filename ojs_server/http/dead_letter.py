@@ -34,7 +34,7 @@ async def listing(call: Call) -> Answer:
 
 
 async def admin_listing(call: Call) -> Answer:
-    """The same as operators' tools read it."""
+    """List the dead letters in the form of the admin API."""
     return await _listing(call, "items")
 
 
@@ -48,7 +48,7 @@ async def detail(call: Call) -> Answer:
 
 
 async def stats(call: Call) -> Answer:
-    """How many there are, by queue and by error, and what becomes of them."""
+    """Count the dead letters by queue and by error, and describe how long they are kept."""
     found = await call.server.engine.read(lambda reader: reader.dead_letter_stats())
     keep = call.server.settings.keep
     return Answer(
@@ -95,7 +95,7 @@ async def delete(call: Call) -> Answer:
 
 
 async def admin_delete(call: Call) -> Answer:
-    """The same without a body, as operators' tools expect it."""
+    """Remove a dead letter and answer without a body, in the form of the admin API."""
     await call.server.engine.run(Remove(await _job_id(call)))
     return Answer(b"", 204)
 

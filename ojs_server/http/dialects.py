@@ -1,4 +1,4 @@
-"""Where clients differ: aliases of paths, and answers that depend on who asks.
+"""Dialects of clients: aliases of paths, and answers that depend on the client.
 
 A handler returns one canonical value. This module is the only one that knows other spellings.
 """
@@ -205,12 +205,13 @@ def job_page(name: str, pagination: dict[str, Any]) -> dict[str, Any]:
 
 
 def batch_counts(stored: int) -> dict[str, int]:
-    """What became of a batch, which is stored whole or not at all, as the command line reads it."""
+    """Return the counts of a batch, which is stored whole or not at all, for the command line."""
     return {"enqueued": stored, "failed": 0}
 
 
 def cancelled_steps(cancelled: int, completed: int) -> dict[str, int]:
-    """What the end of a workflow met, under the names of the binding, the CLI and the Rust SDK."""
+    """Return the counts of a cancelled workflow under the names of the binding, the CLI and the
+    Rust SDK."""
     return {
         "steps_cancelled": cancelled,
         "cancelled_steps": cancelled,

@@ -71,7 +71,7 @@ class _Taken:
             self._refuse(error)
 
     def gone(self) -> bool:
-        """What was asked for is done, also where nobody reads the answer."""
+        """Always False: a call is carried out to its end, even if the client has gone."""
         return False
 
     def settle(self, outcome: Any) -> None:

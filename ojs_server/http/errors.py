@@ -31,7 +31,7 @@ def answer_of(error: BaseException, request_id: str) -> Answer:
 
 
 def problem_of(error: BaseException, request_id: str) -> Answer:
-    """The same as problem details (RFC 9457), for calls of systems that answer errors so."""
+    """Answer an error as problem details (RFC 9457), for systems that use that form."""
     code, body, headers = _parts(error, request_id)
     problem = {
         "type": f"{PROBLEMS}/{_problem_name(code, body.get('details') or {})}",

@@ -90,7 +90,7 @@ class Exchange:
         self.tell()
 
     def body(self) -> bytes:
-        """What has come of the body and nobody has received, once."""
+        """Take the part of the body that has arrived and was not taken before."""
         pieces = self._pieces
         whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         self._pieces, self.size = [], 0

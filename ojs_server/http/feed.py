@@ -1,4 +1,4 @@
-"""What one event stream sends: what was missed first, then what happens."""
+"""Event streams: events that the client missed are sent first, then new ones as they happen."""
 
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from typing import Any, Final, Literal
@@ -28,7 +28,8 @@ Form = Literal["catalogue", "realtime", "cloudevents"]
 
 
 class Subscription(msgspec.Struct, frozen=True):
-    """What a stream is about: where it goes on, or begins because the place is not known here."""
+    """The subscription of a stream: its filter and form, and the cursor after which it begins.
+    `unknown` is a cursor of the client that is not in the log."""
 
     channel: str
     form: Form
@@ -93,7 +94,7 @@ class EventStream(HeldStream):
             yield ENDING
 
     async def _replayed(self) -> AsyncGenerator[bytes, None]:
-        """What is in the log behind the place that the client named."""
+        """Yield the events after the client's cursor from the log; a gap is told first."""
         span = await self._engine.read(lambda reader: reader.log_span())
         if 0 < self.cursor < span.first:
             yield self._gap(cursor_of(self.cursor), span.first)
@@ -182,7 +183,8 @@ class EventStream(HeldStream):
         return SHUTDOWN
 
     def _state_now(self) -> bytes:
-        """Where an ended job stands; its end is in the log, before the client's place."""
+        """Return the final state of an ended job as a frame; its last event is before the client's
+        cursor."""
         assert self.job is not None
         job = self.job
         about = Event(STATE_CHANGED, job.id, job.queue, job.type, b"")

@@ -1,4 +1,4 @@
-"""How fast a connection is read and written, as its two ends can take it."""
+"""Flow control of a connection: pauses reading and writing while the other side is slow."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ MOST_UNREAD = 64 * 1024
 
 
 class Flow:
-    """Whether a connection is read, and whether more may be written."""
+    """The flow control of one connection, in both directions."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport

@@ -1,4 +1,4 @@
-"""What a head has to be like, so that there is one way to understand the request."""
+"""Checks of a request's head, which refuse whatever could be understood in two ways."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus

@@ -1,4 +1,4 @@
-"""What became of a job, step by step."""
+"""The history of a job, step by step."""
 
 from typing import Final
 

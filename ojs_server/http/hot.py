@@ -17,7 +17,7 @@ Work = Coroutine[Any, Any, Any]
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What a hot call asks for."""
+    """The operation of a hot call, as its handler has read it from the request."""
 
     operation: AnyOperation
     # Carries the operation out where one transaction may not be enough.

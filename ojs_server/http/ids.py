@@ -49,5 +49,5 @@ def holder_of(call: Call, worker_id: str | None) -> str | None:
 
 
 def known_as(call: Call, worker_id: str) -> str:
-    """What the server calls a worker: each tenant has its own of every id."""
+    """Return the server's id for a worker: the id that it has sent, within its tenant."""
     return scoped(call.tenant, parse_worker_id(worker_id))

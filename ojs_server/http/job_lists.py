@@ -84,7 +84,8 @@ def check_offset(page: Page) -> None:
 
 
 def known_total(reader: Reader, wanted: JobFilter) -> int | None:
-    """How many jobs are meant, where counters know it."""
+    """Return the number of jobs that match, from counters; None if they would have to be
+    counted."""
     if not wanted.simple:
         return None
     if wanted.queue is None and wanted.tenant is None:

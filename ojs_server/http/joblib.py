@@ -132,7 +132,7 @@ async def list_tasks(call: Call) -> Answer:
 
 
 async def list_job_tasks(call: Call) -> Answer:
-    """The same of one job."""
+    """List the tasks of one job."""
     room = joblib.parse_room(call.params["room"])
     kind = (await _job_named(call)).kind
     return await _list(call, JobFilter(queue=kind.queue, type=kind.type, meta={rooms.ROOM: room}))
@@ -196,7 +196,7 @@ async def read_task(call: Call) -> Answer:
 
 
 async def move_task(call: Call) -> Answer:
-    """What the principal of its worker says of a task."""
+    """Set the status of a task, as its worker reports it."""
     request = await call.read(StatusRequest)
     wanted = rooms.parse_status(request.status, joblib.WORDS)
     stored, lease, worker_id = await _task(call)
@@ -312,7 +312,7 @@ def _worker_of(reader: Reader, stored: StoredJob, lease: Lease | None) -> str | 
 
 
 def _names(reader: Reader, job: Job, worker_id: str | None) -> TaskNames:
-    """What a plain job is called: as the job that its worker runs."""
+    """Return the names of a plain job: those of the job kind under which its worker runs it."""
     kinds: Sequence[Kind] = () if worker_id is None else reader.kinds_of(worker_id)
     for kind in kinds:
         if (kind.queue, kind.type) == (job.queue, job.type):

@@ -48,7 +48,7 @@ _SECONDS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 def checking(call: Call) -> Callable[[object], Draft]:
-    """What checks the jobs that this request brings."""
+    """Return the function that checks the jobs of this request."""
     strict, tenant, request_id = call.server.settings.strict, call.tenant, call.sent_request_id
     return lambda body: parse_draft(body, strict=strict, tenant=tenant, request_id=request_id)
 
@@ -82,7 +82,7 @@ def _stored(call: Call, asked: Asked, done: Enqueued) -> Answer:
 
 
 class _Patience(msgspec.Struct):
-    """How long a producer waits for room, and headers of its answer."""
+    """The time that a producer waits for room in a queue, and the headers that say so."""
 
     wait_ms: int
     headers: Mapping[str, str]
@@ -269,7 +269,7 @@ def _patience(call: Call) -> tuple[int, Mapping[str, str]]:
 
 
 def pressure_headers(done: Enqueued) -> Mapping[str, str]:
-    """How full a bounded queue is, once that is worth a word."""
+    """Return headers with the depth and bound of a queue, once it is full enough to report it."""
     pressure = done.pressure
     if pressure is None:
         return {}

@@ -27,7 +27,8 @@ class Ended(Protocol):
 
 
 class Lingering(asyncio.Protocol):
-    """What is left of a connection: it ends with its client, or when it takes too long."""
+    """A refused connection before it closes: it drops input until the client has closed it, for a
+    limited time."""
 
     def __init__(self, behind: Ended) -> None:
         self._transport = transport = behind.transport

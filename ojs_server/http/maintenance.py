@@ -17,7 +17,7 @@ _SECRET: Final = frozenset({"database", "listen_url"})
 
 
 async def read(call: Call) -> Answer:
-    """Whether maintenance is on."""
+    """Answer whether maintenance mode is on."""
     found = await call.server.engine.read(lambda reader: reader.maintenance())
     return Answer(dialects.maintenance(_shown(found)))
 

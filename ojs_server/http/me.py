@@ -1,4 +1,4 @@
-"""Who calls, and what they may do: for pages that show what they cannot do as disabled."""
+"""The caller's name and permissions, so that pages can disable what the caller may not do."""
 
 from typing import Any, Final
 

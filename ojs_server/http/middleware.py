@@ -1,4 +1,4 @@
-"""What a job passes in this server before it is stored."""
+"""The steps that a job passes in this server before it is stored."""
 
 from typing import Final
 

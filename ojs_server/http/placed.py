@@ -14,7 +14,7 @@ def cursor_of(place: int) -> str:
 
 
 def is_place(text: str) -> bool:
-    """Whether a text is an event's id or a cursor."""
+    """True if the text is the id of an event or a cursor."""
     return text.startswith("evt_") and UUID7.fullmatch(text[4:]) is not None
 
 

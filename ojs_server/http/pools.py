@@ -51,7 +51,8 @@ async def delete(call: Call) -> Answer:
 
 
 async def stats(call: Call) -> Answer:
-    """How many jobs of each queue were handed out in the last minute, and how long they waited."""
+    """Count the jobs of each queue that were handed out in the last minute, with their average
+    wait."""
     checked_query(call, ())
     await collect(call.server.engine)
     queues, waits = await call.server.engine.read(lambda reader: (reader.queues(), reader.waits()))

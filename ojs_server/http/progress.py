@@ -39,7 +39,7 @@ async def report(call: Call) -> Answer:
 
 
 async def read(call: Call) -> Answer:
-    """How far a job is; nulls where nobody has said."""
+    """Answer the progress of a job; its values are null if none was reported."""
     job_id = await job_id_of(call)
     found = await call.server.engine.read(lambda reader: with_progress(reader, job_id))
     if found is None:
@@ -91,7 +91,7 @@ def _json(field: str, value: Any, limit: int | None) -> bytes | None:
 
 
 def described(job: Job, seen: Shown) -> dict[str, Any]:
-    """How far a job is, as it is answered."""
+    """Return the progress of a job as the body of an answer."""
     return {
         "job_id": job.id,
         "state": job.state,

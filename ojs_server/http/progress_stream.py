@@ -31,7 +31,7 @@ class ProgressStream(EventStream):
     """One stream; its frames have the data of the events."""
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """Where the job is, and after that what happens."""
+        """Send the progress of the job as it is now, then its events as they happen."""
         assert self.job is not None
         job_id = self.job.id
 

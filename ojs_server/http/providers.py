@@ -78,7 +78,7 @@ async def info(call: Call) -> Answer:
 
 
 async def read(call: Call) -> Answer:
-    """What a provider answers to these parameters: what it has answered a while ago, or now."""
+    """Answer the result of a provider for these parameters: a cached one, or a new one."""
     provider = await _named(call)
     params = providers.canonical_params(call.query())
     wished = preference(call).wait_s

@@ -126,7 +126,7 @@ async def delete(call: Call) -> Answer:
 
 
 async def pause(call: Call) -> Answer:
-    """The same as on the queue's own path, in the flat form of the admin API."""
+    """Pause a queue, answered in the flat form of the admin API."""
     return await _set_paused(call, True)
 
 
@@ -199,7 +199,7 @@ def _ids(jobs: Listed) -> tuple[str, ...]:
 
 
 def _target(name: str, strategy: str, given: str | None) -> str | None:
-    """Where jobs are to be moved; checked also where none are."""
+    """Return the queue that the jobs are moved to; it is checked even if there are no jobs."""
     target = None if given is None else parse_queue("target_queue", given)
     if strategy != "move":
         return None

@@ -113,7 +113,7 @@ async def known_queue(call: Call, name: str) -> tuple[QueueCounts, int]:
 
 
 def pressure_of(queue: QueueCounts) -> float | None:
-    """How full a queue is by the bound that is nearer; None where nothing bounds it."""
+    """Return the fill of a queue, as a share of the bound that is nearer; None without bounds."""
     bounds = queue.config.bounds if queue.config else None
     if bounds is None:
         return None
@@ -126,7 +126,7 @@ def _depth(queue: QueueCounts) -> int:
 
 
 def _bounds(queue: QueueCounts) -> dict[str, Any]:
-    """What bounds the queue, and how full it is."""
+    """Return the bounds of a queue and its fill; empty without bounds."""
     bounds = queue.config.bounds if queue.config else None
     pressure = pressure_of(queue)
     if bounds is None or pressure is None:

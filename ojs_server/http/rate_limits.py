@@ -73,7 +73,8 @@ async def _overridden(call: Call, op: Override) -> Answer:
 
 
 async def headers(call: Call, draft: Draft) -> Mapping[str, str]:
-    """How much of its limit is left after an enqueue; nothing for a job without one."""
+    """Return headers with the rest of the rate limit after an enqueue; empty for a job without
+    one."""
     key = rate_key_of(draft)
     if key is None:
         return {}

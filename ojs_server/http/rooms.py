@@ -147,7 +147,7 @@ async def claim(call: Call) -> Answer:
 
 
 async def move_task(call: Call) -> Answer:
-    """What a worker says of a task: that it is running, completed or failed."""
+    """Set the status of a task to running, completed or failed, as its worker reports it."""
     request = await call.read(TaskMove)
     status = rooms.parse_status(request.status, rooms.MOVES)
     if request.error is not None and status != "failed":

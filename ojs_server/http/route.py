@@ -46,7 +46,7 @@ class Route(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def changes(self) -> bool:
-        """Whether a call changes something; what viewers may send is only judged."""
+        """True if the call changes something; calls of viewers only read or check their input."""
         return self.method != "GET" and self.roles.isdisjoint({Role.ANYONE, Role.VIEWER})
 
 

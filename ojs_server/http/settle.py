@@ -47,7 +47,7 @@ _decoder: Final = msgspec.json.Decoder(SettleRequest)
 
 
 class _Done(msgspec.Struct, omit_defaults=True):
-    """What became of one job."""
+    """The answer for one settled job."""
 
     job_id: str
     attempt: int
@@ -59,7 +59,8 @@ class _Done(msgspec.Struct, omit_defaults=True):
 
 
 class _Told(msgspec.Struct, frozen=True):
-    """What the answer to a call is made of beside the outcome."""
+    """The request of a call as it was read, from which its answer is made together with the
+    outcome."""
 
     given: Sequence[Given]
     taken: Sequence[Settlement | OjsError]

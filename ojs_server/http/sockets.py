@@ -45,7 +45,7 @@ log = logging.getLogger("ojs.http")
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What a client says. The two spellings of a filter are joined."""
+    """A message of a client. The two spellings of a filter are joined."""
 
     action: str
     channel: str | None = None
@@ -63,7 +63,7 @@ class Narrowing(msgspec.Struct, frozen=True):
 
 
 class Channel(NamedTuple):
-    """What is subscribed to, how far it has been told, and the task that tells it."""
+    """A subscribed channel: its subscription, its stream, and the task that sends it."""
 
     asked: Subscription
     stream: ChannelStream
@@ -214,7 +214,7 @@ class Socket:
         self._channels[asked.channel] = Channel(asked, stream, follower, task)
 
     async def _say_end(self, asked: Subscription) -> None:
-        """Where a job stands that ended before anybody listened."""
+        """Send the state of a job that ended before the client subscribed to it."""
         job_id = asked.wanted.subject
         if job_id is None or asked.after is not None:
             return

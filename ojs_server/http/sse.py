@@ -25,7 +25,7 @@ def heartbeat(place: str) -> bytes:
 
 
 def comment(text: str) -> bytes:
-    """What clients skip and people read."""
+    """Return a comment line, which clients skip."""
     return b":" + text.encode() + b"\n\n"
 
 

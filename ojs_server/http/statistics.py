@@ -71,7 +71,7 @@ async def read(engine: Engine, lifetime: Lifetime, queue: str = ALL) -> bytes:
 
 
 async def history(call: Call) -> Answer:
-    """What happened in each span of time, the oldest first."""
+    """Return the counts of each period, oldest first."""
     query = checked_query(call, ("period", "since", "until", "queue"))
     period = query.get("period") or _PERIOD
     if period not in PERIODS:
@@ -131,7 +131,7 @@ async def last_hour(engine: Engine, queue: str) -> Recent:
 
 
 def throughput(minutes: Sequence[Span], moment: int) -> Mapping[str, float]:
-    """What went through within a minute, about."""
+    """Return the jobs per minute, by kind of event."""
     return {
         f"{kind}_per_minute": per_minute(minutes, moment, kind)
         for kind in ("processed", "failed", "enqueued")

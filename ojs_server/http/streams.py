@@ -63,7 +63,7 @@ async def of_job(call: Call) -> Answer:
 
 
 async def of_progress(call: Call) -> Answer:
-    """How far one job is, until it ends."""
+    """Stream the progress of one job until it ends."""
     return await _job(call, call.params["id"], "catalogue", ProgressStream, tuple(NAMES))
 
 

@@ -1,4 +1,4 @@
-"""Who calls: the key that was shown, and the tenant that a call is limited to."""
+"""Authorisation of a call: the role of its key, and the tenant that it is limited to."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -51,7 +51,7 @@ def known(call: Call) -> bool:
 
 
 def denied(message: str) -> Denied:
-    """What a tenant may not do, whoever else may."""
+    """Return the error for a call that no tenant may make, only a key without one."""
     return Denied(
         message,
         code=codes.TENANT_ACCESS_DENIED,

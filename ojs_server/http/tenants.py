@@ -77,7 +77,7 @@ async def jobs(call: Call) -> Answer:
 
 
 async def stats(call: Call) -> Answer:
-    """What a tenant has, what went through, how near it is to its limits, and its share."""
+    """Answer the jobs, throughput, use of limits and share of a tenant."""
     name = _name(call)
     own = scoped(name, "")
     await collect(call.server.engine)
@@ -124,7 +124,8 @@ async def stats(call: Call) -> Answer:
 
 
 def counts_of(reader: Reader, names: Iterable[str]) -> dict[str, QueueCounts]:
-    """What each of these tenants has in all its queues, where it ever had jobs."""
+    """Return the counts of these tenants over all their queues; those that never had jobs are left
+    out."""
     found = reader.queues([scoped(name, "") for name in names])
     return {one.name.removesuffix(BETWEEN): one for one in found}
 

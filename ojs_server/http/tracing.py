@@ -47,7 +47,7 @@ class Tracing:
         self.provider.shutdown()
 
     def traced(self, routes: Iterable[Route]) -> tuple[Route, ...]:
-        """The same table, with a span around each handler."""
+        """Return the route table with a span around each handler."""
         return tuple(
             msgspec.structs.replace(route, handler=self._handler(route)) for route in routes
         )

@@ -44,7 +44,7 @@ def too_slow() -> OjsError:
 
 
 def refusal(error: OjsError, status: int | None = None) -> bytes:
-    """What is answered where there is no request that the application could be asked about."""
+    """Return the whole answer to a request that cannot be given to the application."""
     request_id = RequestIds(getrandbits, wall_ms)()
     answer = answer_of(error, request_id)
     body = encode(answer.body)

@@ -1,4 +1,4 @@
-"""How jobs look on the wire. Stored payloads pass through as the bytes they are."""
+"""Views of jobs on the wire. Stored payloads are passed on as the bytes they are."""
 
 from collections.abc import Iterable, Sequence
 from itertools import repeat
@@ -98,7 +98,7 @@ def envelope(
 
 
 def _rare(job: Job) -> tuple[object, ...]:
-    """What a job has that has not only been waiting, or has waited for its time."""
+    """Return the fields that are empty in a job that was enqueued at once and never ran."""
     return (
         job.started_at,
         job.finished_at,
@@ -163,7 +163,7 @@ def _tell_rare(shown: _Envelope, job: Job) -> None:
 
 
 def left_members(left: Left) -> bytes:
-    """What earlier attempts left for this one, as members of the job."""
+    """Return the checkpoints that earlier attempts left, as JSON members of the job."""
     members = []
     if (one := left.checkpoint) is not None:
         members.append(b'"checkpoint":{"state":%b,"sequence":%d}' % (one.state, one.sequence))
@@ -173,7 +173,7 @@ def left_members(left: Left) -> bytes:
 
 
 def progress_members(progress: Shown) -> bytes:
-    """How far the job has come, as members of the job."""
+    """Return the progress of a job, as JSON members of the job."""
     members = []
     if progress.value is not None:
         members.append(b'"progress":' + encode(progress.value))
@@ -211,7 +211,8 @@ def job_answer(
 
 
 def warnings(complaints: Sequence[Complaint], *, many: bool = False) -> dict[str, Any]:
-    """What is wrong with the arguments of jobs that were stored all the same."""
+    """Return warnings about arguments that do not match the schema of jobs that were stored
+    anyway."""
     shown = [
         {
             "code": "schema_validation",
@@ -242,7 +243,7 @@ def times(job: Job) -> bytes:
 
 
 def enqueued_at(change: Change) -> str | None:
-    """When the job joined its queue."""
+    """Return the time at which the job joined its queue."""
     return timestamp(change.after.enqueued_at)
 
 
@@ -300,7 +301,7 @@ def summary(change: Change) -> Summary:
 
 
 def _tell_moments(shown: _Envelope | Summary, job: Job) -> None:
-    """What has happened to the job so far, and when."""
+    """Set the times of what has happened to the job so far."""
     if job.enqueued_at is not None:
         shown.enqueued_at = format_timestamp(job.enqueued_at)
     if job.started_at is not None:
@@ -315,7 +316,7 @@ def _tell_moments(shown: _Envelope | Summary, job: Job) -> None:
 
 
 class Settled(msgspec.Struct, omit_defaults=True):
-    """What an ACK or FAIL has come to: the flat members that clients read, the job beside them."""
+    """The answer to an ACK or FAIL: flat members that clients read, and the job beside them."""
 
     job_id: str
     id: str

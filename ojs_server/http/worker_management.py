@@ -38,7 +38,7 @@ async def online(call: Call) -> Answer:
 
 
 async def capabilities(call: Call) -> Answer:
-    """What a worker runs."""
+    """List the job kinds that a worker runs."""
     load, _ = await known_worker(call)
     kinds = await call.server.engine.read(lambda reader: reader.kinds_of(load.worker.id))
     return Answer(_described(load.worker.id, kinds))

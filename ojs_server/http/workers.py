@@ -79,7 +79,7 @@ def _fetch(call: Call, body: bytes) -> Asked:
 # Most workers ask the same each time, which is not read again.
 @lru_cache(maxsize=256)
 def _read_fetch(body: bytes, tenant: str | None, *, strict: bool) -> tuple[Claim, int | None]:
-    """What a FETCH asks for, and the wait that it names."""
+    """Return the claim of a FETCH, and the wait that it asks for."""
     request = typed(parsed(body), FetchRequest, strict=strict)
     worker_id = request.worker_id
     holder = None if worker_id is None else scoped(tenant, parse_worker_id(worker_id))
@@ -100,7 +100,7 @@ fetch: Final = HotCall(_fetch, _handed_out)
 
 
 def claim_of(tenant: str | None, terms: FetchTerms, worker_id: str | None) -> Claim:
-    """What a FETCH asks for; one that names job types need not name queues."""
+    """Return the claim of a FETCH; queues may be left out if it names job types."""
     if terms.queues is None and not terms.job_types:
         raise invalid("queues", "is missing; without `job_types` it is needed")
     return Claim(
@@ -147,7 +147,7 @@ def withheld_members(deliveries: Deliveries) -> dict[str, Any]:
 
 
 def withheld_headers(deliveries: Deliveries) -> dict[str, str]:
-    """The same for answers that are a bare list."""
+    """Return the reasons for withheld jobs as headers, for answers that are a bare list."""
     return {f"OJS-Worker-{name.capitalize()}": word for name, word in _withheld(deliveries)}
 
 
@@ -467,7 +467,7 @@ def _way(terms: FetchTerms) -> Way | None:
 
 
 def fetch_id_of(name: str | None) -> str | None:
-    """What a worker calls its FETCH, so that it can be repeated."""
+    """Return the id that a worker gave its FETCH, by which it can be repeated."""
     if name is not None and not name.isprintable():
         raise invalid("fetch_id", f"must be 1 to {MAX_NAME} printable characters")
     return name

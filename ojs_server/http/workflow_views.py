@@ -1,4 +1,4 @@
-"""How workflows look on the wire: the whole tree with the jobs as they are now."""
+"""Views of workflows on the wire: the whole tree, with its jobs as they are now."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -74,7 +74,7 @@ def shown_briefly(workflow: Workflow) -> dict[str, Any]:
 
 
 def progress_shown(view: WorkflowView, reports: Iterable[MemberProgress]) -> dict[str, Any]:
-    """How far a workflow is, and what its running jobs say of themselves."""
+    """Return the progress of a workflow, with the reports of its running jobs."""
     drawing = _Drawing(view, reports)
     return {
         "workflow_id": view.workflow.id,
@@ -129,7 +129,7 @@ class _Drawing:
         }
 
     def failure(self) -> dict[str, Any]:
-        """What went wrong; nothing where nothing did."""
+        """Return the failed jobs with their errors; empty if none has failed."""
         failed = [
             (self._members[index], self.plan.nodes[index].id)
             for index, state in enumerate(self._progress.nodes)
@@ -160,7 +160,7 @@ class _Drawing:
         ]
 
     def shares(self) -> list[dict[str, Any]]:
-        """How far each step of the whole is."""
+        """Return the progress of each step of the workflow."""
         root = self.plan.root
         return [
             {

@@ -95,7 +95,7 @@ async def retry(call: Call) -> Answer:
 
 
 async def progress(call: Call) -> Answer:
-    """How far a workflow is."""
+    """Answer the progress of a workflow."""
     workflow_id = _workflow_id(call)
     view = await _load(call, workflow_id)
     reports = await call.server.engine.read(lambda reader: reader.member_progress(workflow_id))

@@ -141,7 +141,7 @@ def _activated(delivery: Delivery, wish: Wish) -> Activated:
 
 
 def retries_of(job: Job) -> int:
-    """How many deliveries a job has left, the one that is under way included."""
+    """Return the number of deliveries that a job has left, the running one included."""
     return max(0, job.max_attempts - (job.attempt - job.releases) + (job.state == State.ACTIVE))
 
 
