@@ -180,8 +180,8 @@ def _json_of(answer: Answer) -> Any:
 
 
 class Desk:
-    """What all RPCs of a server share: the routes they go through, the names of requests, and the
-    places of those that wait."""
+    """State shared by all RPCs of a server: the routes, the request ids, and the number of calls
+    that wait."""
 
     def __init__(self, server: Services, routes: Iterable[Route]) -> None:
         self.server = server
