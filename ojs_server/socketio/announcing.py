@@ -1,4 +1,4 @@
-"""What the event log means to the clients of the job manager.
+"""Announcements of events to the clients of the job manager.
 
     commit ──▶ event log ──▶ Tail ──▶ Announcer ──▶ the clients of this node, by rooms
 
