@@ -90,7 +90,7 @@ def _takes_gzip(accept_encoding: str) -> bool:
 
 
 def _is_named(tag: str, if_none_match: str | None) -> bool:
-    """Whether a copy that the browser has, by the tags that it names, is this one."""
+    """True if one of the tags that the browser has sent is that of this file."""
     named = (if_none_match or "").split(",")
     tags = {one.strip().removeprefix("W/") for one in named}
     return tag in tags or "*" in tags
