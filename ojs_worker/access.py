@@ -1,4 +1,4 @@
-"""How requests say who sends them: a key, or something that is asked before every request."""
+"""Authorisation of requests: a fixed key, or a function that is called before every request."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
@@ -40,7 +40,8 @@ class Access:
         return {**self._fixed, **as_headers(given)}
 
     def blocking_headers(self) -> Headers:
-        """The same outside an event loop, where nothing can be awaited."""
+        """Return the headers of the next request without an event loop; raises TypeError if `auth`
+        is a coroutine function."""
         if self._ask is None:
             return self._fixed
         given = self._ask()

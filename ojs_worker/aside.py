@@ -1,4 +1,4 @@
-"""What a worker does beside its loops: tasks that nobody waits for, or only for so long."""
+"""Background tasks of a worker, and a time limit for waiting on tasks."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""How long to wait before the next try, and waiting so long."""
+"""Pauses between retries, which grow with the failures in a row."""
 
 import asyncio
 import logging

@@ -39,7 +39,8 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct):
-    """What a BEAT is told, as far as a worker cares; servers leave out what they do not have."""
+    """The members of the answer to a BEAT that a worker reads; a server may leave any of them
+    out."""
 
     state: Any = None
     directive: Any = None
@@ -99,7 +100,7 @@ class Beats:
 
     @property
     def connected(self) -> bool:
-        """Whether the last BEAT was answered."""
+        """True if the last BEAT was answered."""
         return self.introduced.is_set() and not self._failures
 
     async def run(self) -> None:

@@ -1,4 +1,4 @@
-"""What a handler sees of its job and its worker."""
+"""The context of a handler: its job, and what it may ask of its worker."""
 
 import asyncio
 import logging
@@ -25,11 +25,11 @@ class StopReason(StrEnum):
 
 
 class Link(Protocol):
-    """What a context needs of the worker that runs the job."""
+    """The parts of a worker that a context uses."""
 
     @property
     def shutting_down(self) -> bool:
-        """Whether the worker is about to end."""
+        """True if the worker is shutting down."""
         ...
 
     def report_progress(self, job: Job, body: dict[str, Any]) -> None:
@@ -65,7 +65,8 @@ class JobLog(logging.LoggerAdapter[logging.Logger]):
 
 
 class JobContext:
-    """What is alike in all handlers. `metadata` is for middleware and handler to share."""
+    """The context shared by all kinds of handlers. `metadata` is for middleware and handler to
+    share."""
 
     def __init__(self, job: Job, link: Link) -> None:
         self.job: Final = job
@@ -93,7 +94,7 @@ class JobContext:
 
     @property
     def last_checkpoint(self) -> Any:
-        """What an earlier delivery of this job saved; None where nothing was."""
+        """The checkpoint that an earlier delivery of this job saved; None if there is none."""
         saved = self.job.checkpoint
         if isinstance(saved, dict) and "state" in saved:
             return saved["state"]
@@ -116,12 +117,13 @@ class JobContext:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the handler should stop: `stop_reason` says why. Nobody waits for its result."""
+        """True if the handler should stop; `stop_reason` gives the reason. Its result is not
+        used."""
         return self.stop_reason is not None
 
     @property
     def shutting_down(self) -> bool:
-        """Whether the worker is about to end: a long handler should come to an end by itself."""
+        """True if the worker is shutting down; a long handler should end by itself."""
         return self._link.shutting_down
 
     def progress(

@@ -50,7 +50,8 @@ class Delivery:
 
     @property
     def settling(self) -> bool:
-        """Whether the handler has ended, or told its outcome itself, and the server is told."""
+        """True if the handler has ended or has settled the job itself, and the outcome is being
+        sent."""
         return self._settling or self.context.settled
 
     @settling.setter
@@ -65,7 +66,8 @@ class Delivery:
 
 
 class Ledger:
-    """What this worker holds, by job id, and the handlers that still run for jobs it does not.
+    """The jobs that this worker holds, by id, and handlers that still run for jobs that it has
+    lost.
 
     A handler that cannot be stopped, like a thread, keeps its place until it ends, so that never
     more handlers run than the worker may run.
@@ -84,11 +86,11 @@ class Ledger:
 
     @property
     def free(self) -> int:
-        """How many more jobs may be had."""
+        """The number of jobs that may be added."""
         return self._places - len(self._held) - len(self._strays)
 
     def free_without(self, jobs: Sequence[Job]) -> int:
-        """How many more may be had once these deliveries have ended."""
+        """Return the number of jobs that may be added once these deliveries have ended."""
         held = (self._held.get(job.id) for job in jobs)
         ending = zip(jobs, held, strict=True)
         return self.free + sum(one is not None and one.job is job for job, one in ending)

@@ -57,7 +57,7 @@ async def slow(ctx: Context, *args: Any) -> float:
 
 @worker.job("test.block")
 def block(ctx: BlockingContext, *args: Any) -> float:
-    """The same in a thread; it looks whether anybody still waits for it."""
+    """Take a while in a thread, like `test.slow`, and stop early if the job is cancelled."""
     seconds = _milliseconds(args, 500) / 1000
     started = time.monotonic()
     while (left := started + seconds - time.monotonic()) > 0 and not ctx.cancelled:

@@ -196,7 +196,7 @@ class _Line(asyncio.Protocol):
 
     @property
     def usable(self) -> bool:
-        """Whether another request may be sent."""
+        """True if another request may be sent."""
         return self._open and self._keeps
 
     async def exchange(self, message: bytes, timeout_s: float | None) -> Reply:

@@ -88,26 +88,26 @@ class Engine:
 
     @property
     def shutting_down(self) -> bool:
-        """Whether the worker is about to end."""
+        """True if the worker is shutting down."""
         return self.machine.shutting_down
 
     @property
     def held(self) -> int:
-        """How many jobs this worker holds."""
+        """The number of jobs that this worker holds."""
         return len(self._ledger)
 
     @property
     def free(self) -> int:
-        """How many more jobs may be fetched."""
+        """The number of jobs that may be fetched."""
         return self._ledger.free
 
     def free_without(self, jobs: Sequence[Job]) -> int:
-        """How many more may be fetched once these were settled."""
+        """Return the number of jobs that may be fetched once these were settled."""
         return self._ledger.free_without(jobs)
 
     @property
     def connected(self) -> bool:
-        """Whether the server answers."""
+        """True if the last BEAT was answered."""
         return self._beats.connected
 
     def start(self, beats: Beats, feed: Feed | None) -> None:
@@ -138,7 +138,7 @@ class Engine:
         self._do(self.machine.force(self._loop.time()))
 
     def report(self) -> Report:
-        """What the next BEAT says."""
+        """Return the content of the next BEAT."""
         return Report(self.machine.state, self._ledger.attempts(), self._environment.elapsed())
 
     def heard(self, answer: Answer, report: Report) -> None:

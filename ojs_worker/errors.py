@@ -1,4 +1,4 @@
-"""What calls to a server may raise.
+"""Exceptions that calls to a server may raise.
 
 OjsError
 ├── Unreachable           no answer: refused, reset, timed out
@@ -52,7 +52,7 @@ class WaitTimeout(OjsError):
 
 
 class UnexpectedAnswer(OjsError):
-    """What came back is no answer of an OJS server."""
+    """The answer is not that of an OJS server."""
 
 
 class JobFailed(OjsError):
@@ -95,7 +95,7 @@ class Refused(OjsError):
 
     @property
     def is_final(self) -> bool:
-        """Whether the same request would be refused again, however long one waits."""
+        """True if the same request would be refused again, however long one waits."""
         return self.status < 500 and self.status not in _LATER
 
 
@@ -116,7 +116,7 @@ class NotFound(Refused):
 
 
 class Conflict(Refused):
-    """What is there now does not allow it."""
+    """The state of the server does not allow the call."""
 
 
 class Duplicate(Conflict):
@@ -182,7 +182,7 @@ def decoded(body: bytes, decoder: "msgspec.json.Decoder[T]") -> T:
 
 
 def error_body(body: bytes) -> ErrorBody:
-    """What an answer says of its error; empty where it says nothing that can be read."""
+    """Return the error that an answer holds; empty if it holds none that can be read."""
     try:
         error = _decoder.decode(body).error
     except UNREADABLE:

@@ -44,14 +44,14 @@ _STATUS: Final = {code.name: code.status for code in ALL}
 
 
 class Lender(Protocol):
-    """Who else fetches, and gives the right to do so away for the length of one call."""
+    """A fetcher that lets one other call fetch in its place."""
 
     def lend(self, settled: Sequence[Job]) -> dict[str, Any] | None:
-        """What to fetch along with settling these jobs; None for nothing."""
+        """Return what to fetch in the call that settles these jobs; None for nothing."""
         ...
 
     def repay(self, fetched: Fetched | None) -> None:
-        """What came; None where the call had no answer."""
+        """Take the jobs that the call has fetched; None if it had no answer."""
         ...
 
 

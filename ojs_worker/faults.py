@@ -1,4 +1,4 @@
-"""What a handler may raise, and how a failure is told to the server.
+"""Exceptions that a handler may raise, and the failure that each is reported as.
 
 Exception            tried again as the job's retry policy says
 ├── Retry            the same, with words of the handler's choice
@@ -84,7 +84,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def fault_of(error: BaseException) -> Fault:
-    """How an exception of a handler is told."""
+    """Return the failure that is reported for an exception of a handler."""
     message = words_of(error)
     match error:
         case BadArguments():
@@ -132,7 +132,7 @@ def _told(
 
 
 def words_of(error: BaseException) -> str:
-    """What an exception says, also where it cannot even say that."""
+    """Return the message of an exception, also if its own `__str__` fails."""
     try:
         said = str(error)
     except Exception as broken:

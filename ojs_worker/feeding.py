@@ -72,7 +72,8 @@ class Feed:
         return self._fetcher.terms(count)
 
     def repay(self, fetched: Fetched | None) -> None:
-        """What came of it; None without an answer: the next FETCH will ask for the same jobs."""
+        """Take the jobs that the call has fetched; after None the next FETCH asks for the same
+        jobs."""
         self._lent = False
         if fetched is not None:
             self._accept(self._fetcher.answered(fetched))

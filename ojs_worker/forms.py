@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Form(msgspec.Struct, frozen=True):
-    """How values of a type, or of its subclasses, are written and read."""
+    """Encoding and decoding of the values of a type and its subclasses."""
 
     write: Callable[[Any], Any]
     # Given the type that a hint names, and what JSON holds.

@@ -11,7 +11,8 @@ HEAD_BYTES: Final = _HEAD.size
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):
-    """Where the child finds the handlers: the parent's import path, and its main file."""
+    """The first message to a child: the parent's import path and main file, where the handlers
+    are."""
 
     path: list[str]
     main_file: str | None
@@ -57,7 +58,7 @@ def pack(message: msgspec.Struct) -> bytes:
 
 
 def size_of(head: bytes) -> int:
-    """How long the message is that follows."""
+    """Return the length of the message that follows this head."""
     size: int = _HEAD.unpack(head)[0]
     return size
 

@@ -45,17 +45,17 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What the producer put beside the arguments."""
+        """The metadata that the producer has given."""
         return self.given_meta or {}
 
     @property
     def ended(self) -> bool:
-        """Whether the job will not change any more."""
+        """True if the job is in a final state."""
         return self.state in FINAL
 
     @property
     def limit_s(self) -> float | None:
-        """How long one delivery may take; None where nothing limits it."""
+        """The time limit of one delivery in seconds; None without a limit."""
         if self.timeout_ms:
             return self.timeout_ms / 1000
         return self.timeout or None

@@ -15,7 +15,7 @@ import msgspec
 
 
 class State(StrEnum):
-    """What a worker is, and reports in every BEAT."""
+    """The state of a worker, as it is reported in every BEAT."""
 
     RUNNING = "running"
     QUIET = "quiet"
@@ -24,7 +24,7 @@ class State(StrEnum):
 
 
 class Word(StrEnum):
-    """What the outside asks of a worker."""
+    """A request to the worker from a signal or from its program."""
 
     STOP = "stop"  # SIGTERM, SIGINT, stop()
     QUIET = "quiet"  # SIGTSTP
@@ -32,7 +32,7 @@ class Word(StrEnum):
 
 
 class Action(StrEnum):
-    """What is to be done now."""
+    """An action that follows from a change of state."""
 
     BEAT = "beat"  # tell the server the new state, without waiting for the interval
     END_FETCH = "end_fetch"  # no job is wanted any more; say so when no FETCH can bring one
@@ -52,7 +52,7 @@ DIRECTIVES: Final = {
 
 
 def directive_of(state: object, directive: object) -> State | None:
-    """What a BEAT's answer tells the worker. Some servers repeat the worker's own state in
+    """Return the state that a BEAT's answer asks for. Some servers repeat the worker's own state in
     `state`, and put their word into `directive`."""
     for word in (directive, state):
         if isinstance(word, str) and word in DIRECTIVES:
@@ -77,12 +77,12 @@ class Machine(msgspec.Struct):
 
     @property
     def may_fetch(self) -> bool:
-        """Whether jobs are wanted."""
+        """True if the worker may fetch jobs."""
         return self.state is State.RUNNING
 
     @property
     def ready(self) -> bool:
-        """Whether a probe should count on this worker."""
+        """True if a readiness probe should succeed."""
         return self.state is State.RUNNING
 
     @property

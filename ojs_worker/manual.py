@@ -63,7 +63,7 @@ class Claimed:
 
 
 class _Said(Exception):
-    """What the program said in plain words."""
+    """A failure with a message that the program has given."""
 
 
 class Manual:

@@ -1,4 +1,4 @@
-"""What a server says that it can do beyond plain OJS."""
+"""The server's extensions to plain OJS, as its manifest tells them."""
 
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ class Manifest:
         self._known: Offers | None = None
 
     async def offers(self) -> Offers | None:
-        """What there is; None where the server cannot answer now."""
+        """Return the server's extensions; None if the server cannot answer now."""
         if self._known is None:
             self._known = await self._ask()
         return self._known
@@ -54,7 +54,7 @@ class Manifest:
 
 
 def read(body: bytes) -> Offers:
-    """What a manifest offers; other servers write theirs in other forms."""
+    """Return the extensions in a manifest; none if it has another form."""
     try:
         manifest = decoded(body, _manifest)
     except UnexpectedAnswer:

@@ -140,7 +140,7 @@ class Api(Protocol):
 
     @property
     def base_url(self) -> str:
-        """Where the server is."""
+        """The URL of the server."""
         ...
 
     def get_headers(self) -> Mapping[str, str]:

@@ -19,7 +19,7 @@ Runs = Literal["loop", "thread", "process"]
 
 
 class Sender(Protocol):
-    """Where typed enqueues go."""
+    """A client through which handlers enqueue their own jobs."""
 
     def request(self, type: str, args: list[Any], options: Options) -> JobRequest:
         """Make the request of one job."""
@@ -70,7 +70,7 @@ class Handler(Generic[P, R]):
         return self._options.get("queue")
 
     def options(self, **options: Any) -> "Handler[P, R]":
-        """The same handler with other options for its enqueues."""
+        """Return the same handler with other options for its enqueues."""
         merged: Any = {**self._options, **check_names(options)}
         return Handler(self.type, self.target, self.runs, self._sender, merged)
 
@@ -83,7 +83,7 @@ class Handler(Generic[P, R]):
         return await self._sender.send(self.request(*args, **kwargs))
 
     def enqueue_blocking(self, *args: P.args, **kwargs: P.kwargs) -> Job:
-        """The same outside an event loop."""
+        """Enqueue a job without an event loop."""
         return self._sender.send_blocking(self.request(*args, **kwargs))
 
     def prepare(self, args: list[Any], context: JobContext) -> Callable[[], Any]:

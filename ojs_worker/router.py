@@ -60,7 +60,7 @@ def routers_of(package: str) -> Iterator[Router]:
 
 
 class _Later:
-    """Where enqueues go once a worker has included the router."""
+    """The sender of a router's handlers: the worker that has included the router."""
 
     worker: Sender | None = None
 

@@ -182,7 +182,7 @@ class Running:
         return self.engine.machine.exit_code
 
     async def wait_with_signals(self, box: SignalBox) -> int:
-        """The same, and obey the signals that the box catches."""
+        """Wait for the end and obey the signals that the box catches; answers the exit code."""
 
         def listen(sig: signal.Signals) -> None:
             # In the main thread between two instructions: only a note is left for the loop.

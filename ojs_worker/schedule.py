@@ -16,7 +16,7 @@ log = logging.getLogger("ojs.worker")
 
 
 class CronEntry(msgspec.Struct, frozen=True):
-    """When a handler runs by the clock, and with which arguments."""
+    """A schedule on which a handler runs, with its arguments."""
 
     name: str
     expression: str

@@ -46,7 +46,7 @@ class ServerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def path_of(environ: Mapping[str, str]) -> Path | None:
-    """Where the file is looked for; None where the user has no home."""
+    """Return the path of the file of named servers; None if the user has no home."""
     if given := environ.get(FILE):
         return Path(given)
     if folder := environ.get("XDG_CONFIG_HOME"):

@@ -49,7 +49,7 @@ Outcome = Done | Failed | Released
 
 
 class Verdict(StrEnum):
-    """What the server made of an outcome."""
+    """The server's response to an outcome."""
 
     SETTLED = "settled"
     GONE = "gone"  # the job is not this worker's any more
@@ -175,7 +175,7 @@ def written(job: Job, outcome: Outcome, worker_id: str | UnsetType = UNSET) -> b
 
 
 def in_place_of(job: Job, outcome: Outcome, status: int, said: str) -> Failed | None:
-    """What to tell where the server will not have an outcome; None where nothing is left."""
+    """Return the outcome to report after the server has refused one; None if there is none."""
     if not isinstance(outcome, Done):
         log.error("the server refused the FAIL of job %s: %s", job.id, said)
         return None

@@ -54,7 +54,7 @@ class SignalBox:
 
     @property
     def asked_to_end(self) -> bool:
-        """Whether a signal has asked for the end."""
+        """True if a signal has asked the program to end."""
         return self._endings > 0
 
     def install(self) -> None:
@@ -91,7 +91,7 @@ class SignalBox:
             self._listener(sig)
 
     def is_forcing(self, sig: signal.Signals) -> bool:
-        """Whether this signal, just delivered, is one that forces the end."""
+        """True if this signal, just delivered, forces the end."""
         return sig in ENDING and self._forced_by is not None
 
     def _caught(self, number: int, frame: FrameType | None) -> None:

@@ -8,7 +8,7 @@ MAX_LINE: Final = 1_000_000
 
 
 class Frame(msgspec.Struct):
-    """What stands between two empty lines. A sign of life has an id at most."""
+    """One event of a stream. A heartbeat has an id at most."""
 
     id: str | None = None
     event: str | None = None

@@ -22,7 +22,7 @@ def stream_of(path: str, last: str | None = None) -> Request:
 
 
 async def offers_of(ask: Callable[[], Awaitable[Offers | None]], patience: Patience) -> Offers:
-    """What the server offers, as soon as it says so."""
+    """Return the extensions of the server; asks again until it answers."""
     while (offers := await ask()) is None:
         await patience.wait("the server does not say what it offers")
     return offers

@@ -14,7 +14,8 @@ _FILES: Final = tuple(TlsFiles.__annotations__)
 
 
 def tls_of(config: Config) -> ssl.SSLContext | None:
-    """What the files make of TLS; None where none is named. Raises `SettingError`."""
+    """Return the TLS context of the files that the configuration names; None if it names none.
+    Raises `SettingError`."""
     given = {name: file for name in _FILES if (file := getattr(config, name)) is not None}
     if not given:
         return None
@@ -40,7 +41,7 @@ def tls_of(config: Config) -> ssl.SSLContext | None:
 
 
 class Connection(msgspec.Struct, frozen=True):
-    """Where a client goes, with which key, and how its connections are encrypted."""
+    """The URL of a server, the key for it, and the TLS context of its connections."""
 
     url: str
     auth: Auth | None
@@ -55,8 +56,8 @@ def connection(
     server: str | None = None,
     files: TlsFiles | None = None,
 ) -> Connection:
-    """What a client is to use: what its program gives, else what the environment or the file of
-    servers says. Raises `SettingError`."""
+    """Return the connection that a client uses: the values from its program, else from the
+    environment or the file of servers. Raises `SettingError`."""
     if unknown := sorted((files or {}).keys() - {*TlsFiles.__annotations__}):
         raise TypeError(f"{unknown[0]!r} is none of {', '.join(_FILES)}")
     config = load({}, {"url": url, "server": server, **(files or {})}, only=CONNECTION)

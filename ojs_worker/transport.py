@@ -1,4 +1,4 @@
-"""How requests travel: a small contract. Whoever needs another way writes these two methods."""
+"""The interface of transports: programs that need another one implement its two methods."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
@@ -38,7 +38,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     @property
     def well(self) -> bool:
-        """Whether the server did what was asked."""
+        """True if the status of the answer is 2xx."""
         return 200 <= self.status < 300
 
 
@@ -65,7 +65,7 @@ class StreamingTransport(Transport, Protocol):
 
 
 class BlockingTransport(Protocol):
-    """The same for programs without an event loop."""
+    """Sends requests for programs without an event loop."""
 
     def send(self, request: Request) -> Reply:
         """Send one request."""

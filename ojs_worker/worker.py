@@ -148,7 +148,7 @@ class Worker:
 
     @property
     def blocking_client(self) -> BlockingClient:
-        """The same for programs without an event loop."""
+        """The worker's client for programs without an event loop."""
         if self._blocking_client is None:
             config = self.config()
             self._blocking_client = BlockingClient(
@@ -167,7 +167,7 @@ class Worker:
 
     @property
     def codec(self) -> Codec | None:
-        """What changes arguments on their way to the server, and back."""
+        """The codec that changes arguments on their way to the server, and back."""
         return self._codec
 
     @contextmanager
@@ -259,7 +259,8 @@ class Worker:
         return Manual(lambda: self.life(fetches=False), self.registry)
 
     def manual_blocking(self) -> BlockingManual:
-        """The same without an event loop: `with worker.manual_blocking() as manual`."""
+        """Return the manual mode without an event loop: `with worker.manual_blocking() as
+        manual`."""
         return BlockingManual(self.manual())
 
     def in_thread(self) -> ThreadWorker:

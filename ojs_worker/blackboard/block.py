@@ -9,7 +9,7 @@ Json = Mapping[str, Any]
 
 
 class Acquired(msgspec.Struct, frozen=True):
-    """What `acquire` found: more entities."""
+    """The result of `acquire`: more entities."""
 
     entities: Sequence[Any] = ()
 

@@ -38,7 +38,8 @@ def _job_id(run_id: str, phase: str, step: int, block: str) -> str:
 
 
 class BoardHooks:
-    """What becomes of all that blocks find and want changed; override what is needed.
+    """Callbacks for the entities that blocks find and the changes that they want; override what is
+    needed.
 
     Both are called in a thread, once a job has succeeded and before the next one is put on the
     board. What they raise ends the workflow. A job may come twice, so that whoever writes to a
@@ -54,7 +55,8 @@ class BoardHooks:
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What a workflow came to. `rolled_back` says of each undone block whether that succeeded."""
+    """The outcome of a workflow. `rolled_back` tells for each undone block whether that
+    succeeded."""
 
     entities: Sequence[Any]
     results: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""What clients ask and change about a server: webhooks, schemas, tenants, schedules and health."""
+"""Calls of a client about a server: webhooks, schemas, tenants, schedules and health."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from ojs_worker.transport import Request
 
 
 class EventLog(Group[M]):
-    """What happened, as far back as the server keeps it; `events` of a client goes on waiting."""
+    """The events that the server still keeps; to wait for new ones, use `events` of a client."""
 
     @listing
     @staticmethod
@@ -271,7 +271,7 @@ class Routing(Group[M]):
 
 
 class Admin(Group[M]):
-    """What operators see and do, in the form of the administration's own calls."""
+    """Calls of the admin API."""
 
     @listing
     @staticmethod
@@ -394,7 +394,7 @@ class Admin(Group[M]):
 
 
 class ServerCalls(Group[M]):
-    """How the server is; `manifest` is the client's own."""
+    """Health and state of the server; the manifest is read by `manifest` of the client."""
 
     @method
     @staticmethod

@@ -247,7 +247,7 @@ class Client(Groups[InLoop]):
                 yield event
 
     async def manifest(self) -> dict[str, Any]:
-        """What the server says of itself."""
+        """Read the server's manifest."""
         return await self._run(calls.manifest())
 
     async def _answered(self, call: Call[Any]) -> Any:

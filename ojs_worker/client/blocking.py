@@ -193,7 +193,7 @@ class BlockingClient(Groups[Blocking]):
         return _run(self._client.jobs.run(call))
 
     def manifest(self) -> dict[str, Any]:
-        """What the server says of itself."""
+        """Read the server's manifest."""
         return _run(self._client.manifest())
 
 

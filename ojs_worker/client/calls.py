@@ -104,7 +104,7 @@ def cancel(job_id: str) -> Call[Job]:
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """How a job ended, or that it has not."""
+    """The outcome of a job, or the fact that it has none yet."""
 
     job_id: str
     state: str = ""
@@ -115,7 +115,7 @@ class Ended(msgspec.Struct, frozen=True):
 
     @property
     def ended(self) -> bool:
-        """Whether there is an outcome."""
+        """True if the job has an outcome."""
         return bool(self.state)
 
     def value(self) -> Any:
@@ -143,7 +143,7 @@ def result(job_id: str, wait_s: float) -> Call[Ended]:
 
 
 def ended(job: Job) -> Ended:
-    """The same of a job that was read."""
+    """Return the outcome of a job that was read."""
     if not job.ended:
         return Ended(job.id)
     return Ended(job.id, job.state, job.result, job.error)
@@ -230,7 +230,7 @@ def trigger_cron(name: str) -> Call[Job]:
 
 
 def manifest() -> Call[Json]:
-    """What the server says of itself."""
+    """Read the server's manifest."""
     return Call(Request("GET", "/ojs/manifest"), lambda reply: answer_as(reply, _object))
 
 
@@ -263,7 +263,7 @@ def _crons_of(reply: Reply) -> list[Json]:
 
 
 def answer_as(reply: Reply, decoder: "msgspec.json.Decoder[A]") -> A:
-    """What an answer says; raises what a refusal means."""
+    """Decode an answer; raises the exception that fits if the server refused."""
     if not reply.well:
         raise refusal(reply.status, reply.body, reply.retry_after_s)
     return decoded(reply.body, decoder)

@@ -21,7 +21,7 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     options: Mapping[str, Any] = {}
 
     def map(self, change: Callable[[JobRequest], JobRequest]) -> "Flow":
-        """The same workflow with each job changed."""
+        """Return a copy of the workflow with `change` applied to each job."""
 
         def changed(one: "JobRequest | Flow") -> "JobRequest | Flow":
             return one.map(change) if isinstance(one, Flow) else change(one)

@@ -1,5 +1,4 @@
-"""What clients ask and change about jobs, queues, workers and their like, by the names that the
-command line has."""
+"""Calls of a client about jobs, queues, workers and the like, named as in the command line."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What can be said about a job when it is enqueued, and how that is written on the wire."""
+"""The options of an enqueue, and their form on the wire."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -14,7 +14,8 @@ OnConflict = Literal["reject", "ignore", "replace", "replace_except_schedule"]
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How often and when a failed job is tried again. What is None is up to the server."""
+    """Number and times of the retries of a failed job. Members that are None are left to the
+    server."""
 
     max_attempts: int | None = None
     initial_interval: Duration | None = None
@@ -121,7 +122,7 @@ def _members(policy: msgspec.Struct, durations: Sequence[str]) -> dict[str, Any]
 
 
 def check_names(options: Mapping[str, Any]) -> Options:
-    """The same options, refused where one has a name that there is not."""
+    """Return the options; raises TypeError if one of the names is no option."""
     for name in options:
         if name not in NAMES:
             close = get_close_matches(name, NAMES, n=1)

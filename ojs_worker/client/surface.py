@@ -68,7 +68,7 @@ class Pages(msgspec.Struct, Generic[T], frozen=True):
         return Call(Request("GET", path_of(self.path, query)), read)
 
     def after(self, page: "Page[T]", place: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Where the page behind this one begins; None at the end."""
+        """Return the query for the next page; None at the end."""
         if not page.items or not page.has_more:
             return None
         if page.mark is not None:

@@ -27,7 +27,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will become of it."""
+        """True if the task is in a final state."""
         return self.status in ("completed", "failed", "cancelled")
 
 

@@ -1,4 +1,4 @@
-"""What can be asked of a job manager: submit tasks, look at them, wait for them."""
+"""Client of a job manager: submit tasks, read them, wait for them."""
 
 import asyncio
 from typing import Any, Final

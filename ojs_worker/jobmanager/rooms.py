@@ -8,8 +8,8 @@ log = logging.getLogger("ojs.worker")
 
 
 class JobRooms:
-    """What a program's client of Socket.IO is told to say and to hear. It joins again whenever it
-    has connected anew; without it, polling finds every task."""
+    """The Socket.IO rooms of the jobs that a worker runs. They are joined again after each
+    reconnection; without Socket.IO, polling finds every task."""
 
     def __init__(self, tsio: Any) -> None:
         self.on_task: Callable[[], object] = lambda: None

@@ -160,7 +160,7 @@ class _Exchange:
 
     @property
     def well(self) -> bool:
-        """Whether the application does what was asked."""
+        """True if the application answered with a status of 2xx."""
         return 200 <= self._status < 300
 
     async def receive(self) -> Message:

@@ -26,12 +26,12 @@ class Clock:
         return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=self._ms)
 
     def __call__(self) -> datetime:
-        """The same, for what takes a clock."""
+        """Return the present moment, for code that takes a clock as a function."""
         return self.now
 
     @property
     def ms(self) -> int:
-        """The same in milliseconds since 1970."""
+        """The present moment in milliseconds since 1970."""
         return self._ms
 
     def advance(self, by: Duration) -> datetime:
@@ -42,7 +42,7 @@ class Clock:
         return self._go_to(self._ms + milliseconds(by, "by"))
 
     def advance_to(self, at: Moment) -> datetime:
-        """The same, up to a moment."""
+        """Let time pass up to a moment."""
         return self._go_to(parse_moment(moment(at, "at"), self._ms))
 
     def set(self, ms: int) -> None:

@@ -1,4 +1,4 @@
-"""What a test may ask and assert about the jobs of its sandbox."""
+"""Queries and assertions of a test about the jobs of its sandbox."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ JobType = str | Handler[..., Any]
 
 
 class Like(TypedDict, total=False):
-    """What a job may be told by, beside its type; see `Wanted`."""
+    """Criteria for a job beside its type; see `Wanted`."""
 
     args: Args
     queue: str
@@ -23,13 +23,13 @@ class Like(TypedDict, total=False):
 
 
 class LikeDone(Like, total=False):
-    """The same of a job that was completed."""
+    """Criteria for a job that was completed."""
 
     result: Any
 
 
 class LikeFailed(Like, total=False):
-    """The same of a job that failed."""
+    """Criteria for a job that failed."""
 
     error: str
 

@@ -22,7 +22,7 @@ _storing_only: ContextVar[bool] = ContextVar("ojs_storing_only", default=False)
 
 @contextmanager
 def storing_only() -> Iterator[None]:
-    """What is enqueued in this block is not run by its enqueue."""
+    """Store the jobs that are enqueued in this block, without running them."""
     token = _storing_only.set(True)
     try:
         yield

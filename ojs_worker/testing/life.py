@@ -45,12 +45,12 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def result(self) -> Any:
-        """What the handler returned, as a reader of the result gets it."""
+        """The result of the handler, as it reads from the server."""
         return self.job.result
 
     @property
     def error(self) -> Any:
-        """What the server keeps of the failure."""
+        """The error of the job, as the server has stored it."""
         return self.job.error
 
 
@@ -138,7 +138,7 @@ class Life:
         )
 
     def holds(self, job_id: str | None) -> bool:
-        """Whether it runs this job, or any."""
+        """Tell whether it runs this job, or any job without an id."""
         return bool(self._seen) if job_id is None else job_id in self._seen
 
     async def beat(self) -> None:

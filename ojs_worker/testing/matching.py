@@ -17,7 +17,7 @@ Args = Sequence[Any] | Mapping[str, Any]
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job must be like; what is None does not matter.
+    """Criteria that a job must meet; those that are None are not checked.
 
     `args` are all of them: a list, or a mapping where the producer named them. `meta` are some
     members. `error` is the type of the job's error or a part of its message. Values are compared
@@ -61,7 +61,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def words(self) -> str:
-        """The same in words."""
+        """The criteria in words, for a message."""
         said = [self.type or "any job"]
         if self.args is not None:
             said.append(f"with args {_short(self.args)}")
@@ -86,7 +86,7 @@ def matching(jobs: Sequence[Job], wanted: Wanted) -> list[Job]:
 
 
 def complaint(jobs: Sequence[Job], wanted: Wanted, what: str, count: int | None) -> str | None:
-    """What is wrong where so many jobs should be like this; None where all is well.
+    """Return the message of a failed assertion about jobs like this; None if it holds.
 
     Without a count, one at least. `what` is what should have become of them.
     """
@@ -170,7 +170,7 @@ def _error(job: Job, wanted: str) -> bool:
 
 
 def _same(wanted: Any, given: Any) -> bool:
-    """Whether a value went over the wire as this one."""
+    """Tell whether the value in a job is equal to the wanted one, once that is written as JSON."""
     if isinstance(wanted, Mapping) and isinstance(given, dict) and wanted.keys() == given.keys():
         return all(_same(value, given[name]) for name, value in wanted.items())
     if isinstance(wanted, list | tuple) and isinstance(given, list) and len(wanted) == len(given):

@@ -27,7 +27,7 @@ LIMIT_S: Final = 30.0
 
 
 class Performing:
-    """What a test may have run. Nothing runs by itself."""
+    """Runs the jobs of a test, when the test asks for it."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock: Final = clock
@@ -89,7 +89,7 @@ class Performing:
         timeout_s: float = LIMIT_S,
         with_scheduled: bool = False,
     ) -> list[Ran]:
-        """The same without an event loop."""
+        """Run what may run, like `drain`, without an event loop."""
         return run_here(
             lambda: self.drain(
                 *queues, max_jobs=max_jobs, timeout_s=timeout_s, with_scheduled=with_scheduled
@@ -121,7 +121,7 @@ class Performing:
     @overload
     def run_blocking(self, what: Handler[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Ran: ...
     def run_blocking(self, what: Any, /, *args: Any, **kwargs: Any) -> Ran:
-        """The same without an event loop."""
+        """Enqueue one job and run one delivery of it, like `run`, without an event loop."""
         return run_here(lambda: self.run(what, *args, **kwargs))
 
     async def _run_now(self, job_ids: list[str]) -> None:

@@ -11,7 +11,7 @@ Planted = BaseException | type[BaseException] | str
 
 
 class Plants:
-    """What the next deliveries of each job type are to fail with."""
+    """Errors that a test has planted for the next deliveries of job types."""
 
     def __init__(self) -> None:
         self._next: dict[str, list[BaseException]] = defaultdict(list)

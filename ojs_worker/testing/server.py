@@ -67,7 +67,8 @@ class PrivateServer:
         return self.call(self._ready())
 
     def next_start(self) -> int | None:
-        """When the next job that waits for its time, or for a limit, may run."""
+        """Return the time of the next job that is delayed or held back by a limit; None without
+        one."""
         return self.call(self._next_start())
 
     async def _open(self) -> None:
@@ -159,7 +160,7 @@ class PrivateServer:
         return min((at for at in moments if at is not None), default=None)
 
     async def _do_due(self) -> bool:
-        """What housekeeping does; says whether there was anything to do.
+        """Do the housekeeping that is due; True if there was anything to do.
 
         A test's clock jumps, so leases are judged over all time: nobody was kept from beating.
         """

@@ -1,4 +1,4 @@
-"""What workers of this kind raise, and are told by exceptions."""
+"""Exceptions of Zeebe workers: raised by handlers, or by calls about a job."""
 
 from typing import Any
 

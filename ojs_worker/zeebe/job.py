@@ -14,7 +14,7 @@ HEADERS: Final = "custom_headers"
 
 
 class _Told:
-    """What is alike for coroutines and threads."""
+    """A job as its handler sees it, in a coroutine or a thread."""
 
     def __init__(
         self, context: JobContext, client: Client, fetch_variables: Collection[str] | None
@@ -37,13 +37,13 @@ class _Told:
 
     @property
     def retries(self) -> int:
-        """How many deliveries are left, this one included."""
+        """The number of deliveries that are left, this one included."""
         job = self._context.job
         return (job.max_attempts or 1) - (job.attempt - 1 - job.releases)
 
     @property
     def settled(self) -> bool:
-        """Whether the job was completed, failed or ended with an error here."""
+        """True if the handler has completed or failed the job, or ended it with an error."""
         return self._context.settled
 
     def _completed(self, variables: Mapping[str, Any] | None) -> Outcome:
