@@ -22,7 +22,7 @@ SAMPLE: Final = 5
 
 
 class Action(msgspec.Struct, frozen=True):
-    """What is done to jobs."""
+    """An action on jobs: its name, whether it destroys them, and the states that it applies to."""
 
     verb: str
     past: str
@@ -41,7 +41,7 @@ DELETE_DEAD: Final = Action("delete", "deleted", True, states="discarded", dead=
 
 
 class Tally(msgspec.Struct):
-    """What became of the jobs."""
+    """Counts of the jobs that an action matched and changed, and the errors of the others."""
 
     matched: int = 0
     done: int = 0

@@ -64,7 +64,8 @@ def _branch(
 def _depth(
     step: Json, by_id: Mapping[str, Json], depths: dict[str, int], path: tuple[str, ...]
 ) -> int:
-    """How many steps stand before one; a circle, which no server stores, ends the count."""
+    """Return the number of steps on the longest path to one; a cycle, which no server stores, ends
+    it."""
     name = str(step.get("id"))
     if name not in depths:
         before = [

@@ -1,4 +1,4 @@
-"""What can go wrong, in one place: a sentence, the next step, and the exit code."""
+"""The failures of a command, in one place: a message, a hint and an exit code."""
 
 from typing import Final
 

@@ -44,11 +44,11 @@ class Filter(msgspec.Struct, frozen=True):
 
     @property
     def is_local(self) -> bool:
-        """Whether the server cannot look for all of it."""
+        """True if the server cannot apply the whole filter."""
         return bool(self.paths or self.errors)
 
     def matches(self, job: Json) -> bool:
-        """Whether a job has what the server cannot look for."""
+        """Return True if a job meets the criteria that the server cannot apply."""
         return all(_has(job, path, text) for path, text in self.paths) and all(
             _failed_by(job, text) for text in self.errors
         )

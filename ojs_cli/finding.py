@@ -25,7 +25,7 @@ _WINDOW_MS: Final = 1 << 16
 
 
 def is_id(word: str) -> bool:
-    """Whether a word can be the id of a job, cut short or not, and no filter."""
+    """Return True if the word may be the id of a job, whole or cut short, and not a filter."""
     return ":" not in word
 
 

@@ -1,4 +1,4 @@
-"""Where answers go: tables on a terminal, tabs in a pipe, JSON lines and YAML for programs."""
+"""Output of commands: tables on a terminal, tabs in a pipe, JSON lines and YAML for programs."""
 
 import json
 import os
@@ -80,7 +80,8 @@ def column(
 
 
 def colours(stream: TextIO, wanted: str, environ: Mapping[str, str]) -> bool:
-    """Whether to use colours: said, or asked for by the environment, or on a terminal."""
+    """Return True if colours are to be used: by the option, else the environment, else on a
+    terminal."""
     if wanted != "auto":
         return wanted == "always"
     if environ.get("NO_COLOR"):
@@ -111,7 +112,7 @@ class Output:
 
     @property
     def for_people(self) -> bool:
-        """Whether a table is written, and not JSON or the like."""
+        """True if a table is written, and not JSON or the like."""
         return self.form in ("table", "wide")
 
     @property
@@ -121,7 +122,7 @@ class Output:
 
     @property
     def width(self) -> int:
-        """How many columns there are to write in."""
+        """The number of columns of the terminal, or of lines in a pipe."""
         if self._width is not None:
             return self._width
         return shutil.get_terminal_size().columns if self.is_terminal else PIPED_WIDTH
@@ -253,7 +254,7 @@ class Output:
 
 
 def identity(item: Json) -> Any:
-    """What names a thing: its id, or its name."""
+    """Return the id of a thing, or its name."""
     return item.get("id") or item.get("name") or item.get("job_id") or ""
 
 

@@ -10,7 +10,7 @@ PATIENCE_S: Final = 1.0
 
 
 class Progress:
-    """How much is done, its rate and the rest, once a second is over."""
+    """A progress line with the count, the rate and the time left; it appears after one second."""
 
     def __init__(self, session: Session, what: str, total: int | None, *, start: int = 0) -> None:
         self._now = session.environment.monotonic

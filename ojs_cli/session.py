@@ -1,4 +1,4 @@
-"""What a command works with: the options given anywhere on the line, the server, the output."""
+"""The session of a command: the options given anywhere on the line, the server, the output."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ class Session:
 
     @cached_property
     def config(self) -> "Config":
-        """Where the server is and the key to it: flags, environment, file."""
+        """The URL of the server and the key for it, from flags, environment or file."""
         from ojs_worker.settings import CONNECTION, load
 
         flags: dict[str, Any] = {
@@ -40,7 +40,7 @@ class Session:
 
     @cached_property
     def named(self) -> "NamedServer | None":
-        """What the file says of the server, where it is one of the file's."""
+        """The entry of the server in the file of servers; None if it has none."""
         from ojs_worker import servers
 
         name = self.config.server
@@ -74,7 +74,7 @@ class Session:
 
     @cached_property
     def output(self) -> "Output":
-        """Where answers go, and in which form."""
+        """The output, in the form that the options ask for."""
         from ojs_cli.output import Output, colours
 
         wanted = self.given.get("color", "auto")
@@ -89,6 +89,6 @@ class Session:
 
     @property
     def confirm_over(self) -> int:
-        """How many jobs may be changed after a plain yes."""
+        """The largest number of jobs that may be changed after a plain yes."""
         over = None if self.named is None else self.named.confirm_over
         return CONFIRM_OVER if over is None else over

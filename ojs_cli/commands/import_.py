@@ -38,7 +38,7 @@ class Chunk(msgspec.Struct):
 
 
 class Tally(msgspec.Struct):
-    """What has become of the lines."""
+    """Counts of the lines: stored, known already, refused."""
 
     stored: int = 0
     known: int = 0

@@ -64,7 +64,7 @@ def _rate(value: float | None) -> str | None:
 
 
 def troubles(health: Json, statistics: Json, queues: list[Json]) -> list[str]:
-    """What is wrong, in words."""
+    """Return what is wrong with the server, a sentence for each problem."""
     found = []
     if health.get("status") not in ("ok", "healthy"):
         found.append(f"the server says that it is {health.get('status')}")
@@ -86,7 +86,7 @@ def _jobs(number: int) -> str:
 
 
 def _or_none(read: Any) -> Any:
-    """What a server may lack, or a key may not see."""
+    """Return what `read` returns; None if the server lacks it or the key may not see it."""
     try:
         return read()
     except (NotFound, PermissionDenied):

@@ -160,7 +160,7 @@ def _item(row: Row) -> Json:
 
 
 def _sizes(columns: Sequence[Column], texts: Sequence[Sequence[str]], width: int) -> list[int]:
-    """How wide each column is; those for which there is no room are left out."""
+    """Return the width of each column; those for which there is no room are left out."""
     from rich.cells import cell_len
 
     found: list[int] = []

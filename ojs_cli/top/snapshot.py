@@ -1,4 +1,4 @@
-"""What one look at a server finds."""
+"""Snapshots of a server for `ojs top`."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class Failing(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """What names the group."""
+        """The name of the group."""
         return f"{self.type} {self.error}"
 
 

@@ -71,7 +71,7 @@ class Screen:
 
     @property
     def size(self) -> tuple[int, int]:
-        """How many columns and lines there are."""
+        """Return the numbers of columns and lines."""
         size = os.get_terminal_size(self._output.fileno())
         return size.columns, size.lines
 

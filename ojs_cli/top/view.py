@@ -1,4 +1,4 @@
-"""What is looked at and what keys do, without a terminal and without a server.
+"""State of the screen of `ojs top` and the meaning of its keys, without terminal or server.
 
 Small letters look, capitals change something and ask first.
 """
@@ -49,7 +49,7 @@ class Act(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct):
-    """What the screen shows of a snapshot."""
+    """The state of the screen: the table, the cursor, the filter and the question that is asked."""
 
     table: Table = "queues"
     selected: str | None = None
@@ -73,7 +73,7 @@ class View(msgspec.Struct):
         return sorted(found, key=orders[self.sort])
 
     def place(self, rows: Sequence[Row]) -> int:
-        """Where the cursor is: on its row, wherever that has moved to."""
+        """Return the line of the cursor, which stays with its row when that moves."""
         keys = [row.key for row in rows]
         return keys.index(self.selected) if self.selected in keys else 0
 

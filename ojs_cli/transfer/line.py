@@ -10,7 +10,7 @@ _EMPTY: Final = msgspec.Raw(b"")
 
 
 class Envelope(msgspec.Struct):
-    """What a server says of a job, so far as it would be said again; as it was written."""
+    """The members of a job that an import can send, in the form in which the server wrote them."""
 
     id: str
     type: str
@@ -45,7 +45,7 @@ class Page(msgspec.Struct):
 
     @property
     def following(self) -> str | None:
-        """Where the next page begins; None where there is none."""
+        """The cursor of the next page; None at the end."""
         if self.pagination.get("has_more") is False:
             return None
         return self.pagination.get("next_cursor") or self.next_cursor
@@ -90,7 +90,7 @@ def line_of(job: Envelope) -> bytes:
 
 
 def amiss(line: bytes) -> str | None:
-    """What is wrong with a line; None where it can be sent."""
+    """Return the reason why a line cannot be sent; None if it can."""
     if len(line) > MOST_BYTES:
         return f"is longer than {MOST_BYTES} bytes"
     try:

@@ -1,4 +1,4 @@
-"""Where a transfer is, in a small file beside the large one: a kill costs one step."""
+"""The progress of a transfer, in a small file beside the large one: a kill costs one step."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from ojs_cli.failures import Failure
 
 
 class Place(msgspec.Struct):
-    """How far a transfer has come."""
+    """The progress of a transfer: the bytes, the jobs and the cursor so far."""
 
     # What is transferred: another filter or another file is another transfer.
     what: str
@@ -21,7 +21,7 @@ class Place(msgspec.Struct):
 
 
 def beside(file: Path, suffix: str) -> Path:
-    """Where the place of a file's transfer is kept."""
+    """Return the path of the file that keeps the progress of a transfer."""
     return file.with_name(f"{file.name}.{suffix}")
 
 
