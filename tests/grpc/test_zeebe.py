@@ -43,7 +43,7 @@ class Gateway:
     async def take(
         self, kind: str = "pay", count: int = 32, wait_ms: int = -1, **more: Any
     ) -> list[pb.ActivatedJob]:
-        """What is activated."""
+        """Activate jobs and return them."""
         members = {"worker": "w", "timeout": 60_000, **more}
         stream = self.stub.ActivateJobs(
             type=kind, maxJobsToActivate=count, requestTimeout=wait_ms, **members

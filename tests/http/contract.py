@@ -48,7 +48,7 @@ def escape(part: str) -> str:
 
 
 def closed(node: Any) -> Any:
-    """The same schemas with every object shut that does not say whether it is open.
+    """Return the schemas with every object closed that does not allow or forbid further members.
 
     Parts of an `allOf` are left alone: each of them knows only its own members.
     """

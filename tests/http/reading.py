@@ -56,7 +56,7 @@ class Wire(asyncio.Transport):
         """Everything is given at once."""
 
     def resume_reading(self) -> None:
-        """The same."""
+        """Do nothing, as reading never pauses."""
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return default

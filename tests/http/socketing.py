@@ -74,11 +74,11 @@ class Talking:
             await self._started.wait()
 
     async def receive(self) -> dict[str, Any]:
-        """What the client says."""
+        """Return the next message of the client."""
         return await self._said.get()
 
     async def send(self, message: Any) -> None:
-        """What the server says; waits while the client does not read."""
+        """Take a message of the server; waits while the client does not read."""
         match message["type"]:
             case "websocket.accept":
                 self.status, self.subprotocol = 101, message["subprotocol"]

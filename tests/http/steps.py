@@ -107,13 +107,13 @@ async def read(client: httpx.AsyncClient, job_id: str) -> Json:
 
 
 async def stored_jobs(client: httpx.AsyncClient) -> int:
-    """How many jobs there are in all queues and states."""
+    """Return the number of jobs in all queues and states."""
     queues = body(await client.get(f"{V1}/queues"))["queues"]
     return sum(sum(queue["counts"].values()) for queue in queues)
 
 
 async def beat(client: httpx.AsyncClient, worker_id: str = "worker-1", **more: Any) -> Json:
-    """What a worker is told with its BEAT."""
+    """Send a BEAT and return its answer."""
     response = await client.post(BEAT, json={"worker_id": worker_id, **more})
     assert response.status_code == 200, response.text
     return body(response)

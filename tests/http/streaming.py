@@ -23,7 +23,7 @@ NOTICE: Final = "#/components/schemas/StreamNotice"
 
 @dataclass
 class Frame:
-    """What stands between two empty lines."""
+    """One event of a stream."""
 
     id: str | None = None
     event: str | None = None
@@ -121,7 +121,7 @@ class Listening:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Any) -> None:
-        """What the server sends; waits while the client does not read."""
+        """Take a message of the server; waits while the client does not read."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.headers = {name.decode(): value.decode() for name, value in message["headers"]}

@@ -18,7 +18,7 @@ class Posted:
 
 @dataclass
 class Target:
-    """Where it listens, what it answers, and what has come."""
+    """A target of webhooks: its port, the answer that it gives, and the requests that it got."""
 
     port: int = 0
     answer: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -149,6 +149,6 @@ async def test_a_server_without_keys_asks_nobody(client: httpx.AsyncClient) -> N
 
 
 async def stored_with(client: httpx.AsyncClient) -> int:
-    """How many jobs there are, asked with a key."""
+    """Return the number of jobs, read with the key of an operator."""
     client.headers.update(bearer("operator"))
     return await stored_jobs(client)

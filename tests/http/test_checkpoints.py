@@ -34,7 +34,7 @@ PATHS = (f"{JOBS}/{{}}/checkpoint", f"{V1}/checkpoints/{{}}", f"{V1}/ojs/v1/chec
 
 
 def path_of(job: str) -> str:
-    """Where a job's checkpoint is."""
+    """Return the path of a job's checkpoint."""
     return f"{JOBS}/{job}/checkpoint"
 
 

@@ -1,4 +1,5 @@
-"""What the public SDKs rely on besides their recorded exchanges (see test_exchanges.py)."""
+"""Behaviour that the public SDKs rely on besides their recorded exchanges (see
+test_exchanges.py)."""
 
 from typing import Any
 

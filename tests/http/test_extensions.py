@@ -57,7 +57,7 @@ EXTENSIONS: dict[str, Json] = {
 
 
 def shown(job: Json, sent: Json) -> Json:
-    """What a job shows of what was sent."""
+    """Return the members of a job that were sent."""
     return {name: job.get(name) for name in sent}
 
 

@@ -63,7 +63,7 @@ class Told(msgspec.Struct, frozen=True):
     body: Any
 
     def same(self) -> "Told":
-        """What it has in common with the next one of its kind."""
+        """Return the answer without the parts that vary between calls of one kind."""
         # What tells the time, and how long that is: whole seconds are said without a fraction.
         passing = ("date", "x-ratelimit-reset", "content-length")
         kept = {name: value for name, value in self.headers.items() if name not in passing}
@@ -126,7 +126,7 @@ def _head(path: str, content: bytes, headers: Mapping[str, str]) -> bytes:
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How many requests of each path were taken."""
+    """Count the requests that the dispatcher takes, by path."""
     counts = Counter[str]()
     take = Dispatcher.take
 
@@ -180,7 +180,7 @@ class Story(msgspec.Struct, frozen=True):
     whose: Mapping[str, str] = NOTHING
 
     async def told(self, say: Say, aside: Line) -> Told:
-        """How it goes."""
+        """Make the call and return its answer."""
         path, body = self.path, self.body
         if self.about is not None:
             job = await taken_job(aside, self.whose)

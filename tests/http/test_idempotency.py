@@ -1,4 +1,5 @@
-"""The same enqueue sent twice is done once, told by a key or by the client's own id."""
+"""Idempotent enqueues: one with the key or job id of an earlier one is answered, not stored
+again."""
 
 import asyncio
 from typing import Any

@@ -22,7 +22,7 @@ SLOW = b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 class Alarm:
-    """What the loop gives for a call that is to come."""
+    """A timer of the fake loop."""
 
     def __init__(self, at: float, call: Callable[[], None]) -> None:
         self.at = at
@@ -58,7 +58,7 @@ class Clock:
 
     @property
     def waits(self) -> bool:
-        """Whether there is an alarm that will ring."""
+        """True if a timer is set."""
         return any(alarm.call is not None for alarm in self._alarms)
 
     def forward(self, seconds: float) -> None:

@@ -28,14 +28,14 @@ UNKNOWN = job_id(404)
 
 
 async def report(client: httpx.AsyncClient, of: str, **given: Any) -> Json:
-    """What the server knows after a report."""
+    """Report progress and return the answer."""
     response = await client.put(f"{JOBS}/{of}/progress", json=given)
     assert response.status_code == 200, response.text
     return body(response)
 
 
 async def seen(client: httpx.AsyncClient, of: str) -> Json:
-    """What the server says of a job's progress."""
+    """Read the progress of a job."""
     response = await client.get(f"{JOBS}/{of}/progress")
     assert response.status_code == 200, response.text
     assert response.headers["cache-control"] == "no-cache"

@@ -47,7 +47,7 @@ def failed(job: str, attempt: int = 1, **more: Any) -> Json:
 async def settle(
     client: httpx.AsyncClient, *results: Json, worker_id: str = "w1", **fetching: Any
 ) -> Json:
-    """What the call answers."""
+    """Settle jobs in one call and return its answer."""
     request: Json = {"worker_id": worker_id, "results": list(results)}
     if fetching:
         request["fetch"] = {"queues": ["default"], **fetching}

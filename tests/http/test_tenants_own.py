@@ -1,4 +1,4 @@
-"""What else each tenant has for itself: workflows, cron entries, webhooks, rooms, blocks."""
+"""Isolation of tenants in workflows, cron entries, webhooks, rooms and blocks."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What stands behind a body in chunks, which says nothing and has an end."""
+"""Trailers of chunked bodies: they are ignored and their size is limited."""
 
 import pytest
 

@@ -20,7 +20,7 @@ def authority(tmp_path: Path) -> Authority:
 
 
 async def posted(target: Target, ca: Path | None) -> Reply:
-    """What comes of a call to the name, which leads to the target's address."""
+    """Post to a host name that resolves to the target's address, and return the reply."""
 
     async def resolve(name: str, port: int) -> list[str]:
         assert name == HOST

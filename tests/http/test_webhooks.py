@@ -31,7 +31,7 @@ HOOK = {"url": "https://example.com/hook", "events": ["job.enqueued"]}
 
 @pytest.fixture
 async def target() -> AsyncIterator[Target]:
-    """Where webhooks go."""
+    """Run a target of webhooks."""
     async with listening() as running:
         yield running
 

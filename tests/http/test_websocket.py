@@ -1,4 +1,4 @@
-"""What is written by hand where the library would be asked for each message."""
+"""Text frames of WebSockets, which the server writes itself instead of the library."""
 
 import pytest
 from wsproto.connection import Connection, ConnectionType

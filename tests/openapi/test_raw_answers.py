@@ -1,4 +1,4 @@
-"""What the server answers before there is a request has the shape of any other error."""
+"""Answers of the server to input that is no request: they have the shape of any other error."""
 
 import socket
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ BAD_REQUEST = "#/components/responses/BadRequest/content/application~1openjobspe
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[tuple[str, int]]:
-    """Where a server listens."""
+    """The address of a running server."""
     with serving(":memory:") as url:
         parts = urlsplit(url)
         assert parts.hostname is not None

@@ -1,4 +1,4 @@
-"""What JSON Schema cannot say, so that schemathesis does not take it for a fault.
+"""Rules that JSON Schema cannot express, so that schemathesis does not take them for faults.
 
 A pattern says how a duration is spelled, but not that it is longer than zero and shorter than a
 hundred years: strings of such formats are drawn from here. And a valid body may be refused for a
@@ -137,15 +137,15 @@ BETWEEN_STEPS: Final = re.compile(
 def filter_failure(
     context: HookContext, failure: Failure, case: Case[Any], response: Response
 ) -> bool:
-    """Whether a failure counts: not where a valid body broke a rule that no schema can hold, and
-    not where a body that is said to be wrong does not have what would be wrong about it."""
+    """Return False for failures that are none: a valid body refused by a rule that no schema can
+    hold, or a body that does not have the fault that it is said to have."""
     if isinstance(failure, AcceptedNegativeData):
         return not is_absent(failure.message, case.body)
     return not (isinstance(failure, RejectedPositiveData) and is_unsayable(response.json()))
 
 
 def is_absent(message: str, body: object) -> bool:
-    """Whether what a failure blames lies inside of an object that the body has as null, or not."""
+    """Return True if the blamed member is inside an object that the body lacks or has as null."""
     around = re.findall(r"/properties/([^/\s]+)(?=/)", message)
     for name in around:
         body = body.get(name) if isinstance(body, dict) else body
@@ -155,7 +155,7 @@ def is_absent(message: str, body: object) -> bool:
 
 
 def is_unsayable(answer: dict[str, Any]) -> bool:
-    """Whether an error names one of the rules, or says that an object is no JSON Schema."""
+    """Return True if an error names one of the rules, or says that an object is no JSON Schema."""
     error = answer.get("error")
     if error is None:
         # Refused item by item, as calls with many jobs do.

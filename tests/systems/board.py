@@ -1,4 +1,4 @@
-"""What tests of the blackboard ask of it."""
+"""Calls to the blackboard, for its tests."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ async def put(board: System, block: str, phase: str | None = None, **context: An
 
 
 async def poll(board: System, worker: str, *blocks: str, limit: int = 1) -> list[Json]:
-    """What a poll hands out."""
+    """Poll for jobs and return them."""
     body = {"workerId": worker, "functionBlockIds": list(blocks), "limit": limit}
     found: list[Json] = await board.call("POST", "/blackboard/job", body)
     return found

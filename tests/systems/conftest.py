@@ -68,7 +68,7 @@ class System:
         return [job["id"] for job in found["jobs"]]
 
     async def presence(self, worker_id: str) -> str:
-        """What is seen of a worker."""
+        """Return the presence of a worker."""
         worker = (await self.call("GET", f"/workers/{worker_id}"))["worker"]
         seen: str = worker["presence"]
         return seen

@@ -74,12 +74,12 @@ async def running(
 
 
 async def outcome(board: System, job: str) -> Any:
-    """What a job came to."""
+    """Return the outcome of a job."""
     return (await seen(board, job))["outcome"]
 
 
 async def ended(board: System, job: str) -> bool:
-    """Whether a job is over."""
+    """Return True if the job has ended."""
     return bool((await seen(board, job))["blackboard_status"] == "PUSHED")
 
 

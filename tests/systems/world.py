@@ -37,7 +37,8 @@ class World:
         return await self.transport.send(Request(method, path, text))
 
     async def call(self, method: str, path: str, body: Any = None, status: int = 200) -> Any:
-        """The same, with this status; the answer's JSON."""
+        """Send a request that must be answered with this status, and return the JSON of the
+        answer."""
         reply = await self.send(method, path, body)
         assert reply.status == status, reply.body
         return decode(reply.body) if reply.body else None

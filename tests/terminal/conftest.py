@@ -19,7 +19,7 @@ from tests.http.listening import on_a_socket
 
 @dataclass(frozen=True)
 class Said:
-    """What a run of the command has written, and its exit code."""
+    """The output of a run of the command, and its exit code."""
 
     code: int
     out: str

@@ -42,7 +42,7 @@ class WorkerProcess:
         await until(lambda: not self._waits(sig))
 
     def _waits(self, sig: signal.Signals) -> bool:
-        """Whether a signal is still to be taken, as Linux tells it."""
+        """Tell whether a signal is pending, as Linux shows it."""
         status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii", errors="replace")
         masks = re.findall(r"^(?:SigPnd|ShdPnd):\s*(\w+)$", status, re.MULTILINE)
         return any(int(mask, 16) >> (sig - 1) & 1 for mask in masks)
@@ -58,7 +58,7 @@ class WorkerProcess:
         return code
 
     def alive(self) -> bool:
-        """Whether it runs; also not if it is stopped."""
+        """True if the process runs; False if it is stopped or has ended."""
         status = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8")
         return status.rpartition(")")[2].split()[0] in "RSD"
 

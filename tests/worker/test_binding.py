@@ -39,7 +39,7 @@ class Model:
 
 
 def call(target: Callable[..., Any], *args: Any) -> Any:
-    """What a handler gets for these arguments of a job."""
+    """Call a handler with the arguments of a job, bound as a worker does, and return its result."""
     positions, names = Binding(target, "the handler").bind(list(args), context=CTX)
     return target(*positions, **names)
 

@@ -88,7 +88,7 @@ class Stage:
         return [call.body for call in self.server.of(BEAT) if one["id"] in _listed(call.body)]
 
     def silent(self, one: Json) -> bool:
-        """Whether nothing was told of a job, and it was not begun."""
+        """True if no outcome of the job was reported and its handler was not begun."""
         told = [*self.server.about(ACK, one), *self.server.about(NACK, one)]
         return not told and one["id"] not in self.begun
 

@@ -1,4 +1,4 @@
-"""How failures are told to the server."""
+"""Failures of handlers, and the form in which they are reported to the server."""
 
 from datetime import timedelta
 from typing import Any

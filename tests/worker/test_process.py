@@ -59,8 +59,8 @@ class Stage:
         )
 
     def fetches_when_quiet(self) -> int:
-        """How many FETCHes came once the worker had said twice that it wants none: one that was
-        on its way may overtake the first word."""
+        """The number of FETCHes after the second BEAT with the state quiet: one that was on its way
+        may overtake the first."""
         beats = [n for n, call in enumerate(self.server.calls) if _is_quiet(call)]
         return sum(call.path == FETCH for call in self.server.calls[beats[1] :])
 

@@ -1,4 +1,4 @@
-"""How requests travel: headers, retries, API objects of the program's own, and no answer."""
+"""Transports: headers, retries, API objects of the program's own, and missing answers."""
 
 import asyncio
 from collections.abc import Mapping

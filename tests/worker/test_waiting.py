@@ -1,4 +1,5 @@
-"""What a wait that took too long says: how the job stands, and whether anybody serves it."""
+"""The message of a wait that took too long: the state of the job, and whether a worker serves
+it."""
 
 import pytest
 

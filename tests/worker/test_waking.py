@@ -61,7 +61,7 @@ def worker(way: Streaming) -> Worker:
 
 
 def waits(server: ScriptedServer) -> list[int]:
-    """How long each FETCH may be held."""
+    """Return the time for which the server may hold each FETCH."""
     return [call.body["wait_ms"] for call in server.of(FETCH)]
 
 

@@ -30,7 +30,7 @@ async def started(program: str, *arguments: str) -> asyncio.subprocess.Process:
 
 
 async def played(url: str, mode: str) -> dict[str, str]:
-    """What came of each scenario: nothing where it passed, else why not."""
+    """Play the scenarios and return the error of each, empty if it passed."""
     process = await started("scenarios.py", url, mode)
     told, _ = await process.communicate()
     assert process.returncode == 0
@@ -80,7 +80,7 @@ async def submitted(node: Node) -> list[str]:
 
 
 async def ended(node: Node, ids: list[str]) -> set[str]:
-    """What the tasks have become, once each of them has become something."""
+    """Return the states of the tasks once all have ended."""
     statuses = set()
     async with (
         asyncio.timeout(ENDED_S),

@@ -37,7 +37,7 @@ class Program(msgspec.Struct, frozen=True):
         return _SCENARIO.findall((PROGRAMS / self.file).read_text(encoding="utf-8"))
 
     def command(self, file: str | None = None) -> list[str]:
-        """How it is started, or another program of the same client."""
+        """Return the command that starts the program, or another program of the same client."""
         path = str(PROGRAMS / (file or self.file))
         return [str(PYTHON), path] if path.endswith(".py") else ["node", path]
 
@@ -58,7 +58,8 @@ OJS_V1 = Program("ojs_v1.js", NODE_MODULES / "@grpc" / "grpc-js")
 
 
 async def play(program: Program, store_url: str, *options: str) -> Mapping[str, str | None]:
-    """What became of each scenario on a server of its own: nothing, or what went wrong."""
+    """Play the scenarios on a server of their own and return the error of each, None if it
+    passed."""
     async with running(store_url, "--grpc-port", "0", *options) as node:
         process = await begin(program.command(), arguments(program, node))
         try:
@@ -76,7 +77,7 @@ async def play(program: Program, store_url: str, *options: str) -> Mapping[str, 
 
 
 def arguments(program: Program, node: Node) -> Sequence[str]:
-    """What a program is told of the server."""
+    """Return the arguments by which a program finds the server."""
     return [node.grpc, str(PROTO / "ojs_v1.proto") if program is OJS_V1 else node.url]
 
 

@@ -1,4 +1,4 @@
-"""What the published clients can do with this server, as they are, on both stores."""
+"""Scenarios of the published clients, unchanged, against this server on both stores."""
 
 import pytest
 

@@ -30,7 +30,7 @@ class Step(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Exchange(msgspec.Struct, forbid_unknown_fields=True):
-    """What a client and a server said to each other, and how that is known."""
+    """The requests and answers between a client and a server, and whether they were recorded."""
 
     proof: Literal["recorded", "by reading, unproven"]
     steps: list[Step]
@@ -57,7 +57,7 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Recording(msgspec.Struct, forbid_unknown_fields=True, dict=True):
-    """What one client does."""
+    """The recorded calls and exchanges of one client."""
 
     client: str
     version: str

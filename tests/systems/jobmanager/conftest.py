@@ -17,7 +17,7 @@ async def world(store_url: str) -> AsyncIterator[World]:
 
 @pytest.fixture
 async def watched(store_url: str) -> AsyncIterator[World]:
-    """The same, and it goes by the sessions of its workers, too."""
+    """A server that also judges workers by their sessions."""
     async with serving(store_url, "jobmanager", session_grace_ms=5000) as made:
         yield made
 

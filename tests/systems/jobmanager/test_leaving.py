@@ -105,7 +105,7 @@ async def test_1_26_without_sessions_only_silence_tells(world: World) -> None:
 
 
 async def is_held(world: World, worker_id: str | None) -> bool:
-    """Whether a worker has opened a session."""
+    """Return True if the worker has opened a session."""
     assert worker_id is not None
     (load,) = await world.server.engine.read(lambda reader: reader.workers([worker_id]))
     return load.worker.session > 0

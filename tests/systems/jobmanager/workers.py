@@ -61,7 +61,7 @@ async def put(world: World, name: str = "Rotate", room: str = ROOM, **more: Any)
 
 
 async def claimed(world: World, worker_id: str) -> Any:
-    """What a claim brings."""
+    """Claim a task and return it."""
     return (await world.call("POST", "/tasks/claim", {"worker_id": worker_id}))["task"]
 
 
@@ -74,7 +74,7 @@ async def held(world: World, client: JobManagerClient) -> tuple[str, Task]:
 
 
 async def status(world: World, task: Task) -> str:
-    """What a task is."""
+    """Return the status of a task."""
     found: str = (await world.call("GET", f"/tasks/{task.id}"))["status"]
     return found
 
@@ -127,14 +127,14 @@ def noted(asked: list[float]) -> Callable[[float], Any]:
 
 
 async def has_beaten(world: World, worker_id: str | None) -> bool:
-    """Whether a worker has said that it lives."""
+    """Return True if the worker has sent a heartbeat."""
     worker = (await world.call("GET", f"/workers/{worker_id}"))["worker"]
     return worker["last_heartbeat_at"] is not None
 
 
 @contextmanager
 def own_signals() -> Iterator[dict[signal.Signals, Any]]:
-    """What handles the signals now; it does so again afterwards."""
+    """Give the signal handlers of the test, and restore them afterwards."""
     before = {sig: signal.getsignal(sig) for sig in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield before

@@ -49,7 +49,7 @@ class Screen:
 
     @property
     def text(self) -> str:
-        """What the lines show now."""
+        """The text on the screen."""
         lines: dict[int, str] = {}
         for number, line in _LINE.findall(self.written):
             lines[int(number)] = _STYLE.sub("", line).rstrip()
@@ -85,7 +85,7 @@ class Screen:
 
     @property
     def is_restored(self) -> bool:
-        """Whether the terminal is as it was."""
+        """Return True if the terminal was restored to its state before."""
         while select.select([self._own], [], [], 0)[0]:
             self._read()
         left = self.written.rindex("\x1b[?1049l")

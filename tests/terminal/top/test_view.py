@@ -1,4 +1,4 @@
-"""What the keys of `ojs top` do."""
+"""The keys of `ojs top`."""
 
 import msgspec
 import pytest

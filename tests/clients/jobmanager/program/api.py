@@ -37,7 +37,7 @@ class Api:
         response.raise_for_status()
 
     def get(self, path: str, /, **query: Any) -> Any:
-        """What a GET below the prefix answers."""
+        """Send a GET below the prefix and return its JSON."""
         answer = self.send("GET", path, params=query or None)
         self.raise_for_status(answer)
         return answer.json()

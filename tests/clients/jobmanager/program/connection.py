@@ -24,7 +24,7 @@ class ApiManager:
         return {}
 
     def raise_for_status(self, response: httpx.Response) -> None:
-        """What the protocol of the client names."""
+        """Raise the exception that the client's protocol asks for, if the answer is an error."""
         kinds = {404: KeyError, 401: PermissionError, 403: PermissionError, 409: ValueError}
         if response.status_code in kinds:
             raise kinds[response.status_code](response.text)

@@ -53,7 +53,7 @@ class Pick(Extension):
 
 
 class Shelf(dict[str, Any]):
-    """What a provider reads from; it remembers what it was asked for."""
+    """The data of a provider; it remembers what it was asked for."""
 
     def __init__(self, things: dict[str, Any]) -> None:
         super().__init__(things)
@@ -165,7 +165,7 @@ def until(met: Callable[[], Any], what: str) -> Any:
 
 
 def hear(client: Any, kind: type[Any]) -> list[Any]:
-    """What a client is told of this kind from now on."""
+    """Return a list to which the client adds the events of this kind, from now on."""
     told: list[Any] = []
 
     def handler(event: Any) -> None:
