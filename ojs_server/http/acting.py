@@ -1,4 +1,4 @@
-"""Which calls are a person's, and so are noted in the action log."""
+"""The calls that are recorded in the action log: those that a person makes."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Operators' calls: directing workers, and the reset of conformance runs."""
+"""Calls of operators: directives to workers, and the reset of conformance runs."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Workers in the admin form: the list with its sums, one worker, the removal of a silent one."""
+"""Workers in the admin form: the list with its totals, one worker, the removal of a silent one."""
 
 from collections import Counter
 from typing import Final

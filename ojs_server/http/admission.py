@@ -1,4 +1,4 @@
-"""Admission: what the line and the headers of a request come to before its body is read.
+"""Admission of requests by their path and headers, before the body is read.
 
 Clients say the same headers with each request, so the result is remembered by the values of those
 that decide, for all connections and as long as others do not take its place.

@@ -1,4 +1,4 @@
-"""An answer as the lines and the body that leave."""
+"""Encoding of answers: status line, headers and body."""
 
 from functools import lru_cache
 from typing import Final

@@ -1,4 +1,4 @@
-"""API keys: who may call what. Only hashes are held, and they are compared in constant time."""
+"""API keys and the roles that may call what. Only hashes are held, compared in constant time."""
 
 import hashlib
 import hmac

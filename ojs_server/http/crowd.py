@@ -1,7 +1,7 @@
-"""The connections of a server, of which there may only be so many.
+"""The limit on the connections of a server.
 
-Where one too many comes, another makes room that waits for nothing but its client: the one that
-has waited for longest. What the server owes an answer to is left alone, and so are streams.
+At the limit, a new connection replaces the one that has waited for its client for longest.
+Connections to which an answer is due are left alone, and so are streams.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""The dashboard's files, and the way to them for a browser that opens the server's address."""
+"""The dashboard's files, and the redirect for a browser that opens the server's address."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Dead letters: every discarded job, to be looked at, tried again or deleted, one or many."""
+"""Dead letters: list, retry and delete discarded jobs, one or many."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Hot calls that have come whole are carried out without a task, unless they have to wait.
+"""Dispatch of hot calls that have arrived whole: without a task, unless they have to wait.
 
 Such a call waits in the batch itself, and its answer leaves when the batch is on disk: it needs no
 task, no future and no messages between the server and the application, which are a fifth to a

@@ -1,4 +1,4 @@
-"""The one place where an error becomes an answer."""
+"""The one place that turns errors into answers."""
 
 import logging
 from collections.abc import Mapping

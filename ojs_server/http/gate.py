@@ -1,4 +1,4 @@
-"""The way in and out of every request: id, route, admission, handler, answer.
+"""The gate that every request passes: request id, route, admission, handler, answer.
 
 A plain ASGI callable without layers: each request costs one look-up, one handler and two sends.
 """

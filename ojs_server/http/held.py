@@ -1,4 +1,4 @@
-"""An answer that has a place among the streams of a server, for as long as its client stays."""
+"""Streaming answers, which count against the server's limit of streams while the client stays."""
 
 import asyncio
 from collections.abc import Coroutine

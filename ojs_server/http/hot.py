@@ -1,4 +1,4 @@
-"""Hot calls: one operation each, read from a body, and its outcome told as an answer.
+"""Hot calls: each reads one operation from a body, and makes an answer of its outcome.
 
 Both halves wait for nothing, so that such a call takes no task unless it has to wait
 (`dispatch.py`). This is their only form, whichever way they come.

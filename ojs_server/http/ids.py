@@ -1,4 +1,4 @@
-"""The ids that a request names, in its path or in its body."""
+"""Parsing of the ids in a request's path or body."""
 
 from ojs_server.domain.errors import InvalidRequest, invalid
 from ojs_server.domain.tenant import scoped

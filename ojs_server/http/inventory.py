@@ -1,4 +1,4 @@
-"""The names that a manifest tells: the queues and job types of all, or of one tenant."""
+"""The names of queues and job types in the manifest, of all tenants or of one."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Jobs by filter, newest first."""
+"""Lists of jobs by filter, newest first."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final

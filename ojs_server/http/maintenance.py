@@ -1,4 +1,4 @@
-"""The server as a whole: maintenance, and how it is set."""
+"""Maintenance mode and the settings of the server."""
 
 from typing import Any, Final
 

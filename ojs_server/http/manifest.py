@@ -1,4 +1,4 @@
-"""The manifest: what this server is, can do, and has."""
+"""The manifest: version, capabilities and extensions of this server."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The metrics of this node, and of what stands in the store."""
+"""Metrics of this node and of the store."""
 
 import asyncio
 from collections import Counter

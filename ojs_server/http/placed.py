@@ -1,4 +1,4 @@
-"""Places in the log, as the wire names them."""
+"""Cursors and ids of events in the log, as clients see them."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Pools of queues, and how turns are shared among queues."""
+"""Pools of queues, and the shares of queues in fair scheduling."""
 
 from collections.abc import Sequence
 from typing import Any, Final

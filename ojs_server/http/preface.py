@@ -1,4 +1,5 @@
-"""Clients of HTTP/2, as those of gRPC are, at the port of HTTP: they are told where to go."""
+"""Refusal of HTTP/2 clients, such as those of gRPC, at the HTTP port: they are told the right
+one."""
 
 import logging
 from typing import Final

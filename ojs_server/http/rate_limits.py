@@ -1,4 +1,4 @@
-"""Rate limits: list, inspect, override; and what an enqueue is told of its own."""
+"""Rate limits: list, inspect, override; and the headers of an enqueue."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Routing of versions: which share of a type's jobs gets which."""
+"""Routing of versions: the share of a job type's jobs for each version."""
 
 from typing import Any, Final
 

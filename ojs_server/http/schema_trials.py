@@ -1,4 +1,4 @@
-"""Trials of schemas: whether arguments fit one, and whether a new one breaks another."""
+"""Trials of schemas: validate arguments, or check that a new version is compatible."""
 
 from typing import Any, Final
 

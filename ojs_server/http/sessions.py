@@ -1,4 +1,4 @@
-"""The stream that a worker holds open, so that the end of its process is seen at once."""
+"""Worker sessions: a stream that a worker holds open, so that the end of its process is noticed."""
 
 import logging
 from collections.abc import AsyncGenerator, Coroutine

@@ -1,4 +1,4 @@
-"""A reading of the store that many callers share for a few seconds."""
+"""A read of the store whose result many callers share for a few seconds."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -1,4 +1,4 @@
-"""Server-sent events: how a frame is written, and what stands between the events."""
+"""Server-sent events: frames, heartbeats and comments."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The stream of statistics: how many of everything there are, and how jobs come and end."""
+"""The stream of statistics: counts and rates, sent at intervals."""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""Event streams: what is asked for."""
+"""Event streams: parsing of the request for one."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, get_args

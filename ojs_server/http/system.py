@@ -1,4 +1,4 @@
-"""The health of the server, and whether it takes work."""
+"""Health and readiness of the server."""
 
 import asyncio
 from typing import Any, Final

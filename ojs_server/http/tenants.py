@@ -1,4 +1,4 @@
-"""Tenants for operators, and for themselves: what they have, do, and are limited to."""
+"""Tenants: their jobs, use, limits and shares, for operators and for the tenants themselves."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final

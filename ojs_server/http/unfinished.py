@@ -1,4 +1,4 @@
-"""Requests that have begun to come and do not go on: what they are told."""
+"""Answers to requests that have arrived only in part and do not go on."""
 
 from random import getrandbits
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which unique keys are held, and by which jobs."""
+"""Unique keys that are held, with the jobs that hold them."""
 
 from typing import Final
 

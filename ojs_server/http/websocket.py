@@ -1,4 +1,4 @@
-"""WebSockets, as uvicorn serves them, with limits of time and several messages in one write."""
+"""WebSockets over uvicorn, with time limits and several messages in one write."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,4 +1,4 @@
-"""Workers as an engine manages them: who is online, what they run and hold, clean-ups."""
+"""Management of workers for an engine: presence, capabilities, held jobs and clean-ups."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Workers: FETCH, ACK, FAIL, BEAT, coming and going, and who is there."""
+"""Workers: FETCH, ACK, FAIL, BEAT, registration, and the list of workers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial

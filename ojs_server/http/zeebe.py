@@ -1,4 +1,4 @@
-"""Jobs as Zeebe's clients know them: a number for a key, variables, retries, incidents.
+"""Jobs in the form of Zeebe's clients: numeric keys, variables, retries, incidents.
 
 A process is one job whose type is the id of the process. Its number is the key of the job, of the
 process instance, of the element instance and of the incident that it may become.
