@@ -1,4 +1,4 @@
-"""The one place where an error becomes the status of an RPC."""
+"""The one place that turns errors into the status of an RPC."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""StreamEvents: what happens, as it happens."""
+"""The RPC StreamEvents, which sends events as they happen."""
 
 import asyncio
 from collections.abc import Mapping

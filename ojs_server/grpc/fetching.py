@@ -1,4 +1,4 @@
-"""Fetch and StreamJobs: jobs in the hands of a gRPC client."""
+"""The RPCs Fetch and StreamJobs, which hand out jobs."""
 
 import asyncio
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""`grpc.health.v1.Health/Check`: whether the server takes work, as its readiness over HTTP."""
+"""`grpc.health.v1.Health/Check`: the readiness of the server, as over HTTP."""
 
 from typing import Any, Final
 
