@@ -1,4 +1,5 @@
-"""The clients of Socket.IO: who they are, which rooms they are in, and whose end theirs is."""
+"""The Socket.IO clients of a node: their keys, their rooms, and the workers whose sessions they
+hold."""
 
 import asyncio
 import logging
