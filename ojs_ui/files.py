@@ -1,4 +1,4 @@
-"""The dashboard's files, read and compressed once, and how each of them is sent."""
+"""The dashboard's files, read and compressed once, and the headers that they are sent with."""
 
 import re
 from collections.abc import Mapping

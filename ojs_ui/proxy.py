@@ -1,4 +1,4 @@
-"""The dashboard before any server of Open Job Spec: its files, and the way of its calls."""
+"""The dashboard for any server of Open Job Spec: serves its files and forwards its calls."""
 
 import re
 from collections.abc import AsyncIterator
