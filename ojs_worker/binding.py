@@ -1,4 +1,4 @@
-"""From a job's arguments to a handler's parameters, and back.
+"""Binding of a job's arguments to a handler's parameters, and back.
 
 On the wire `args` is an array. One object alone in it names the parameters, as `enqueue` of a
 handler writes it; anything else is taken by position. Where the one parameter of a handler is

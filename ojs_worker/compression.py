@@ -1,4 +1,4 @@
-"""Arguments made smaller before they are sealed: `zstd/plain` and `gzip/plain`."""
+"""Compression of arguments before they are encrypted: `zstd/plain` and `gzip/plain`."""
 
 import gzip
 import sys

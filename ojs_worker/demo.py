@@ -1,4 +1,4 @@
-"""Handlers for trying things out, as conformance suites expect them: `ojs-worker demo`."""
+"""Handlers for demonstrations and conformance suites: `ojs-worker demo`."""
 
 import asyncio
 import time

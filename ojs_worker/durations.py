@@ -1,4 +1,4 @@
-"""Durations and moments as Python programs like to write them."""
+"""Conversion of durations and times from Python's types."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The engine of one worker: it does what the state machine says, and keeps the ledger of jobs."""
+"""The engine of one worker: it carries out the actions of the state machine and holds the jobs."""
 
 import asyncio
 import logging

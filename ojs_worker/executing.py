@@ -1,4 +1,4 @@
-"""Running one handler, to an outcome: whatever it does, there is one."""
+"""Execution of one handler, which always ends with an outcome."""
 
 import asyncio
 import logging

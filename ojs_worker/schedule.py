@@ -1,4 +1,4 @@
-"""Cron entries that stand beside their handlers, and are registered when a worker starts."""
+"""Cron entries that are declared beside their handlers and registered when a worker starts."""
 
 import logging
 from collections.abc import Mapping, Sequence

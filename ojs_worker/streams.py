@@ -1,4 +1,4 @@
-"""Following answers of the server that go on and on, for as long as the worker runs."""
+"""Streams of the server that a worker follows as long as it runs."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final

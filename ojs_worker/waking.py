@@ -1,4 +1,4 @@
-"""Woken by the server's event stream: an idle worker asks for jobs when one was announced.
+"""Wake-ups by the server's event stream: an idle worker fetches when a job was announced.
 
 An event that is lost costs time only: the worker asks by itself once in a while. Where there are
 no streams, its FETCHes are held by the server instead.

@@ -1,4 +1,4 @@
-"""Function blocks: the three hooks of a kind of work, and what they answer."""
+"""Function blocks: the three hooks of a kind of work, and the results of the hooks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,5 @@
-"""Every call of the clients: its request, whether it may be repeated, and how its answer is read.
+"""The calls of the clients: the request of each, whether it may be repeated, and how its answer is
+read.
 
 Nothing is sent here. The two clients send these calls, each in its own way.
 """

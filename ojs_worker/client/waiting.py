@@ -1,4 +1,5 @@
-"""Words about a job that has not ended: its state, its queue, and whether anybody serves it."""
+"""The message of a wait that took too long: the job's state, its queue, and whether a worker serves
+it."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A task in a worker's hands."""
+"""A task that a worker has claimed."""
 
 from typing import Any, Final
 

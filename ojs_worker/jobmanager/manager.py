@@ -1,4 +1,4 @@
-"""The job manager as programs without an event loop see it."""
+"""The job manager for programs without an event loop."""
 
 import contextlib
 import threading

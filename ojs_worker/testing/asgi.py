@@ -1,4 +1,4 @@
-"""Requests straight into an ASGI application: no socket, the same contract as over HTTP."""
+"""A transport that calls an ASGI application directly, with the same contract as over HTTP."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, MutableMapping

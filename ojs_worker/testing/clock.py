@@ -1,4 +1,4 @@
-"""Time that stands still until a test turns it."""
+"""A clock that only the test moves."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Inline mode: what is enqueued runs before the enqueue returns, and its errors come back."""
+"""Inline mode: an enqueue runs its job before it returns, and raises what the handler raised."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Which jobs a test means, and what to say where they are not there. Pure."""
+"""Matching of jobs with the criteria of a test, and the messages of failed assertions. Pure."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The workers of a sandbox while they work. Each comes when there is something for it to do."""
+"""The workers of a sandbox while they run. Each is started when there is a job for it."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack

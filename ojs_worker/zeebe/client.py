@@ -1,4 +1,5 @@
-"""One client and its workers: one for each task type, each with its own id, places and times."""
+"""A Zeebe client and its workers: one for each task type, each with its own id, slots and
+timeout."""
 
 import asyncio
 import inspect

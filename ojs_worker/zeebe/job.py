@@ -1,4 +1,4 @@
-"""The job as a handler sees it, in the words of a workflow engine."""
+"""The job of a Zeebe handler, in the words of a workflow engine."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
