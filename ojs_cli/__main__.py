@@ -1,4 +1,4 @@
-"""`ojs`, and `python -m ojs_cli`: the command, or a word on what it lacks."""
+"""`ojs` and `python -m ojs_cli`: run the command, or tell which extra is missing."""
 
 import sys
 from importlib.util import find_spec

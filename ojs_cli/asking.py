@@ -1,4 +1,4 @@
-"""Questions before something is destroyed: what, how many, and a sample of it."""
+"""Confirmation before something is destroyed: the number of things, and a sample of them."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Commands about many jobs, by ids or by filter: one question, and what was left undone."""
+"""Commands on many jobs, by ids or by filter: one confirmation, and a report of the failures."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice

@@ -1,4 +1,4 @@
-"""The command `ojs`: finds what was asked for, and puts whatever goes wrong into a sentence."""
+"""The command `ojs`: runs the command line and turns errors into messages."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Jobs by filter, ids that were cut short, and what is near a name that is not there."""
+"""Resolution of job ids that are cut short, of filters, and of misspelt names."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Names that a shell completes, asked of the server: at once or not at all."""
+"""Shell completion of names from the server, with a short time limit."""
 
 import os
 from collections.abc import Callable

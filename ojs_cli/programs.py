@@ -1,4 +1,4 @@
-"""The other programs under this one: their own commands, whose words are passed on as they are."""
+"""Commands that run another program with the arguments as they are."""
 
 from collections.abc import Callable
 from typing import Any

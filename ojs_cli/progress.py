@@ -1,4 +1,4 @@
-"""A bar on standard error for what takes longer than a second; nothing where nobody looks."""
+"""A progress bar on standard error for work that takes longer than a second; only on a terminal."""
 
 import sys
 from types import TracebackType

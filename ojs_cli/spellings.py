@@ -1,4 +1,4 @@
-"""Other spellings of commands: of one thing or of many, and those of the protocol's own program."""
+"""Aliases of commands: singular and plural, and those of the protocol's own program."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Looking again and again: a table that stays in its place, or lines of what has changed."""
+"""Watching: a table that is refreshed in place, or lines for what has changed."""
 
 import time
 from collections.abc import Callable, Sequence

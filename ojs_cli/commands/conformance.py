@@ -1,4 +1,4 @@
-"""`ojs conformance`: the program of that name."""
+"""`ojs conformance`: passes its arguments on to `ojs-conformance`."""
 
 from ojs_cli.programs import Main, program
 

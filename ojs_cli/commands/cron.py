@@ -1,4 +1,4 @@
-"""`ojs cron`: what runs by the clock."""
+"""`ojs cron`: list and change cron entries."""
 
 from collections.abc import Sequence
 from typing import Any

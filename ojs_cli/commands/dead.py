@@ -1,4 +1,4 @@
-"""`ojs dead`: jobs that have failed for good."""
+"""`ojs dead`: list, retry and delete dead letters."""
 
 from collections import Counter
 from collections.abc import Sequence

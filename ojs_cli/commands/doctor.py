@@ -1,4 +1,4 @@
-"""`ojs doctor`: what is wrong with a deployment, and how to mend it."""
+"""`ojs doctor`: checks a deployment, and tells how to repair what it finds."""
 
 from collections.abc import Callable, Iterator
 from email.utils import parsedate_to_datetime

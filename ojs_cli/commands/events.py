@@ -1,4 +1,4 @@
-"""`ojs events`: what has happened, and what happens."""
+"""`ojs events`: list past events, or follow new ones."""
 
 import time
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""`ojs queues`: what waits where, pauses, settings, purges."""
+"""`ojs queues`: list, pause, configure and purge queues."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""`ojs server`: the program of that name."""
+"""`ojs server`: passes its arguments on to `ojs-server`."""
 
 from ojs_cli.programs import Main, program
 

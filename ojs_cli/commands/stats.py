@@ -1,4 +1,4 @@
-"""`ojs stats`: what went in and out."""
+"""`ojs stats`: counts of jobs by minute, hour or day."""
 
 from typing import Any
 

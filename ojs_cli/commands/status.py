@@ -1,4 +1,4 @@
-"""`ojs status`: what the server is, how it does, and what is wrong there."""
+"""`ojs status`: the version, health and problems of the server."""
 
 from typing import Any
 

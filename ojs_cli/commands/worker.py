@@ -1,4 +1,4 @@
-"""`ojs worker`: the program of that name."""
+"""`ojs worker`: passes its arguments on to `ojs-worker`."""
 
 from ojs_cli.programs import Main, program
 

@@ -1,4 +1,4 @@
-"""`ojs workers`: who works, on what, and directives to them."""
+"""`ojs workers`: list workers with their jobs, and send them directives."""
 
 from collections.abc import Sequence
 from typing import Any

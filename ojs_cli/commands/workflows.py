@@ -1,4 +1,4 @@
-"""`ojs workflows`: sets of jobs that wait for each other."""
+"""`ojs workflows`: list, show, cancel and retry workflows."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any

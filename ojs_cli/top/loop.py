@@ -1,4 +1,4 @@
-"""The loop of `ojs top`: looks in a thread of its own, so that keys are never held up."""
+"""The loop of `ojs top`: reads the server in a thread, so that keys are never delayed."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""The screen, drawn: lines of text with styles, as many and as wide as the terminal has."""
+"""Drawing of the screen: styled lines that fit the terminal."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final

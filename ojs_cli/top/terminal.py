@@ -1,4 +1,4 @@
-"""The terminal as a screen: its size, its keys, and writing no line twice."""
+"""The terminal as a screen: its size, its keys, and the output of changed lines only."""
 
 import io
 import os

@@ -1,1 +1,1 @@
-"""Jobs as lines of JSON, out of one server and into another; a kill costs one step."""
+"""Export and import of jobs as lines of JSON; after a kill, one step is repeated."""

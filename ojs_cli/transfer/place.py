@@ -1,4 +1,5 @@
-"""The progress of a transfer, in a small file beside the large one: a kill costs one step."""
+"""The progress of a transfer, kept in a small file beside the data; after a kill, one step is
+repeated."""
 
 import os
 from pathlib import Path
