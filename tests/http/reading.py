@@ -1,4 +1,4 @@
-"""A connection without a network, and what the application behind it was told."""
+"""A fake transport for connections, and an application that records what it was given."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The steps that stories about jobs are made of, and how a refusal is judged."""
+"""Steps for tests of the HTTP API, and checks of refusals."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The action log: what people did, and what is none of it."""
+"""The action log: changes made by people, and calls that are not recorded."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""Bodies that no client should send: each is refused with its reason, and nothing is stored.
+"""Malformed bodies: each is refused with its reason, and nothing is stored.
 
-The refusals of single fields stand with their resources; here it is about bodies as such.
+The refusals of single fields are tested with their resources; these are about bodies as such.
 """
 
 from collections.abc import AsyncIterator, Callable

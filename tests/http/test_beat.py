@@ -1,4 +1,4 @@
-"""BEAT: it keeps jobs, and brings what a worker should do."""
+"""BEAT: it extends leases, and its answer has directives for the worker."""
 
 import httpx
 import pytest

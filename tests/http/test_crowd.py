@@ -1,4 +1,4 @@
-"""Connections have a bound: who makes room where one too many comes, and what is told of it."""
+"""The limit on connections: the one that is closed for a new one, and what its client is told."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""The way to the dashboard, and the heads with which its files leave."""
+"""The redirect to the dashboard, and the headers of its files."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Enqueue: what is stored, and how it comes back."""
+"""Enqueue: the stored job, and the answer."""
 
 from typing import Any
 

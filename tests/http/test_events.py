@@ -1,4 +1,4 @@
-"""The event log: what is noted, in which order, and how it is read."""
+"""The event log: the events that are recorded, their order, and reading them."""
 
 from typing import Any
 

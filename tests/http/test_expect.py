@@ -1,4 +1,4 @@
-"""Clients that ask before they send a body: who is not told to go on sends none."""
+"""`Expect: 100-continue`: a client whose request is refused sends no body."""
 
 import httpx
 import pytest

@@ -1,4 +1,4 @@
-"""FETCH: what is handed out, to whom, in which order, and for how long."""
+"""FETCH: the jobs that are handed out, to whom, in which order, and for how long."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""A connection that ends while its client still sends: for how long it is listened to."""
+"""A refused connection whose client still sends: the time for which its input is read."""
 
 import asyncio
 from collections.abc import AsyncIterator

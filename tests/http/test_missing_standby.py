@@ -1,4 +1,4 @@
-"""A primary that waits for a standby that is not there: all can be read, and no commit ends."""
+"""A primary whose synchronous standby is missing: reads work, and no commit ends."""
 
 import asyncio
 from collections.abc import AsyncIterator

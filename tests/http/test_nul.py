@@ -1,4 +1,5 @@
-"""NUL, which PostgreSQL holds in no text: a path with it is none, and no query fails by it."""
+"""NUL characters, which PostgreSQL cannot store: a path with one is not found, and no query
+fails."""
 
 import re
 

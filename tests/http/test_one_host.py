@@ -1,4 +1,4 @@
-"""A head names one host, and shows one key and one origin; else nobody can say who calls whom."""
+"""Heads with more than one host, key or origin are refused."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A connection may be quiet for so long between two requests; one alarm looks after all of them."""
+"""Idle timeouts of connections: one timer serves all of them."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Sessions of workers: who may hold one, what it says, and what its end does."""
+"""Sessions of workers: who may open one, its messages, and the effects of its end."""
 
 from collections.abc import AsyncIterator
 

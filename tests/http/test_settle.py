@@ -1,4 +1,4 @@
-"""ACK and FAIL: what becomes of a job, and who may say so."""
+"""ACK and FAIL: the state of the job afterwards, and who may send them."""
 
 from typing import Any
 

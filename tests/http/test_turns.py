@@ -1,4 +1,4 @@
-"""The limit of heads counts heads alone, and what is refused is refused in its turn."""
+"""Pipelined requests: the limit on heads excludes bodies, and refusals are answered in order."""
 
 import httpx
 import pytest

@@ -1,4 +1,4 @@
-"""Offers to change the protocol, which a server may decline by serving the request as it is."""
+"""Requests to upgrade the protocol: the server declines and serves the request as it is."""
 
 import httpx
 import pytest

@@ -1,4 +1,4 @@
-"""The judge that all HTTP tests go through finds what is not as documented."""
+"""The check of answers against the contract reports whatever is not documented."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""Servers that are not ours: one that can do the least, and whatever else may answer."""
+"""Servers of other kinds: one with the fewest calls, and one with arbitrary answers."""
 
 import json
 from collections.abc import Iterator, Mapping

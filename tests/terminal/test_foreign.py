@@ -1,4 +1,4 @@
-"""The command before servers that are not ours, and before what is no server of OJS at all."""
+"""The command against servers of other kinds, and against what is no server of OJS."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The calls of both clients: none of openapi.yaml is missing, and the server takes each of them."""
+"""The calls of both clients: all those of openapi.yaml exist, and the server accepts each."""
 
 import asyncio
 import inspect

@@ -1,4 +1,4 @@
-"""Compressed bytes: which are worth it, and those that do not open."""
+"""Compression: which arguments are compressed, and bytes that cannot be decompressed."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Everything that the SDK sends, and is answered, is as openapi.yaml says."""
+"""Requests and answers of the SDK conform to openapi.yaml."""
 
 import asyncio
 import json

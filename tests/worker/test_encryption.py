@@ -1,4 +1,4 @@
-"""Sealed arguments: what is on the wire, keys that change, and everything that goes wrong."""
+"""Encrypted arguments: their form on the wire, rotation of keys, and failures."""
 
 import json
 from base64 import b64decode, b64encode

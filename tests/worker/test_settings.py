@@ -1,4 +1,4 @@
-"""Settings: what wins, and what wrong ones say."""
+"""Settings: their precedence, and the messages for wrong ones."""
 
 import re
 from typing import Any

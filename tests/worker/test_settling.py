@@ -1,4 +1,4 @@
-"""ACK and FAIL: what is sent, how often, and what the answers mean."""
+"""ACK and FAIL: requests, retries, and the meaning of the answers."""
 
 import asyncio
 import logging

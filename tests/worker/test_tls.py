@@ -1,4 +1,4 @@
-"""A worker over TLS: whom it trusts, what it shows, and files that are no good."""
+"""TLS of a worker: trusted authorities, client certificates, and unusable files."""
 
 import asyncio
 import ssl

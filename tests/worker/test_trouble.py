@@ -1,4 +1,4 @@
-"""Servers that talk nonsense or fail all the time: nothing is lost, nothing is told twice."""
+"""Servers that answer nonsense or fail: no job is lost, and no outcome is sent twice."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""Published clients of other systems, as they were installed, and what their programs say."""
+"""Programs that use published clients of other systems, and their output."""
 
 import asyncio
 import json

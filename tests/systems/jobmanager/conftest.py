@@ -1,4 +1,4 @@
-"""A server of the profile `jobmanager`, and whoever submits tasks to it."""
+"""A server with the profile `jobmanager`, and a client that submits tasks."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""Heartbeats, and what becomes of the tasks and jobs of workers that go."""
+"""Heartbeats, and the tasks and jobs of workers that leave."""
 
 from typing import Any
 

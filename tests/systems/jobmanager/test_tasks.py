@@ -1,4 +1,4 @@
-"""Tasks: submitted, claimed, moved on, and what is wrong with them."""
+"""Tasks: submission, claims, changes of status, and refusals."""
 
 import asyncio
 from typing import Any, Final

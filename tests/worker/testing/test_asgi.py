@@ -1,4 +1,4 @@
-"""Requests straight into an application: what it is given, and what it may do wrong."""
+"""The transport to an ASGI application: the scope that it gets, and its protocol errors."""
 
 import asyncio
 import threading

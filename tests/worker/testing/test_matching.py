@@ -1,4 +1,4 @@
-"""Which jobs an assertion means, and what it says where they are not there."""
+"""Matching of jobs in assertions, and the messages of those that fail."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime

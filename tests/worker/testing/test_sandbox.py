@@ -1,4 +1,4 @@
-"""A sandbox from its beginning to its end: who is led to it, what it tells, and its time."""
+"""Sandboxes: redirected clients, assertions, planted failures, and the clock."""
 
 import sys
 from datetime import UTC, datetime, timedelta
