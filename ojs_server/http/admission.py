@@ -41,7 +41,7 @@ class _Admitted(msgspec.Struct, frozen=True):
 
 
 class Admission:
-    """Lets calls of routes in, and notes whose they are and what their answers are like."""
+    """Checks whether a call may use its route, and sets the caller and the form of the answer."""
 
     def __init__(self, server: Services) -> None:
         self._server = server

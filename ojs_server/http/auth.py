@@ -37,7 +37,7 @@ LEAST_LENGTH: Final = 16
 
 
 class Keys(msgspec.Struct, frozen=True):
-    """The hash of each key and its role; empty means that nobody is asked for one."""
+    """The hashes of the keys with their roles; if there are none, callers need no key."""
 
     roles: Mapping[bytes, Role] = {}
     # The tenants that keys are bound to, by principal.

@@ -33,11 +33,11 @@ ANONYMOUS: Final = ""
 
 
 class Disconnected(Exception):
-    """The client went away while its request was being read."""
+    """The client disconnected while its request was being read."""
 
 
 class Stream:
-    """An answer that is sent piece by piece, for as long as both sides like."""
+    """An answer that is sent in chunks until the client or the server ends it."""
 
     def pieces(self) -> AsyncGenerator[bytes, None]:
         """Yield the chunks of the body, in order."""
@@ -192,9 +192,9 @@ class Call:
 
 
 class RequestIds:
-    """Names for requests that have none of their own: UUIDv7s that count in their last part.
+    """Makes ids for requests that have none: UUIDv7s that count up in their last part.
 
-    The rest is made anew each second, since to make it costs more than all else about a name.
+    The rest is renewed once a second, because that is the expensive part.
     """
 
     def __init__(self, random_bits: RandomBits, wall_ms: Clock) -> None:

@@ -16,7 +16,7 @@ from ojs_wire.values import format_timestamp
 
 
 class ChannelStream(EventStream):
-    """One channel, until it is left or the server stops."""
+    """The stream of one channel, until the client leaves it or the server stops."""
 
     def __init__(self, server: Services, asked: Subscription, follower: Follower) -> None:
         # The socket ends its channels; none of them watches the connection.

@@ -22,7 +22,7 @@ MAX_BODY = MAX_STATE + MAX_METADATA + 4096
 
 
 class _Kept(msgspec.Struct):
-    """The members that are stored as they were sent."""
+    """The members of a checkpoint that are stored as they were sent."""
 
     state: msgspec.Raw
     metadata: msgspec.Raw = msgspec.Raw(b"null")

@@ -81,7 +81,7 @@ def take_nothing(exchange: Exchange, body: bytes) -> bool:
 
 
 class Connection(asyncio.Protocol):
-    """One client."""
+    """An HTTP/1.1 connection of one client."""
 
     transport: asyncio.Transport
     flow: Flow

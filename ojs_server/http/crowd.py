@@ -38,7 +38,7 @@ class Waits(IntEnum):
 
 
 class Member(Protocol):
-    """A connection."""
+    """A connection that counts towards the limit."""
 
     def waits(self) -> tuple[Waits, float] | None:
         """Return the client's next step and since when it is due; None on the server's turn."""
@@ -48,7 +48,8 @@ class Member(Protocol):
 
 
 class Crowd:
-    """The bound of a server's connections, and who makes room."""
+    """The limit on a server's connections, and the choice of the one that is closed for a new
+    one."""
 
     def __init__(self, most: int) -> None:
         self.most = most

@@ -19,7 +19,7 @@ from ojs_server.http.routes import Router
 
 
 class Dispatcher:
-    """Takes the hot calls of a route table."""
+    """Carries out the hot calls of a route table without a task."""
 
     def __init__(self, gate: Gate, routes: Sequence[Route]) -> None:
         self._gate = gate
@@ -42,7 +42,7 @@ class Dispatcher:
 
 
 class _Taken:
-    """A hot call on its way."""
+    """A hot call that is being carried out."""
 
     __slots__ = ("_asked", "_call", "_exchange", "_gate", "_hot", "_route", "_started")
 

@@ -26,7 +26,7 @@ log = logging.getLogger("ojs.http")
 
 
 class Line(Protocol):
-    """The connection that an exchange is on."""
+    """The connection of an exchange."""
 
     transport: asyncio.Transport
     flow: Flow
@@ -42,7 +42,7 @@ class Line(Protocol):
 
 
 class Exchange:
-    """A request and its place for an answer."""
+    """A request and its answer."""
 
     __slots__ = (
         "_chunked",

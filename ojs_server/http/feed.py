@@ -40,7 +40,7 @@ class Subscription(msgspec.Struct, frozen=True):
 
 
 class EventStream(HeldStream):
-    """One stream: what was missed first, then what happens."""
+    """An event stream: the events that the client missed, then new ones."""
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 
 class Refused(Exception):
-    """The parser goes no further, and the client is told why."""
+    """The request is refused by the parser, with a status and a message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)

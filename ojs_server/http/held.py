@@ -10,7 +10,7 @@ from ojs_server.ops.tail import Follower
 
 
 class HeldStream(Stream):
-    """Ends when the client has gone, or the server stops: its follower is closed then."""
+    """A stream that ends when the client has gone or the server stops, and closes its follower."""
 
     def __init__(self, engine: Engine, follower: Follower, left: Coroutine[Any, Any, None]) -> None:
         """`left` ends when the client has gone."""

@@ -35,11 +35,9 @@ def _count_nothing(call: Call, asked: Asked, seconds: float) -> None:
 
 
 class HotCall(msgspec.Struct, frozen=True, eq=False):
-    """The halves of a hot call; as a handler it puts them together.
-
-    `retry` returns what waits where a refusal need not be the last word. `measure` is told of
-    each call that was carried out.
-    """
+    """A hot call in two steps: parse the request, make the answer. As a handler it does both.
+    `retry` returns a coroutine that carries on after a refusal that need not be final. `measure` is
+    called for each call that was carried out."""
 
     parse: Callable[[Call, bytes], Asked]
     render: Callable[[Call, Asked, Any], Answer]

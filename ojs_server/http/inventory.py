@@ -24,7 +24,7 @@ class Inventory(msgspec.Struct, frozen=True):
 
 
 class Inventories:
-    """The inventories of those who asked last, each read at most every few seconds."""
+    """The inventories of the tenants that asked last, each read at most every few seconds."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask

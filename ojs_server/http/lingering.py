@@ -16,7 +16,7 @@ MOST_BYTES: Final = 64 * 1024 * 1024
 
 
 class Ended(Protocol):
-    """A connection on which nothing more is answered."""
+    """A connection that answers no more requests."""
 
     transport: asyncio.Transport
     flow: Flow

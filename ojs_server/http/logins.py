@@ -76,7 +76,7 @@ def token_of(call: Call) -> str | None:
 
 
 class Watch:
-    """Looks now and then whether the session of an open stream is still good."""
+    """Checks now and then whether the session of an open stream is still valid."""
 
     def __init__(self, call: Call, login: Login) -> None:
         self._call = call

@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 
 class Page(msgspec.Struct, frozen=True):
-    """Which part of a list is wanted."""
+    """The part of a list that is asked for."""
 
     limit: int
     offset: int

@@ -24,7 +24,7 @@ _LONGEST_S: Final = 10**9
 
 
 class Preference(msgspec.Struct, frozen=True):
-    """The preferences of a request that the server may go by."""
+    """The preferences of a request that the server may follow."""
 
     wait_s: int | None = None
     respond_async: bool = False

@@ -28,7 +28,7 @@ _ENDS: Final = {
 
 
 class ProgressStream(EventStream):
-    """One stream; its frames have the data of the events."""
+    """The progress stream of one job; its frames have the data of the events."""
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """Send the progress of the job as it is now, then its events as they happen."""

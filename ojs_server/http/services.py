@@ -20,7 +20,7 @@ from ojs_server.settings import Settings
 
 
 class Tracer(Protocol):
-    """Traces of what handlers did, for servers that send them."""
+    """Adds what handlers did to the traces, if the server sends any."""
 
     def enqueued(self, jobs: Sequence[StoredJob]) -> None:
         """Record the jobs that a request stored."""
@@ -30,7 +30,7 @@ class Tracer(Protocol):
 
 
 class Lifetime:
-    """The time since the start of a node, and whether its end has begun."""
+    """The start time of a node, and whether it is stopping."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self.stopping = False

@@ -52,7 +52,8 @@ async def hold(call: Call) -> Answer:
 
 
 class Session(HeldStream):
-    """One connection. Its end counts against the worker, unless it is the server that ends it."""
+    """The session stream of one worker. Its end counts as the end of the worker, unless the server
+    has ended it."""
 
     def __init__(
         self,

@@ -56,7 +56,7 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class Narrowing(msgspec.Struct, frozen=True):
-    """A filter, as the events document writes it."""
+    """A filter, in the form of the events document."""
 
     event_types: list[str] | None = None
     queues: list[str] | None = None
@@ -72,7 +72,7 @@ class Channel(NamedTuple):
 
 
 class Unknown(OjsError):
-    """A place in the log that is none of this server's."""
+    """A cursor that is not of this server's log."""
 
 
 async def serve(server: Services, scope: Scope, receive: Receive, send: Send) -> None:

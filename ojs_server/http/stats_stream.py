@@ -14,7 +14,7 @@ TYPES: Final = ("job.enqueued", "job.completed", "job.failed", "job.cancelled")
 
 
 class StatsStream(EventStream):
-    """One stream; the statistics stand between its events, at the beginning first."""
+    """A stream of statistics; they are sent first, and then between the events."""
 
     def _rest_s(self) -> float:
         return EVERY_S

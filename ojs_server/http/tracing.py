@@ -36,7 +36,7 @@ _W3C: Final = TraceContextTextMapPropagator()
 
 
 class Tracing:
-    """One server's spans."""
+    """The spans of one server."""
 
     def __init__(self, provider: TracerProvider) -> None:
         self.provider = provider
@@ -109,7 +109,7 @@ class Tracing:
 
 
 class SpanOfLine(logging.Filter):
-    """Names the span in which a line was logged."""
+    """A log filter that adds the current span to each line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Every line passes."""

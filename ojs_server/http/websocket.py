@@ -15,7 +15,7 @@ _RESTART: Final = 1012
 
 
 class BoundedSocket(WSProtocol):
-    """uvicorn's WebSocket, which a client that reads nothing does not hold open for ever."""
+    """A WebSocket of uvicorn that is closed if the client does not read."""
 
     def handle_connect(self, event: Request) -> None:
         """Somebody asks for it."""

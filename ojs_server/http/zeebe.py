@@ -50,8 +50,8 @@ _RETRIES: Final = 3
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """Which jobs a client wants to activate: of one type, so many, for so long; `names` are those
-    of the variables that it wants, all where there are none."""
+    """The request of a client to activate jobs: their type, number and timeout. `names` are the
+    variables to return; empty for all."""
 
     type: str
     worker: str
@@ -62,7 +62,7 @@ class Wish(msgspec.Struct, frozen=True):
 
 
 class Activated(msgspec.Struct, frozen=True):
-    """A job in the hands of a client."""
+    """A job that is activated for a client."""
 
     key: int
     type: str
@@ -76,7 +76,7 @@ class Activated(msgspec.Struct, frozen=True):
 
 
 class Created(msgspec.Struct, frozen=True):
-    """A process that was started."""
+    """A process instance that was created."""
 
     key: int
     process: str
