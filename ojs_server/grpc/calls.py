@@ -63,7 +63,7 @@ NOTHING: Final = Asked()
 
 
 class Rpc:
-    """One RPC on its way through the server."""
+    """One RPC and its call of a route."""
 
     def __init__(self, desk: "Desk", context: Context) -> None:
         self.server = desk.server
@@ -259,7 +259,7 @@ def _handler(
 
 
 class Unserved(GenericRpcHandler):
-    """Refuses calls of a service that are not served, each with a sentence."""
+    """Refuses the calls of a service that is not served, with a message."""
 
     def __init__(self, service: str, sentences: Mapping[str, str]) -> None:
         self._handlers: dict[str, RpcMethodHandler[Any, Any]] = {

@@ -14,7 +14,7 @@ NOT_SERVING: Final = b"\x08\x02"
 
 
 class Health(GenericRpcHandler):
-    """Answers for the whole server, whichever service is asked for."""
+    """Reports the health of the whole server, whatever service is named."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk

@@ -23,7 +23,8 @@ _WORKER_STATES: Final = "WORKER_STATE_"
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One call: its route, what it asks that, and the message of what that answers."""
+    """One RPC: its route, the conversion of its message to a request, and the message of the
+    answer."""
 
     method: str
     path: str
