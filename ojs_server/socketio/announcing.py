@@ -43,7 +43,7 @@ log = logging.getLogger("ojs.socketio")
 
 
 class Announcer:
-    """Tells the clients of a node what happens."""
+    """Sends events to the Socket.IO clients of a node."""
 
     def __init__(
         self, sio: socketio.AsyncServer, services: Services, connections: Connections

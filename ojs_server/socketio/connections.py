@@ -31,21 +31,21 @@ log = logging.getLogger("ojs.socketio")
 
 
 class JobRoom(msgspec.Struct, frozen=True):
-    """A worker wants to hear of the tasks of a job, or does no more."""
+    """A message of a worker that subscribes to the tasks of a job, or unsubscribes."""
 
     job_name: str
     worker_id: str
 
 
 class ProviderRoom(msgspec.Struct, frozen=True):
-    """A worker wants to hear what a provider is asked, or does no more."""
+    """A message of a worker that subscribes to the requests of a provider, or unsubscribes."""
 
     provider_name: str
     worker_id: str
 
 
 class PlainRoom(msgspec.Struct, frozen=True):
-    """A page wants to hear what happens in a room, or does no more."""
+    """A message of a page that subscribes to the events of a room, or unsubscribes."""
 
     room_id: str
 
@@ -60,7 +60,7 @@ class Client:
 
 
 class Connections:
-    """The handlers of what clients say."""
+    """The handlers of the clients' messages."""
 
     def __init__(self, sio: socketio.AsyncServer, services: Services) -> None:
         self._sio = sio

@@ -19,7 +19,7 @@ MAX_MESSAGE: Final = 64 * 1024
 
 
 class SocketServer:
-    """One node's clients of Socket.IO."""
+    """The Socket.IO server of one node."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
