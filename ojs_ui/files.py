@@ -39,14 +39,14 @@ _CODING: Final = re.compile(r"\s*(gzip|\*)\s*(?:;\s*q=([01](?:\.\d{0,3})?)\s*)?"
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """A file as one browser gets it; `body` is None where its copy is still good."""
+    """The answer for a file; `body` is None if the browser's copy is still valid."""
 
     body: bytes | None
     headers: Mapping[str, str]
 
 
 class File(msgspec.Struct, frozen=True):
-    """One file, and the same compressed."""
+    """A file, plain and compressed."""
 
     body: bytes
     zipped: bytes

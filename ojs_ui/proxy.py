@@ -27,7 +27,7 @@ _PATIENCE: Final = httpx.Timeout(10, read=60)
 
 
 class OwnPagesOnly:
-    """Refuses what was not asked for by a name of the loopback, or comes from a foreign page."""
+    """Refuses requests for other hosts than the loopback, and those from pages of other origins."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
