@@ -9,7 +9,8 @@ log = logging.getLogger("ojs.worker")
 
 
 class Aside:
-    """Keeps such tasks, which could be collected otherwise, and says what went wrong in them."""
+    """Keeps references to background tasks, so that they are not collected, and logs their
+    errors."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()

@@ -28,7 +28,7 @@ def pause(failures: int, luck: float, longest_s: float = LONGEST_S) -> float:
 
 
 class Patience:
-    """The failures in a row of one thing that is tried until it works. The first one is logged."""
+    """Counts the failures in a row of one operation that is retried. The first one is logged."""
 
     def __init__(self, what: str, dice: Callable[[], float]) -> None:
         self.failures = 0

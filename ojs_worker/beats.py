@@ -62,7 +62,7 @@ _registered = msgspec.json.Decoder(_Registered)
 
 
 class Beats:
-    """Speaks for one worker, one BEAT after the other, so that states arrive in their order."""
+    """Sends the BEATs of one worker, one after the other, so that its states arrive in order."""
 
     def __init__(
         self,

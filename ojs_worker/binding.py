@@ -35,7 +35,7 @@ _OBJECTS: Final = (
 
 
 class _Parameter(msgspec.Struct, frozen=True):
-    """One parameter; `shape` is None where anything goes."""
+    """One parameter of a handler; `shape` is None if it takes any value."""
 
     name: str
     required: bool
@@ -45,7 +45,7 @@ class _Parameter(msgspec.Struct, frozen=True):
 
 
 class Binding:
-    """The parameters of one handler, its context left out."""
+    """The parameters of one handler, without its context."""
 
     def __init__(self, target: Callable[..., Any], what: str) -> None:
         self._what = what

@@ -44,7 +44,7 @@ class Bounds:
 
 
 class Certainty:
-    """Lets a handler begin while its job is surely held, and has the server asked where not."""
+    """Starts a handler if its job is certainly still held, and otherwise asks the server first."""
 
     def __init__(
         self,

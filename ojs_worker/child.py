@@ -28,7 +28,8 @@ _job = msgspec.json.Decoder(Job)
 
 
 class _Link:
-    """A worker seen from its child: progress passes, the rest has no way back."""
+    """The worker as its child process sees it: progress is passed on, other calls are not
+    possible."""
 
     shutting_down = False
 

@@ -8,8 +8,8 @@ from ojs_worker.job import Job
 
 
 class CannotOpen(Exception):
-    """The arguments of a job cannot be had. `retryable` where another worker, or a later release
-    of this one, may be able to."""
+    """The arguments of a job cannot be decoded. `retryable` means that another worker, or a later
+    release of this one, may be able to."""
 
     def __init__(self, message: str, *, retryable: bool) -> None:
         super().__init__(message)
@@ -17,7 +17,8 @@ class CannotOpen(Exception):
 
 
 class Codec(Protocol):
-    """Both ways of a codec. What is no work of its kind it leaves as it is."""
+    """A codec for arguments, in both directions. Arguments that are not encoded by it stay as they
+    are."""
 
     def seal(self, request: JobRequest) -> JobRequest:
         """The request as the server is to see it; the same for the same request."""

@@ -15,11 +15,11 @@ ProfileName = Literal["ojs", "blackboard", "jobmanager", "zeebe"]
 
 
 class SettingError(ValueError):
-    """A setting that cannot be; the message names it and what is allowed."""
+    """A setting is invalid; the message names it and what is allowed."""
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that can be set about a worker. All times are seconds."""
+    """The settings of a worker. All times are in seconds."""
 
     profile: ProfileName = "ojs"
     url: str = "http://127.0.0.1:8080"

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class StopReason(StrEnum):
-    """Why a handler should stop."""
+    """The reason for which a handler should stop."""
 
     LOST = "lost"
     CANCELLED = "cancelled"

@@ -11,7 +11,7 @@ from ojs_worker.registry import Handler
 
 
 class Delivery:
-    """A job, its handler, and how far it is."""
+    """A job that this worker holds, with its handler and its state."""
 
     __slots__ = (
         "_settling",

@@ -153,7 +153,7 @@ class Encryption:
 
 
 class _Key:
-    """One key, and what is made of it."""
+    """One key, and the values that are derived from it."""
 
     def __init__(self, secret: bytes) -> None:
         self.cipher = AESGCM(secret)

@@ -39,7 +39,7 @@ EACH_S: Final = 5.0
 
 
 class Engine:
-    """Runs jobs from the first BEAT to the goodbye."""
+    """Runs jobs, from the first BEAT until the worker deregisters."""
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ class Pool(Protocol):
 
 
 class Environment(msgspec.Struct, frozen=True):
-    """All that the SDK takes from the machine, but for its connections and its processes."""
+    """All that the SDK takes from the machine, except connections and processes."""
 
     random_bits: RandomBits
     # Between 0 and 1.

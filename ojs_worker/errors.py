@@ -30,11 +30,11 @@ _LATER: Final = frozenset({408, 429})
 
 
 class OjsError(Exception):
-    """The root of the tree."""
+    """The base class of the errors of calls."""
 
 
 class Unreachable(OjsError):
-    """No answer. `sent` says whether the request may have reached the server."""
+    """The server did not answer. `sent` tells whether the request may have reached it."""
 
     def __init__(self, message: str, *, sent: bool) -> None:
         super().__init__(message)
@@ -42,8 +42,9 @@ class Unreachable(OjsError):
 
 
 class WaitTimeout(OjsError):
-    """The job has not ended within the time given. `job` is how it stands, and `served` whether a
-    worker takes jobs of its type from its queue; None where the server does not tell."""
+    """The job has not ended within the time given. `job` is its last known state; `served` tells
+    whether a worker takes jobs of its type from its queue, and is None if the server does not
+    tell."""
 
     def __init__(self, message: str, *, job: Job | None = None, served: bool | None = None) -> None:
         super().__init__(message)
@@ -100,7 +101,7 @@ class Refused(OjsError):
 
 
 class InvalidRequest(Refused):
-    """The request cannot be; sending it again will not help."""
+    """The request is invalid; sending it again will not help."""
 
 
 class Unauthenticated(Refused):
@@ -130,15 +131,15 @@ class Duplicate(Conflict):
 
 
 class LeaseLost(Conflict):
-    """The job is not this worker's any more: finished, taken back or cancelled."""
+    """The job is not held by this worker any more: it has ended, or its lease was lost."""
 
 
 class RateLimited(Refused):
-    """Too much at once; `retry_after_s` says when to come again."""
+    """There were too many requests; `retry_after_s` is the time to wait."""
 
 
 class ServerTrouble(Refused):
-    """The server could not do it now."""
+    """The server could not answer the request at the moment."""
 
 
 _BY_STATUS: Mapping[int, type[Refused]] = {

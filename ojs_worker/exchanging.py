@@ -68,7 +68,7 @@ _answer = msgspec.json.Decoder(_Answer)
 
 
 class _Told:
-    """One outcome on its way. `verdict` is None where it has to be told by itself."""
+    """An outcome that is being sent. `verdict` is None if it must be sent in a call of its own."""
 
     __slots__ = ("body", "job", "outcome", "unsure", "verdict")
 
@@ -86,7 +86,7 @@ class _Told:
 
 
 class BulkSettler:
-    """Many outcomes in one call, one call at a time."""
+    """Sends many outcomes in one call, one call at a time."""
 
     def __init__(
         self,

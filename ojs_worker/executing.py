@@ -22,7 +22,7 @@ NOT_BEGUN: Final = "the worker ended before it was begun"
 
 
 class Executor:
-    """Calls handlers where they belong: in the loop, in a thread, in a process."""
+    """Calls handlers in the event loop, in a thread or in a process."""
 
     def __init__(
         self,

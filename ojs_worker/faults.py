@@ -49,7 +49,7 @@ class Discard(Exception):
 
 
 class Snooze(Exception):
-    """Not now: run the job again after `delay`, as if this delivery had not been."""
+    """Run the job again after `delay`, as if this delivery had not been."""
 
     def __init__(self, delay: Duration, message: str = "") -> None:
         super().__init__(message)

@@ -18,8 +18,8 @@ ANEW_S: Final = 1.0
 
 
 class Feed:
-    """Fetches while it may. There is never more than one FETCH on its way: by itself, or along
-    with a call that settles, to which it is lent."""
+    """Fetches jobs while there is room. Only one FETCH is under way at any time: a call of its own,
+    or part of a call that settles jobs."""
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
 
 
 class Run(msgspec.Struct, frozen=True, tag=True):
-    """Do a job with the handler of this name in this module."""
+    """A message to the child: run the handler of this name in this module."""
 
     module: str
     name: str
@@ -28,19 +28,19 @@ class Run(msgspec.Struct, frozen=True, tag=True):
 
 
 class Progress(msgspec.Struct, frozen=True, tag=True):
-    """The handler says how far it is."""
+    """A message of the child: progress of the job."""
 
     body: dict[str, Any]
 
 
 class Result(msgspec.Struct, frozen=True, tag=True):
-    """The handler returned; the value is JSON."""
+    """A message of the child: the handler returned; the value is JSON."""
 
     result: bytes
 
 
 class Raised(msgspec.Struct, frozen=True, tag=True):
-    """The handler failed; the error is a FAIL's, as JSON."""
+    """A message of the child: the handler failed; the error is that of a FAIL, as JSON."""
 
     fault: bytes
 

@@ -13,7 +13,7 @@ MAX_RESULTS: Final = 1000
 
 
 class Offers(msgspec.Struct, frozen=True):
-    """The calls that a server has; none of them where it does not say."""
+    """The extensions of a server; all are off if it names none."""
 
     bulk_settle: bool = False
     max_results: int = MAX_RESULTS
@@ -30,7 +30,7 @@ _manifest = msgspec.json.Decoder(_Manifest)
 
 
 class Manifest:
-    """Asks a server what it offers, until it has said so."""
+    """Reads the manifest of a server, until it was answered once."""
 
     def __init__(self, transport: Transport, *, timeout_s: float) -> None:
         self._transport = transport

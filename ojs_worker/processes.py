@@ -31,11 +31,11 @@ main()
 
 
 class NotWanted(Exception):
-    """The job was not begun: it is not wanted any more."""
+    """The job was not begun, because it is not wanted any more."""
 
 
 class FailedThere(Exception):
-    """The handler failed in its process; `fault` is what it said there."""
+    """The handler failed in its process; `fault` describes the failure."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
@@ -43,7 +43,7 @@ class FailedThere(Exception):
 
 
 class Child:
-    """One process, and the line to it."""
+    """One process, and the pipe to it."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ EVERY_S: Final = 0.5
 
 
 class Reports:
-    """Tells the server what handlers say while they run."""
+    """Reports progress and checkpoints of handlers to the server."""
 
     def __init__(self, transport: Transport, worker_id: str, *, timeout_s: float) -> None:
         self._transport = transport

@@ -40,7 +40,7 @@ _WORDS = {"SIGTSTP": Word.QUIET, "SIGCONT": Word.RESUME}
 
 
 class Running:
-    """One life of a worker, with an id of its own."""
+    """One run of a worker, with an id of its own."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ MAX_BYTES: Final = 1_000_000
 
 
 class NamedServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One server: where it is, the key to it, and what the command line does about it."""
+    """One server: its URL, its key, and settings of the command line for it."""
 
     url: str
     auth_token: str | None = None
@@ -38,7 +38,7 @@ class NamedServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class ServerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The whole file; `path` is None where there is none."""
+    """The whole file; `path` is None if it does not exist."""
 
     server: str | None = None
     servers: dict[str, NamedServer] = {}

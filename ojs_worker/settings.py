@@ -15,7 +15,7 @@ from ojs_worker.durations import milliseconds
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """One setting's names outside, and what it is for."""
+    """A setting: its names as flag and environment variable, and its help."""
 
     name: str
     field: str

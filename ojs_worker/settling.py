@@ -34,13 +34,13 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """The handler did not do it."""
+    """The handler failed."""
 
     fault: Fault
 
 
 class Released(msgspec.Struct, frozen=True):
-    """The job goes back as if it had not been fetched."""
+    """The job is given back, as if it had not been fetched."""
 
     reason: str
 
@@ -103,7 +103,7 @@ def done(value: Any) -> Done:
 
 
 class SingleSettler:
-    """One call for each job."""
+    """Sends each outcome in a call of its own."""
 
     def __init__(
         self, transport: Transport, worker_id: str, environment: Environment, *, timeout_s: float

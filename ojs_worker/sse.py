@@ -16,7 +16,7 @@ class Frame(msgspec.Struct):
 
 
 class FrameReader:
-    """Makes frames of bytes."""
+    """Reads events from the bytes of a stream."""
 
     def __init__(self) -> None:
         self._rest = b""

@@ -10,7 +10,7 @@ from ojs_worker.worker import Worker
 
 
 class NoWorker(Exception):
-    """There is no worker of that name; the message says what there is."""
+    """There is no worker of that name; the message lists those that exist."""
 
 
 def find_worker(target: str) -> Worker:

@@ -43,7 +43,8 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class Transport(Protocol):
-    """Sends requests. No answer is `Unreachable`; every answer, also a refusal, is a `Reply`."""
+    """Sends requests. Raises `Unreachable` without an answer; every answer, also a refusal, is a
+    `Reply`."""
 
     async def send(self, request: Request) -> Reply:
         """Send one request."""
@@ -56,7 +57,7 @@ class Transport(Protocol):
 
 @runtime_checkable
 class StreamingTransport(Transport, Protocol):
-    """One that can also read answers that go on and on."""
+    """A transport that also reads streams."""
 
     def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
         """The pieces of an answer as they come, each within `timeout_s` of the one before. Raises
@@ -77,8 +78,8 @@ class BlockingTransport(Protocol):
 
 
 class SteadyTransport:
-    """Another transport whose every failure is an `Unreachable`, so that a token that cannot be
-    had just now stops no loop of a worker."""
+    """A transport that turns every failure of another one into `Unreachable`, so that a token that
+    is missing for a while stops no loop of a worker."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

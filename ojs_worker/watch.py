@@ -15,7 +15,8 @@ BLOCKED_S: Final = 1.0
 
 
 class LoopWatch:
-    """While the loop is blocked no BEAT leaves, and the worker looks dead from outside."""
+    """Watches for handlers that block the event loop: no BEAT is sent then, and the worker seems
+    dead."""
 
     def __init__(
         self,

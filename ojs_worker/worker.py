@@ -293,8 +293,8 @@ async def obey(running: Running, box: SignalBox | None = None) -> int:
 
 
 class _Later:
-    """The way to the server, chosen when it is first gone: handlers are often imported before
-    the command's options are known."""
+    """The transport of a worker, made when it is first used: handlers are often imported before the
+    options of the command are known."""
 
     def __init__(self, choose: Callable[[], Transport]) -> None:
         self._choose = choose

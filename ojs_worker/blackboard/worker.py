@@ -27,7 +27,8 @@ log = logging.getLogger("ojs.blackboard")
 
 
 class BoardWorker:
-    """Polls the board for its blocks, runs their hooks in threads, pushes what comes of them."""
+    """Polls the board for jobs of its blocks, runs their hooks in threads, and pushes the
+    results."""
 
     def __init__(
         self,

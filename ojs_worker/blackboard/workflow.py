@@ -18,7 +18,7 @@ _MOMENT: Final = 13
 
 
 class EndlessDiscovery(Exception):
-    """The blocks found something new in every round."""
+    """The blocks found new entities in every round."""
 
 
 class OtherRun(Exception):
@@ -66,7 +66,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class BoardWorkflow:
-    """Blocks in their order, for some entities."""
+    """Runs blocks in order on some entities."""
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ class EventLog(Group[M]):
 
 
 class Webhooks(Group[M]):
-    """Subscriptions to events, and what was delivered."""
+    """Subscriptions to events, and their deliveries."""
 
     @listing
     @staticmethod
@@ -215,7 +215,7 @@ class Tenants(Group[M]):
 
 
 class Pools(Group[M]):
-    """Pools of workers, and how their queues follow each other."""
+    """Pools of workers, and the order of their queues."""
 
     @listing
     @staticmethod
@@ -249,7 +249,7 @@ class Pools(Group[M]):
 
 
 class Routing(Group[M]):
-    """Which versions of a job type get how many of its jobs."""
+    """Routing of job types: the share of jobs for each version."""
 
     @method
     @staticmethod

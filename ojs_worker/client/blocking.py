@@ -198,7 +198,7 @@ class BlockingClient(Groups[Blocking]):
 
 
 class _AtOnce:
-    """A blocking transport in the form of the other one."""
+    """A blocking transport with the interface of an asynchronous one."""
 
     def __init__(self, transport: BlockingTransport) -> None:
         self._transport = transport

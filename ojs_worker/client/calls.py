@@ -36,8 +36,8 @@ Overlap = Literal["skip", "allow", "cancel_previous", "enqueue"]
 
 
 class Call(msgspec.Struct, Generic[T], frozen=True):
-    """One request and how to read its answer. `repeatable`: sent twice it does no more than
-    once."""
+    """One request, and how to read its answer. `repeatable` means that sending it twice has no
+    further effect."""
 
     request: Request
     read: Callable[[Reply], T]

@@ -11,7 +11,7 @@ CallbackName = Literal["on_complete", "on_success", "on_failure"]
 
 
 class Flow(msgspec.Struct, frozen=True, kw_only=True):
-    """A workflow that can be started, or stand in the place of a job in another one."""
+    """A workflow, which can be started or be a member of another one."""
 
     type: Literal["chain", "group", "batch"]
     members: tuple["JobRequest | Flow", ...]

@@ -25,7 +25,7 @@ from ojs_worker.client.surface import M, Run
 
 
 class Groups(Generic[M]):
-    """The calls beyond enqueueing and waiting, by noun."""
+    """The groups of calls beyond enqueueing and waiting."""
 
     def __init__(self, run: Run, *, awaits: bool) -> None:
         self.jobs: Jobs[M] = Jobs(run, awaits=awaits)

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class JobFilter(TypedDict, total=False):
-    """Which jobs are meant; all that is given must hold."""
+    """Criteria for jobs; all that are given must hold."""
 
     state: str
     states: Sequence[str]
@@ -97,7 +97,8 @@ def _item_by_item(call: Call[Json]) -> Call[Json]:
 
 
 class Jobs(Group[M]):
-    """Many jobs, and what surrounds one; `get`, `cancel` and `result` are the client's own."""
+    """Calls on many jobs, and more calls on one; `get`, `cancel` and `result` are methods of the
+    client."""
 
     @listing
     @staticmethod
@@ -319,7 +320,7 @@ class Queues(Group[M]):
 
 
 class Workers(Group[M]):
-    """Worker processes: who is there, and what they are told."""
+    """Worker processes: list them, and send them directives."""
 
     @listing
     @staticmethod
@@ -467,7 +468,7 @@ class Dead(Group[M]):
 
 
 class CronEntries(Group[M]):
-    """Cron entries, beyond `put_cron` and its kin."""
+    """Cron entries, beyond `put_cron` and the like."""
 
     @method
     @staticmethod
@@ -495,7 +496,7 @@ class CronEntries(Group[M]):
 
 
 class Workflows(Group[M]):
-    """Workflows, beyond `start` and its kin."""
+    """Workflows, beyond `start` and the like."""
 
     @listing
     @staticmethod

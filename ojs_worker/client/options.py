@@ -28,8 +28,8 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Unique(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which jobs count as equal, and what happens where one is there already: the enqueue answers
-    that one, unless `on_conflict` says otherwise."""
+    """Uniqueness of jobs: the members that make two jobs equal. If an equal job exists, the enqueue
+    answers that one, unless `on_conflict` says otherwise."""
 
     keys: Sequence[Literal["type", "queue", "args", "meta"]] | None = None
     args_keys: Sequence[str] | None = None

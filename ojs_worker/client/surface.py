@@ -77,7 +77,7 @@ class Pages(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
-    """Some items of a list, and behind what the next ones are."""
+    """A page of a list, and the mark after which the next page begins."""
 
     items: list[T]
     has_more: bool = False

@@ -32,7 +32,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoomJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A job of a room, and who does it."""
+    """A job of a room, and the workers that run it."""
 
     room_id: str
     name: str

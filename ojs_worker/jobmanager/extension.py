@@ -59,7 +59,7 @@ class FunctionCall:
 
 
 class Registered:
-    """One job, as this program does it."""
+    """A job that this program has registered."""
 
     def __init__(
         self, target: Any, *, category: str | None = None, name: str | None = None

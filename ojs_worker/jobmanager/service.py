@@ -36,7 +36,7 @@ USUAL: Final = PROFILES["jobmanager"]
 
 
 class Service:
-    """One worker: the jobs that it does, its id, and its loops. The server makes the id."""
+    """One worker: its jobs, its id, which the server has made, and its loops."""
 
     def __init__(
         self,

@@ -35,8 +35,8 @@ class LikeFailed(Like, total=False):
 
 
 class Expectations(ABC):
-    """Every assertion answers the jobs that it found, the oldest first; `count` says how many
-    there must be, and without it one at least."""
+    """Assertions about jobs. Each returns the jobs that it found, oldest first; `count` is their
+    exact number, and without it there must be at least one."""
 
     @abstractmethod
     def all_jobs(self) -> list[Job]:

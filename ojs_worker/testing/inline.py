@@ -31,7 +31,7 @@ def storing_only() -> Iterator[None]:
 
 
 class InlineTransport:
-    """The way to the server of everybody but the workers of drains."""
+    """The transport of clients in a sandbox; workers that are drained do not use it."""
 
     def __init__(self, way: Transport, is_inline: IsInline, run_now: RunNow) -> None:
         self._way = way

@@ -21,7 +21,7 @@ MOST_STEPS: Final = 10_000
 
 
 class ServerMissing(ImportError):
-    """The server is not installed where the tests run."""
+    """The package of the server is not installed."""
 
 
 class PrivateServer:

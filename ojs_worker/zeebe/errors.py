@@ -7,7 +7,7 @@ from ojs_worker.faults import Discard
 
 
 class AlreadyCompleted(LeaseLost):
-    """Another worker has completed the job; what this one wanted to say comes too late."""
+    """Another worker has completed the job; the call of this one was too late."""
 
 
 class LeaseExpired(LeaseLost):
