@@ -18,7 +18,7 @@ GLYPHS: Final[Mapping[str, str]] = {
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One step: the branches before it, the step, and what else it waits for."""
+    """A drawn step: its branches, the step itself, and further steps that it waits for."""
 
     branches: str
     step: Json

@@ -31,7 +31,7 @@ Json = dict[str, Any]
 
 
 class Filter(msgspec.Struct, frozen=True):
-    """All that is given must hold."""
+    """Criteria for jobs; all that are given must hold."""
 
     text: str = ""
     # What the server looks for, by the names of its parameters.

@@ -86,7 +86,7 @@ def _everywhere(*, hidden: bool) -> list[click.Option]:
 
 
 class Verb(click.Command):
-    """One command with the options that stand anywhere."""
+    """One command, with the options that may stand anywhere."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -94,7 +94,7 @@ class Verb(click.Command):
 
 
 class Noun(click.Group):
-    """The commands about one kind of thing; `list` is meant where none is given."""
+    """The commands for one kind of thing; `list` is the default."""
 
     command_class = Verb
 
@@ -128,7 +128,7 @@ class Noun(click.Group):
 
 
 class Root(click.Group):
-    """The command itself."""
+    """The command `ojs` itself."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -92,7 +92,7 @@ def colours(stream: TextIO, wanted: str, environ: Mapping[str, str]) -> bool:
 
 
 class Output:
-    """Writes what was found, in one form for the whole command."""
+    """Writes results, in one form for the whole command."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ TOLD: Final = 20
 
 
 class Chunk(msgspec.Struct):
-    """Lines that are sent at once, and where the file is behind them."""
+    """Lines that are sent in one call, and the position in the file after them."""
 
     lines: list[bytes] = []
     numbers: list[int] = []

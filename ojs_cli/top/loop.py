@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 
 class Loop:
-    """Looks, draws, takes keys and does what they ask for, until one says to quit."""
+    """The main loop: reads the server, draws, and carries out keys until one quits."""
 
     def __init__(self, session: Session, screen: Screen, every_s: float) -> None:
         self._server = session.server

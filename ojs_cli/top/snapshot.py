@@ -30,7 +30,7 @@ class Failing(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """One look. What a server lacks, or a key may not see, is empty."""
+    """The state of a server at one moment. What it lacks, or the key may not see, is empty."""
 
     at_ms: int
     name: str = ""

@@ -40,7 +40,7 @@ def keys(typed: str) -> list[str]:
 
 
 class Screen:
-    """The other screen of a terminal, for as long as a block runs."""
+    """The alternate screen of a terminal, for the length of a block."""
 
     def __init__(self, coloured: bool) -> None:
         self._input = sys.stdin.fileno()

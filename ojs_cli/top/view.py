@@ -32,7 +32,7 @@ KEYS: Final = (
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One line of the table: what names it, how much is in it, and how bad it is."""
+    """A line of the table: its key, its size and its severity."""
 
     key: str
     size: int
@@ -41,7 +41,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Act(msgspec.Struct, frozen=True):
-    """Something to be done to the server, once it was agreed to."""
+    """A change to the server that needs a confirmation."""
 
     verb: Literal["pause", "resume", "quiet", "wake", "retry", "cancel"]
     targets: tuple[Any, ...]

@@ -52,7 +52,7 @@ class Page(msgspec.Struct):
 
 
 class Request(msgspec.Struct):
-    """A job to be enqueued, so far as this side looks at it."""
+    """A job to be enqueued, with the members that an import checks."""
 
     type: str
     args: msgspec.Raw = msgspec.Raw(b"[]")
