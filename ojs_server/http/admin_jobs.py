@@ -38,7 +38,7 @@ async def listing(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """One job, its members at the top level, with what operators' tools rely on."""
+    """Show one job in the admin form: its members at the top level, with its times and errors."""
     stored, lease = await load_job(call)
     beside = b'"metadata":' + times(stored.job)
     if stored.job.errors is None:

@@ -48,7 +48,7 @@ class Admission:
         self._remembered: OrderedDict[tuple[object, ...], _Admitted] = OrderedDict()
 
     def admit(self, call: Call, route: Route) -> None:
-        """Let a call of a route in; raises what it is refused with."""
+        """Check whether a call may use its route; raises the error that it is refused with."""
         if call.login is not None:
             # A session may end at any time.
             self._decide(call, route)

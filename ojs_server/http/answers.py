@@ -15,8 +15,8 @@ _BODILESS: Final = (NO_CONTENT, NOT_MODIFIED)
 
 
 def whole(call: Call, answer: Answer) -> tuple[int, bytes, bytes, bool]:
-    """An answer that is no stream: its status, the lines of its head, its body, and whether the
-    connection may stay open."""
+    """Return the parts of an answer that is no stream: its status, its headers, its body, and
+    whether the connection may stay open."""
     if call.root and "Location" in answer.headers:
         places = {"Location": call.root + answer.headers["Location"]}
         answer = replace(answer, headers={**answer.headers, **places})
@@ -36,8 +36,7 @@ def whole(call: Call, answer: Answer) -> tuple[int, bytes, bytes, bool]:
 
 
 def lines(request_id: str, answer: Answer, media_type: str | None, rest: str = "") -> bytes:
-    """The lines of an answer's head: what each says, its type first, what this one adds, and the
-    rest."""
+    """Return the header lines of an answer, the content type first."""
     own = ""
     if answer.headers:
         own = "".join([f"{name.lower()}: {value}\r\n" for name, value in answer.headers.items()])

@@ -49,12 +49,12 @@ class Keys(msgspec.Struct, frozen=True):
         return bool(self.roles)
 
     def is_admin(self, principal: str) -> bool:
-        """Tell whether a caller may do everything; without keys everybody may."""
+        """Return True if the caller may do everything; without keys, every caller may."""
         return self.role_of(principal) is Role.ADMIN
 
     def role_of(self, principal: str) -> Role:
-        """Return the role of a caller, ANYONE for one without a key; without keys everybody is an
-        admin."""
+        """Return the role of a caller: ANYONE without a key, and ADMIN for all if the server has no
+        keys."""
         if not self.needed:
             return Role.ADMIN
         found = (role for known, role in self.roles.items() if _principal(known) == principal)
@@ -67,7 +67,7 @@ class Keys(msgspec.Struct, frozen=True):
         return self.permit(self.prove(authorization), allowed)
 
     def prove(self, authorization: str | None) -> str:
-        """Return whose key is shown; raises Denied where none is, or an unknown one."""
+        """Return the holder of a key; raises Denied if there is none, or an unknown one."""
         scheme, _, key = ("" if authorization is None else authorization).partition(" ")
         if scheme.lower() != "bearer" or not key:
             raise unauthenticated("a key is needed: Authorization: Bearer KEY")
@@ -77,7 +77,7 @@ class Keys(msgspec.Struct, frozen=True):
         return principal
 
     def principal_of(self, key: str) -> str | None:
-        """Return whose key this is; None where it is unknown."""
+        """Return the holder of a key; None if the key is unknown."""
         given = _hash(key.strip())
         found: bytes | None = None
         for known in self.roles:
@@ -87,7 +87,7 @@ class Keys(msgspec.Struct, frozen=True):
         return None if found is None else _principal(found)
 
     def permit(self, principal: str, allowed: frozenset[Role]) -> str:
-        """The caller, who has proven to be it; raises Denied unless the role is allowed."""
+        """Return the caller; raises Denied unless its role is allowed."""
         found = self.role_of(principal)
         if found is not Role.ADMIN and found not in allowed:
             raise Denied(
@@ -143,7 +143,7 @@ def _hash(key: str) -> bytes:
 
 
 def unauthenticated(message: str) -> Denied:
-    """The answer to who has not proven anything."""
+    """Return the error for a call without a valid key."""
     return Denied(
         message,
         code=codes.UNAUTHENTICATED,

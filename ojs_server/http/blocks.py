@@ -46,14 +46,14 @@ def _block(given: object, room: str, field: str) -> Kind:
 
 
 def checked_schema(schema: object, field: str) -> bytes:
-    """A JSON Schema as it is stored; refused where it does not compile."""
+    """Return a JSON Schema as it is stored; raises if it does not compile."""
     stored = kept_schema(schema, field)
     compiled(stored, field)
     return stored
 
 
 def kept_schema(schema: object, field: str) -> bytes:
-    """A JSON Schema as it is stored, whether or not values can be held to it."""
+    """Return a JSON Schema as it is stored, without compiling it."""
     if not isinstance(schema, dict):
         raise invalid(field, f"must be a JSON Schema object, not {kind_of(schema)}")
     stored = codec.encode(schema)

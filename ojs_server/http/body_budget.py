@@ -24,7 +24,7 @@ class BodyBudget:
         self.held = 0
 
     def take(self, size: int) -> None:
-        """Hold so much more; raises where there is no room."""
+        """Count the bytes of a large body; raises Unavailable if they exceed the limit."""
         if self.held + size > self._most:
             raise Unavailable(
                 f"the requests that are under way have {self._most} bytes already",

@@ -44,7 +44,7 @@ class Stream:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Nothing more is sent; called once, also where nothing was."""
+        """End the stream; called once, also if nothing was sent."""
         raise NotImplementedError
 
 
@@ -108,7 +108,7 @@ class Call:
         return parsed(await self.body())
 
     async def optional_json(self) -> Any:
-        """The body as JSON, an empty object where there is none."""
+        """Decode the body as JSON; an empty object without a body."""
         return parsed_if_any(await self.body())
 
     async def read(self, wanted: type[Wanted], *, optional: bool = False) -> Wanted:
@@ -158,7 +158,8 @@ class Call:
                 raise self.scope["extensions"][GIVEN_UP]["why"]
 
     def check_body(self, limit: int | None = None, *, of_any_type: bool = False) -> int:
-        """Refuse a body for what the head says of it; returns how large it may be."""
+        """Check the type, encoding and length of the body by its headers; returns its largest
+        size."""
         headers = self.headers
         length = headers.get(b"content-length", b"0")
         # What is empty is of no type, whatever its head says.
@@ -229,12 +230,12 @@ def parsed(body: bytes) -> Any:
 
 
 def parsed_if_any(body: bytes) -> Any:
-    """A body as a JSON object, an empty one where there is none."""
+    """Decode a body as a JSON object, empty if there is no body."""
     return parsed(body) if body.strip() else {}
 
 
 def typed(value: Mapping[str, Any], wanted: type[Wanted], *, strict: bool) -> Wanted:
-    """A JSON object as one of the wire's requests; where it is `strict`, with no other members."""
+    """Decode a JSON object as a request type; if `strict`, other members are refused."""
     if strict:
         refuse_unknown("", value, wanted.__struct_fields__)
     try:

@@ -110,7 +110,7 @@ async def throw(call: Call) -> Answer:
 
 
 async def update(call: Call) -> Answer:
-    """Leave a job so many retries, or so much time from now on."""
+    """Change the retries of a job, or its timeout, which then counts from now."""
     change = (await call.read(JobUpdateRequest)).changeset
     await zeebe.update(call, _key(call), retries=change.retries, timeout_ms=change.timeout)
     return _DONE
@@ -124,7 +124,7 @@ async def resolve(call: Call) -> Answer:
 
 
 async def create(call: Call) -> Answer:
-    """Start a process, and wait for its end where that is wanted."""
+    """Start a process instance, and wait for its end if the client asks for that."""
     request = await call.read(ProcessRequest)
     zeebe.require_tenants([request.tenantId or ""])
     created = await zeebe.create(

@@ -258,7 +258,7 @@ class Connection(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A line of its head; or one behind its body, which would replace what the head says."""
+        """Add a header; a trailer is ignored, because it must not replace a header."""
         self._lines += len(name) + len(value) + 4
         if self.reads is Reads.HEAD:
             self._headers.append((name.lower(), value))
@@ -370,7 +370,7 @@ class Connection(asyncio.Protocol):
         task.add_done_callback(tasks.discard)
 
     def answered(self) -> None:
-        """A request was answered: the next one begins, or has so long to come."""
+        """Begin the next request after an answer, or start the idle timeout."""
         self._state.total_requests += 1
         # Until now the client may have waited for the server.
         self._since = None
@@ -389,7 +389,7 @@ class Connection(asyncio.Protocol):
             self._expect_rest()
 
     def _go_on(self) -> None:
-        """Begin what waited behind an answer; what is answered at once is followed by the next."""
+        """Begin the requests that wait behind an answer, as far as each is answered at once."""
         if self._goes_on:
             return
         self._goes_on = True
@@ -403,7 +403,8 @@ class Connection(asyncio.Protocol):
             self._read_on()
 
     def _read_on(self) -> None:
-        """Read while requests wait, if there are few: who hangs up is noticed by nothing else."""
+        """Read on if few requests wait: reading is the only way to notice that the client has
+        gone."""
         if self.reads is Reads.ENDED or (
             len(self._behind) < MOST_BEHIND
             and sum(exchange.size for exchange in self._behind) <= MOST_UNREAD
@@ -416,11 +417,11 @@ class Connection(asyncio.Protocol):
         return running is None or running.complete or running.disconnected
 
     def _is_over(self) -> bool:
-        """Tell whether nothing more is answered: behind the last answer, or on a WebSocket."""
+        """Return True if nothing more is answered: after the last answer, or on a WebSocket."""
         return self.transport.is_closing() or self.transport.get_protocol() is not self
 
     def _become_socket(self) -> None:
-        """Hand the connection, and the head that asks for it, to what serves WebSockets."""
+        """Hand the connection, and the head of the upgrade, to the WebSocket protocol."""
         self._calm()
         self._connections.discard(self)
         sockets: Any = self._config.ws_protocol_class
@@ -432,7 +433,7 @@ class Connection(asyncio.Protocol):
     # What is refused, and the end.
 
     def _refuse(self, status: int, message: str) -> None:
-        """Refuse what came last in its turn, and read nothing more."""
+        """Refuse the last request, after the answers before it, and stop reading."""
         in_body, newest = self.reads is Reads.BODY, self.newest
         self.reads = Reads.ENDED
         if in_body and newest is not None:
@@ -462,14 +463,16 @@ class Connection(asyncio.Protocol):
         linger(self)
 
     def end(self, *, reads_on: bool) -> None:
-        """Close behind what was written; the client may still be sending where it `reads_on`."""
+        """Close the connection after what was written; with `reads_on` the client may still be
+        sending."""
         if reads_on:
             linger(self)
         else:
             self.transport.close()
 
     def shutdown(self) -> None:
-        """The server stops: what was answered may still be read, but not for ever."""
+        """Close the connection because the server stops; what was written may be read for a
+        while."""
         if self.transport.get_protocol() is not self:
             # It ends by itself.
             return
@@ -530,7 +533,7 @@ class Connection(asyncio.Protocol):
     # The alarm.
 
     def _ring(self) -> None:
-        """Nothing may have come for long; what is being answered sets a new alarm itself."""
+        """End an idle connection whose timeout has passed, or set the timer anew."""
         self._alarm = None
         if self.reads is not Reads.IDLE:
             self._end_pause()

@@ -61,8 +61,8 @@ class Crowd:
         self._longest_s = 0.0
 
     def has_room(self, newest: Member, members: Set[Any], now: float) -> bool:
-        """Make room for the newest member, which is one of them already; False where all others
-        are busy."""
+        """Make room for the newest member, which is counted already; False if all others are
+        busy."""
         if len(members) <= self.most:
             return True
         found = self._pop()

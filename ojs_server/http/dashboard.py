@@ -14,7 +14,7 @@ _AT: Final = "/ui/"
 
 
 async def root(call: Call) -> Answer:
-    """Lead a browser to the dashboard, and tell every other client what this server can do."""
+    """Redirect a browser to the dashboard; answer the manifest to other clients."""
     if "text/html" in (call.header(b"accept") or ""):
         return Answer(b"", _FOUND, {"Location": _AT, "Vary": "Accept"}, "text/plain")
     answer = await manifest(call)
@@ -22,7 +22,7 @@ async def root(call: Call) -> Answer:
 
 
 async def entrance(call: Call) -> Answer:
-    """Lead to the dashboard from where it is looked for."""
+    """Redirect to the dashboard from paths where it may be expected."""
     return Answer(b"", _FOUND, {"Location": _AT}, "text/plain")
 
 

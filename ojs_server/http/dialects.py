@@ -129,8 +129,7 @@ def media_type(call: Call) -> str:
 def fetch_answer(
     call: Call, jobs: Iterator[bytes], told: Mapping[str, Any], headers: Mapping[str, str] = {}
 ) -> Answer:
-    """Build the answer to a FETCH, one object, or one job a line where that is
-    asked for."""
+    """Build the answer to a FETCH: one object, or a job per line if the client asks for that."""
     if NDJSON in (call.header(b"accept") or ""):
         # No JSON of ours has a line's end in it.
         lines = (*jobs, encode(told)) if told else jobs
@@ -188,7 +187,7 @@ def queue_stats(call: Call, answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def queue_detail(answer: dict[str, Any], depth: int) -> dict[str, Any]:
-    """One queue, with what the command line reads at the top."""
+    """Describe one queue, with the members that the command line reads at the top level."""
     queue: dict[str, Any] = answer["queue"]
     running = queue["counts"]["active"]
     return {**answer, "depth": depth, "running": running, "paused": queue["paused"]}
@@ -200,7 +199,7 @@ def counted(pagination: dict[str, Any]) -> dict[str, Any]:
 
 
 def job_page(name: str, pagination: dict[str, Any]) -> dict[str, Any]:
-    """The place of a page of jobs; who reads `items` finds the total in it."""
+    """Describe the position of a page of jobs; the total is included for readers of `items`."""
     return counted(pagination) if name == "jobs" else {"pagination": pagination}
 
 

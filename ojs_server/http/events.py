@@ -64,7 +64,8 @@ async def poll(call: Call) -> Answer:
 async def _newest(
     call: Call, after: int, wanted: EventFilter
 ) -> tuple[Sequence[PlacedEvent], Mapping[str, Any]]:
-    """A page by its number, newest first, and its `pagination`; what came before is counted."""
+    """Read a numbered page, newest first, with its `pagination`; the events on earlier pages are
+    counted."""
     page = page_of(call, _LIMIT, _MOST)
     page.refuse_cursor()
     end = page.offset + page.limit

@@ -35,7 +35,8 @@ class Line(Protocol):
         """Go on behind a whole answer."""
 
     def end(self, *, reads_on: bool) -> None:
-        """Close behind what was written; the client may still be sending where it `reads_on`."""
+        """Close the connection after what was written; with `reads_on` the client may still be
+        sending."""
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Begin a task, which the server waits for before it ends."""
@@ -97,7 +98,7 @@ class Exchange:
         return whole
 
     def tell(self) -> None:
-        """Wake whoever receives."""
+        """Wake the receiver of the body."""
         self._told = True
         if self._news is not None:
             self._news.set()
@@ -228,8 +229,8 @@ class Exchange:
             self._finish()
 
     def _leave_unsent(self) -> None:
-        """An answer leaves before the client was told to send its body, which it need not do any
-        more: nobody could say whether what comes next is that body."""
+        """Close the connection after an answer that leaves before `100 Continue`: the client may
+        send the body or skip it, so that the next bytes are ambiguous."""
         if self.waits_to_send and self.more_body:
             self.keep_alive = False
         self.waits_to_send = False

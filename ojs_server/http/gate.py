@@ -79,7 +79,7 @@ class Gate:
         return call
 
     def observe(self, call: Call, route: Route | None, status: int, started: float | None) -> None:
-        """Count an answered call, and tell of it; `started` where its duration says something."""
+        """Count and log an answered call; `started` is given if its duration is to be measured."""
         path, seconds = _UNMATCHED, None
         if route is not None:
             path = route.path

@@ -32,7 +32,7 @@ def job_id_in(call: Call, given: str | None) -> str:
 
 
 def worker_id_of(call: Call, given: str | None) -> str:
-    """The worker that a call is about; `given` is what its body says."""
+    """Return the id of the worker that a call is about, from the path or the body."""
     worker_id = call.params.get("id", given)
     if worker_id is None:
         raise invalid("worker_id", "is missing")
@@ -44,7 +44,7 @@ def worker_id_of(call: Call, given: str | None) -> str:
 
 
 def holder_of(call: Call, worker_id: str | None) -> str | None:
-    """The worker that says it holds a job, where it says so."""
+    """Return the id of the worker that claims to hold a job; None if none is given."""
     return None if worker_id is None else known_as(call, worker_id)
 
 

@@ -186,7 +186,7 @@ async def claim(call: Call) -> Answer:
 
 
 async def read_task(call: Call) -> Answer:
-    """A task; with `Prefer: wait` as soon as it has ended within so many seconds."""
+    """Show a task; with `Prefer: wait`, wait until it has ended or the time is over."""
     engine = call.server.engine
     stored, _, _ = await _task(call)
     wait_ms = preference(call).wait_ms(engine.rules.profile.max_wait_ms)
@@ -217,7 +217,7 @@ async def move_task(call: Call) -> Answer:
 
 
 def require_admin(call: Call, why: str) -> None:
-    """Refuse everybody but administrators."""
+    """Refuse callers that are no administrators."""
     if not call.server.settings.keys.is_admin(call.principal):
         raise Denied(why, hint="use a key of an administrator")
 

@@ -35,7 +35,7 @@ async def beat(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """The worker leaves: its tasks fail, and jobs that nobody runs any more go."""
+    """Deregister a worker: its tasks fail, and jobs without another worker are removed."""
     await call.read(EmptyRequest, optional=True)
     worker_id = await require_worker(call, call.params["id"])
     await call.server.engine.run(Delete(worker_id))

@@ -89,7 +89,7 @@ class _Patience(msgspec.Struct):
 
 
 async def _store_within(call: Call, op: Enqueue, patience: _Patience) -> Enqueued:
-    """Store a job within its rate limit, and add to the headers what is left of that."""
+    """Store a job within its rate limit, and add headers with the rest of the limit."""
     done = await enqueue_or_wait(call.server.engine, op, patience.wait_ms, call.disconnected)
     patience.headers = {**await rate_limits.headers(call, op.drafts[0]), **patience.headers}
     return done
@@ -281,7 +281,7 @@ def pressure_headers(done: Enqueued) -> Mapping[str, str]:
 
 
 async def load_job(call: Call) -> tuple[StoredJob, Lease | None]:
-    """The job that the path names, and who holds it."""
+    """Return the job that the path names, and its holder."""
     job_id = await job_id_of(call)
     found = await call.server.engine.read(lambda reader: reader.job(job_id))
     if found is None:
@@ -290,7 +290,7 @@ async def load_job(call: Call) -> tuple[StoredJob, Lease | None]:
 
 
 def _wait(call: Call) -> float | None:
-    """Return the seconds to wait that the query says, None where it says nothing of a wait."""
+    """Return the seconds that the query asks to wait; None if it asks for no wait."""
     query = call.query()
     word = query.get("wait")
     wait = _TRUTH.get("false" if word is None else word.lower())

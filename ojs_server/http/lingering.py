@@ -49,7 +49,7 @@ class Lingering(asyncio.Protocol):
 
 
 def linger(behind: Ended) -> None:
-    """Close a connection behind what was written, where its client may still be sending."""
+    """Close a connection whose client may still be sending, after what was written."""
     transport = behind.transport
     if transport.is_closing() or isinstance(transport.get_protocol(), Lingering):
         return

@@ -64,7 +64,7 @@ async def log_out(call: Call) -> Answer:
 
 
 def token_of(call: Call) -> str | None:
-    """Return the token that a request shows in its cookies; None where it proves nothing."""
+    """Return the session token in a request's cookies; None without one."""
     cookies = call.header(b"cookie")
     # A page of a listed origin calls for itself; whoever shows a key is who the key says.
     if cookies is None or call.for_page or b"authorization" in call.headers:
@@ -85,7 +85,7 @@ class Watch:
         self._looked_at = self._monotonic()
 
     async def is_over(self) -> bool:
-        """Look, unless that was done a moment ago; answers whether the session has ended."""
+        """Return True if the session has ended; the store is read only now and then."""
         if self._monotonic() - self._looked_at < WATCH_S:
             return False
         self._looked_at = self._monotonic()
@@ -100,8 +100,8 @@ class Watch:
 
 
 async def recognise(call: Call, roles: frozenset[Role]) -> None:
-    """Note whose session a request shows, if it shows one; raises Denied where it has ended for a
-    call of these roles, and for what is to change something and comes of no page of this server."""
+    """Set the caller of a request with a session. Raises Denied if the session has ended and the
+    roles need one, or if a change is not sent by a page of this server."""
     call.for_page = call.server.origins.admit(call.headers)
     token = token_of(call)
     if token is None:

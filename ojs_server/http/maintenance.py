@@ -34,7 +34,7 @@ async def change(call: Call) -> Answer:
 
 
 async def config(call: Call) -> Answer:
-    """The settings that the server runs with, without what is secret."""
+    """Show the settings that the server runs with, without secrets."""
     settings = call.server.settings
     shown: dict[str, Any] = {"backend": call.server.engine.store.kind}
     for setting in TABLE:

@@ -158,7 +158,8 @@ def _protocols(call: Call) -> list[str]:
 
 
 async def _inventory(call: Call) -> dict[str, Any]:
-    """The names of queues and job types, for callers who may read them, while the store answers."""
+    """Return the names of queues and job types for callers who may read them; empty if the store
+    does not answer."""
     if not known(call):
         return {}
     try:

@@ -20,12 +20,12 @@ _KEY_LENGTH: Final = 8
 
 
 async def read(call: Call) -> Answer:
-    """Tell callers who they are to this server."""
+    """Show the caller its name and permissions."""
     return Answer(shown(call))
 
 
 def shown(call: Call) -> dict[str, Any]:
-    """Return who calls, as it is told."""
+    """Return the name, role, tenant and permissions of the caller."""
     role = call.server.settings.keys.role_of(call.key_holder)
     return {
         "name": name_of(call),

@@ -54,7 +54,7 @@ async def exposition(call: Call) -> Answer:
 
 
 async def _observe_stored(call: Call) -> StoredFigures:
-    """Read what stands in the store."""
+    """Update the metrics that are read from the store."""
     queues = await call.server.engine.read(lambda reader: reader.queues())
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
     webhooks = await call.server.engine.read(lambda reader: reader.webhooks())

@@ -10,7 +10,7 @@ from ojs_server.http.route import route
 
 
 async def listing(call: Call) -> Answer:
-    """Every step in its order, and whether the server takes it."""
+    """List the steps in order, with whether each is enabled."""
     page, _ = admin_page(call)
     server = call.server
     switches = {AUTHENTICATION: server.settings.keys.needed, TRACING: server.tracer is not None}

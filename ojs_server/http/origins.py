@@ -38,8 +38,8 @@ class Origins(msgspec.Struct, frozen=True):
     listed: Mapping[str, str]
 
     def admit(self, headers: Mapping[bytes, bytes]) -> str:
-        """The lines of an answer for the page that asks, if it is of a listed origin; raises
-        Denied where the host is not this server's or the page is foreign."""
+        """Return the CORS headers for a page of a listed origin, else nothing; raises Denied if the
+        host is not this server's or the page is foreign."""
         host = headers.get(b"host")
         if self.hosts is not None and host is not None and not _answers(self.hosts, host):
             raise Denied(
@@ -87,7 +87,7 @@ def parse_origin(text: str) -> str:
 
 
 def is_preflight(method: str, headers: Mapping[bytes, bytes]) -> bool:
-    """A browser asks whether a page may send something."""
+    """Return True if the request is a preflight of CORS."""
     return method == "OPTIONS" and b"access-control-request-method" in headers
 
 

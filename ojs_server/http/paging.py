@@ -45,7 +45,7 @@ class Page(msgspec.Struct, frozen=True):
         return self._part(items)
 
     def refuse_cursor(self) -> None:
-        """Refuse a cursor that is no offset, where a list has no others."""
+        """Refuse a cursor in lists whose pages are found by offset."""
         if self.cursor is not None:
             raise invalid("cursor", "must be the next_cursor of an earlier page")
 

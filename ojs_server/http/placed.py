@@ -19,7 +19,7 @@ def is_place(text: str) -> bool:
 
 
 def position(after: str | None, parameter: str) -> int:
-    """The place that an event's id or a cursor names; 0 where none is given."""
+    """Return the position of an event's id or of a cursor; 0 without one."""
     if not after:
         return 0
     if not is_place(after):

@@ -30,7 +30,7 @@ async def listing(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """One pool, with who works for it and on how much."""
+    """Show one pool, with its workers and its jobs."""
     return Answer(await _one(call, _name(call)))
 
 
@@ -78,7 +78,7 @@ async def stats(call: Call) -> Answer:
 
 
 def _is_starved(queue: QueueCounts, dispatched: float) -> bool:
-    """Tell whether jobs of a queue wait, and none was handed out within the window."""
+    """Return True if jobs of a queue wait and none was handed out within the window."""
     return bool(queue.counts[State.AVAILABLE]) and not queue.paused and not dispatched
 
 

@@ -30,7 +30,7 @@ class Preference(msgspec.Struct, frozen=True):
     respond_async: bool = False
 
     def wait_ms(self, most_ms: int) -> int | None:
-        """Return the wait that is granted, None where none is preferred."""
+        """Return the wait in milliseconds that is granted; None if the client asks for none."""
         return None if self.wait_s is None else min(self.wait_s * 1000, most_ms)
 
 

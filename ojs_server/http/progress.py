@@ -25,7 +25,7 @@ Found = tuple[StoredJob, Lease | None, Progress | None]
 
 
 async def report(call: Call) -> Answer:
-    """The holder says how far it is; from anybody else it changes nothing."""
+    """Store the progress of a job, reported by its holder; reports of others change nothing."""
     request = await call.read(ProgressRequest)
     done = await call.server.engine.run(
         Advance(
@@ -56,7 +56,7 @@ async def read(call: Call) -> Answer:
 
 
 def with_progress(reader: Reader, job_id: str) -> Found | None:
-    """A job, and its report, which is looked up only where it has made one."""
+    """Return a job with its progress, which is read only if the job has reported any."""
     found = reader.job(job_id)
     if found is None:
         return None

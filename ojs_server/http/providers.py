@@ -95,7 +95,7 @@ async def read(call: Call) -> Answer:
 
 
 async def answer(call: Call) -> Answer:
-    """A worker answers what its provider was asked."""
+    """Store a worker's answer to a request of its provider."""
     request_hash = call.header(b"x-request-hash") or ""
     if not _HASH.fullmatch(request_hash):
         raise InvalidRequest("the header X-Request-Hash must name the request that is answered")

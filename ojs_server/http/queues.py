@@ -41,7 +41,7 @@ async def detail(call: Call) -> Answer:
 
 
 async def stats(call: Call) -> Answer:
-    """Answer how many jobs are in each state, and what the last hour was like."""
+    """Show the number of jobs in each state, and the counts of the last hour."""
     queue, now = await _known(call)
     counts: dict[str, Any] = dict(queue.counts)
     depth = _depth(queue)
@@ -101,7 +101,7 @@ async def _known(call: Call) -> tuple[QueueCounts, int]:
 
 
 async def known_queue(call: Call, name: str) -> tuple[QueueCounts, int]:
-    """A queue that is there, and the store's time; of a tenant's queue only what is its own."""
+    """Return a queue and the store's time; raises if there is no such queue for the tenant."""
     # A name of another form names no queue.
     if not QUEUE.fullmatch(name):
         raise _missing(name)

@@ -39,7 +39,7 @@ async def listing(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """One key: its limits, how much of them is used, who waits."""
+    """Show one key: its limits, their use, and the number of jobs that wait."""
     key = _key(call)
     found, now = await call.server.engine.read(lambda reader: (reader.limit(key), reader.now()))
     if found is None:

@@ -55,7 +55,7 @@ async def put_job(call: Call) -> Answer:
 
 
 async def list_jobs(call: Call) -> Answer:
-    """The jobs of a room that somebody runs, or that tasks wait for."""
+    """List the jobs of a room that a worker runs or that have waiting tasks."""
     room = rooms.parse_room(call.params["room"])
     found = await call.server.engine.read(lambda reader: reader.kinds_in(scoped(call.tenant, room)))
     page = page_of(call)
@@ -118,7 +118,7 @@ async def list_tasks(call: Call) -> Answer:
 
 
 async def read_task(call: Call) -> Answer:
-    """A task; with `wait` as soon as it has ended within so many seconds."""
+    """Show a task; with `wait`, wait until it has ended or the time is over."""
     stored, lease = await load_job(call)
     wait_s, headers = _wait(call)
     if wait_s > 0 and not rooms.is_over(stored.job):

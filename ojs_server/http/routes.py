@@ -64,7 +64,7 @@ from ojs_server.http.route import ANYONE, V1, Route
 
 
 async def _preflight(call: Call) -> Answer:
-    """The answer to a browser that asks whether a page of a listed origin may call; it may."""
+    """Answer a preflight of CORS: the page of a listed origin may call."""
     return Answer(b"", NO_CONTENT, PREFLIGHT_HEADERS)
 
 

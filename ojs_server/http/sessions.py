@@ -63,7 +63,7 @@ class Session(HeldStream):
         left: Coroutine[Any, Any, None],
         told: bytes,
     ) -> None:
-        """`told` is what the client hears first."""
+        """Set up the stream; `told` is the data of its first event."""
         super().__init__(server.engine, follower, left)
         self._worker = worker
         self._told = told

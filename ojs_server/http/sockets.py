@@ -245,7 +245,7 @@ class Socket:
             stream.close()
 
     async def _leave(self, name: str) -> int:
-        """End a channel when it has told what it has; answers up to which place it has told."""
+        """End a channel after its last message; returns the cursor up to which it was sent."""
         channel = self._channels.pop(name)
         channel.follower.close()
         await channel.task

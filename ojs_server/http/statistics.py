@@ -96,7 +96,7 @@ async def history(call: Call) -> Answer:
 
 
 async def collect(engine: Engine) -> None:
-    """Have the statistics take in what has happened since they last did."""
+    """Bring the statistics up to date with the event log."""
     await engine.run(Collect())
 
 

@@ -38,7 +38,7 @@ async def ready(call: Call) -> Answer:
 
 
 async def health_in_detail(call: Call) -> Answer:
-    """Health with the figures that operators ask for first, null where the store does not tell."""
+    """Show health with the main figures; null for those that the store does not give."""
     found, figures = await asyncio.gather(_examined(call), _figures(call))
     engine = call.server.engine
     body = {

@@ -38,8 +38,8 @@ def identify(
 
 
 def known(call: Call) -> bool:
-    """Tell whether a call that anybody may make is made by somebody who may read more, and note
-    whose it is: where keys are needed, somebody with a key."""
+    """Identify the caller of a public call, if it has a key; returns True if it may read more than
+    the public part."""
     if not call.server.settings.keys.needed:
         return True
     authorization = call.header(b"authorization")
@@ -69,6 +69,7 @@ async def strangers(call: Call, job_ids: Iterable[str]) -> set[str]:
 
 
 async def require_own(call: Call, job_id: str, kind: str = "job") -> None:
-    """A job of somebody else is like one that is not there. Whose a job is never changes."""
+    """Raise as for a missing job if the job is another tenant's. The tenant of a job never
+    changes."""
     if call.tenant is not None and await strangers(call, [job_id]):
         raise missing(job_id, kind)

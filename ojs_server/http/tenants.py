@@ -49,7 +49,7 @@ async def detail(call: Call) -> Answer:
 
 
 async def replace(call: Call) -> Answer:
-    """Configure a tenant; what is not named is not limited."""
+    """Configure a tenant; settings that are left out have no limit."""
     name, body = _name(call), await call.json()
     refuse_unknown("", body, ("tenant_id", "limits"))
     if body.get("tenant_id") not in (None, name):
@@ -64,7 +64,7 @@ async def limit(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Forget what was set for a tenant; its jobs stay."""
+    """Remove the settings of a tenant; its jobs stay."""
     name = _name(call)
     await call.server.engine.run(DropTenant(name))
     return Answer({"deleted": True, "tenant_id": name})
@@ -185,7 +185,7 @@ def _used(tenant: Tenant, mine: Mapping[str, int], begun: int) -> dict[str, Any]
 def _fairness(
     name: str, known: Mapping[str, QueueCounts], tenants: Mapping[str, Tenant]
 ) -> dict[str, Any]:
-    """A tenant's part of all turns while those have jobs that have some now, and of what runs."""
+    """Return a tenant's share of the turns among the tenants with jobs, and of the running jobs."""
     # Also a tenant that nothing was ever stored for, which `known` leaves out.
     there = {name}.union(
         one

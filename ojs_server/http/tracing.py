@@ -43,7 +43,7 @@ class Tracing:
         self._tracer = provider.get_tracer("ojs_server", __version__)
 
     def close(self) -> None:
-        """Send what waits to be sent."""
+        """Send the spans that are still buffered."""
         self.provider.shutdown()
 
     def traced(self, routes: Iterable[Route]) -> tuple[Route, ...]:

@@ -124,7 +124,7 @@ def envelopes(jobs: Sequence[StoredJob], earlier: Sequence[bool]) -> Iterable[by
 
 
 def _alike(jobs: Siblings) -> Iterable[bytes]:
-    """New jobs that differ in ids and payloads only: what stands around these is made once."""
+    """Return new jobs that differ only in ids and payloads as JSON; the rest is encoded once."""
     # No JSON text has this byte, and nothing before the id looks like one.
     text = envelope(replace(jobs[0], args=b"\0", meta=b"\0"))
     before, before_meta, end = text.split(b"\0")
@@ -235,7 +235,7 @@ _MOMENTS: Final = ("created_at", "enqueued_at", "scheduled_at", "started_at", "c
 
 
 def times(job: Job) -> bytes:
-    """The moments of a job by themselves, null where there is none, as JSON."""
+    """Return the times of a job as a JSON object; null for those that it lacks."""
     moments = {name: timestamp(getattr(job, name)) for name in _MOMENTS}
     for name, state in (("cancelled_at", State.CANCELLED), ("discarded_at", State.DISCARDED)):
         moments[name] = timestamp(job.finished_at if job.state == state else None)

@@ -80,7 +80,7 @@ async def amend(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Forget a subscription; what is on its way to it is cancelled."""
+    """Remove a subscription and cancel its deliveries."""
     webhook = await call.server.engine.run(Unsubscribe(await _own(call)))
     return Answer(dialects.webhook_answer(_shown(webhook), deleted=True))
 
@@ -153,7 +153,7 @@ async def replay(call: Call) -> Answer:
 
 
 def new_secret(random: bytes) -> str:
-    """A secret of bytes that nobody can guess."""
+    """Return a secret of random bytes."""
     return "whsec_" + urlsafe_b64encode(random).rstrip(b"=").decode()
 
 

@@ -33,7 +33,7 @@ class BoundedSocket(WSProtocol):
         self.loop.call_later(UNREAD_S, self.transport.abort)
 
     def keepalive_timeout(self) -> None:
-        """No pong has come: nobody is there, so nothing is left to be read."""
+        """Close a connection whose client has sent no pong."""
         super().keepalive_timeout()
         self.transport.abort()
 

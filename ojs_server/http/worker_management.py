@@ -45,7 +45,7 @@ async def capabilities(call: Call) -> Answer:
 
 
 async def describe(call: Call) -> Answer:
-    """Say anew what a worker runs."""
+    """Replace the description of what a worker runs."""
     request = await call.read(CapabilitiesRequest)
     worker_id = parse_worker_id(call.params["id"])
     kinds = parse_blocks(request.functionBlocks)
@@ -55,8 +55,8 @@ async def describe(call: Call) -> Answer:
 
 
 async def jobs(call: Call) -> Answer:
-    """The jobs that a worker holds and those that ended with it, or some of them, or those that
-    wait for what it runs."""
+    """List the jobs that a worker holds or held; with `status`, those of some states, or those that
+    wait for it."""
     word = call.query().get("status")
     states = HAD if word is None else states_of(word)
     load, _ = await known_worker(call)

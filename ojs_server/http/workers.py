@@ -190,7 +190,7 @@ ack: Final = HotCall(_ack, _acknowledged)
 
 
 def result_of(given: object, limit: int) -> bytes | None:
-    """A result as it is stored; None where none was given."""
+    """Encode a result as it is stored; None without one."""
     if given is msgspec.UNSET:
         return None
     result = encode(given)
@@ -324,7 +324,7 @@ async def register(call: Call) -> Answer:
 
 
 async def deregister(call: Call) -> Answer:
-    """A worker says goodbye; what it held goes back at once."""
+    """Deregister a worker; its jobs go back to their queues at once."""
     request = await call.read(DeregisterRequest, optional="id" in call.params)
     worker_id = worker_id_of(call, request.worker_id)
     known = await call.server.engine.run(Deregister(worker_id))
@@ -375,7 +375,7 @@ def _find_deleted(query: Mapping[str, str]) -> bool:
 
 
 async def detail(call: Call) -> Answer:
-    """One worker: what it is told, what is seen of it, what it holds."""
+    """Show one worker: its directive, its presence, and the jobs that it holds."""
     return Answer({"worker": await shown_worker(call)})
 
 

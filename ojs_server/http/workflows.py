@@ -67,7 +67,7 @@ async def detail(call: Call) -> Answer:
 
 
 async def cancel(call: Call) -> Answer:
-    """Nothing further is enqueued; what a worker is at may finish."""
+    """Cancel a workflow: no further job is enqueued, and active ones may finish."""
     if call.scope["method"] == "POST":
         await call.read(EmptyRequest, optional=True)
     workflow_id = _workflow_id(call)
@@ -86,7 +86,7 @@ async def cancel(call: Call) -> Answer:
 
 
 async def retry(call: Call) -> Answer:
-    """A failed workflow goes on where it failed."""
+    """Retry a failed workflow from the step that failed."""
     await call.read(EmptyRequest, optional=True)
     workflow_id = _workflow_id(call)
     view = await _load(call, workflow_id)

@@ -184,7 +184,7 @@ async def fail(
     backoff_ms: int,
     variables: Mapping[str, Any],
 ) -> None:
-    """Fail a job, which is left so many retries; with none it becomes an incident."""
+    """Fail a job and set its remaining retries; with none it becomes an incident."""
     if not 0 <= backoff_ms <= MAX_DURATION:
         raise invalid("retryBackOff", "must be a number of milliseconds, from 0 on")
     if retries > MAX_RETRIES:
@@ -211,7 +211,7 @@ async def throw(
 
 
 async def update(call: Call, key: int, *, retries: int | None, timeout_ms: int | None) -> None:
-    """Leave a job so many retries, or so much time from now on."""
+    """Change the retries of a job, or its timeout, which then counts from now."""
     if retries is not None and not 1 <= retries <= MAX_RETRIES:
         raise invalid("retries", f"must be a number from 1 to {MAX_RETRIES}")
     if timeout_ms is not None and not 1 <= timeout_ms <= MAX_DURATION:
@@ -312,7 +312,7 @@ async def _job_id(call: Call, key: int) -> str:
 
 
 async def _settle(call: Call, key: int, op: Ack | Fail | Amend | Cancel) -> None:
-    """Carry out what is about a job; one that has ended is as one that is not there."""
+    """Run an operation on a job; a job that has ended is answered as if it were missing."""
     try:
         await call.server.engine.run(op)
     except NotFound:
