@@ -92,7 +92,7 @@ class Rpc:
         return _json_of(await route.handler(self._admitted(route, asked)))
 
     def place(self) -> AbstractContextManager[None]:
-        """A place among the RPCs that wait; raises Unavailable where there is none."""
+        """Take one of the places for waiting RPCs; raises Unavailable if there is none."""
         return self._desk.place()
 
     def _admitted(self, route: Route, asked: Asked) -> Call:
@@ -119,7 +119,7 @@ class Rpc:
         return call
 
     async def write(self, message: Message) -> bool:
-        """Send a message of a stream; tell whether the client was still there for it."""
+        """Send a message of a stream; returns False if the client has gone."""
         if self.left.is_set():
             return False
         try:
@@ -268,7 +268,7 @@ class Unserved(GenericRpcHandler):
         }
 
     def service(self, handler_call_details: Any) -> "RpcMethodHandler[Any, Any] | None":
-        """The handler of a call; None where it is none of these."""
+        """Return the handler of a call; None for calls of other services."""
         return self._handlers.get(handler_call_details.method)
 
 
