@@ -53,7 +53,7 @@ class Announcer:
         self._connections = connections
 
     async def run(self) -> None:
-        """Follow the log while there is anybody to tell."""
+        """Follow the log while there are clients to tell."""
         tail = self._services.engine.tail
         while not tail.closed:
             await self._connections.anybody.wait()

@@ -178,7 +178,8 @@ class Connections:
         wanted: type[Order],
         do: Callable[[Order, Client], Awaitable[None]],
     ) -> dict[str, Any]:
-        """Do what a client asks; it hears of it where it wants to be told."""
+        """Carry out a message of a client; it is answered if the client asks for an
+        acknowledgement."""
         client = self._clients[sid]
         try:
             try:
@@ -207,7 +208,7 @@ class Connections:
             raise Denied(f"worker {worker_id} is another principal's")
 
     async def _hold(self, client: Client, worker_id: str) -> None:
-        """Take the connection for the worker's session, where the server goes by those."""
+        """Open a session of the worker for this connection, if the profile uses sessions."""
         engine = self._services.engine
         if engine.rules.profile.session_grace_ms is None or worker_id in client.sessions:
             return

@@ -36,7 +36,7 @@ class SocketServer:
         self._announcer = Announcer(self._sio, services, connections)
 
     async def run(self) -> None:
-        """Tell clients what happens, until the server stops."""
+        """Send events to the clients until the server stops."""
         try:
             await self._announcer.run()
         finally:
