@@ -91,7 +91,7 @@ def _sent(request: Request, file: files.File) -> Response:
 
 
 async def _passed_on(client: httpx.AsyncClient, request: Request) -> Response:
-    """Ask the server the same, and answer what it answers, as it comes."""
+    """Forward a request to the server and stream its answer."""
     body = bytearray()
     try:
         async for piece in request.stream():
