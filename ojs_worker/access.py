@@ -17,7 +17,7 @@ BASE: Final[Headers] = {
 
 
 def as_headers(given: str | Headers) -> Headers:
-    """A key becomes a bearer token; headers stay what they are."""
+    """Return headers; a key becomes a bearer token."""
     return {"Authorization": f"Bearer {given}"} if isinstance(given, str) else given
 
 

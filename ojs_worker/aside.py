@@ -23,7 +23,7 @@ class Aside:
         return task
 
     async def close(self) -> None:
-        """Give up what is not done."""
+        """Cancel the tasks that are not done."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -35,7 +35,7 @@ class Aside:
 
 
 async def within(limit_s: float, *work: Awaitable[Any]) -> None:
-    """Wait for all of these, for so long at most; what is not done then is cancelled."""
+    """Wait for all of these until the time limit, then cancel the rest."""
     if not work:
         return
     tasks = [asyncio.ensure_future(one) for one in work]

@@ -146,7 +146,7 @@ class Beats:
             self._heard(answer, report)
 
     async def renew(self, job_id: str, lease_ms: int) -> bool:
-        """Give one job a lease of another length; whether it is still held."""
+        """Change the lease of one job; returns True if it is still held."""
         body = {
             "worker_id": self._worker_id,
             "state": self._report().state,
@@ -176,7 +176,7 @@ class Beats:
                     await self._wake.wait()
 
     async def _register(self) -> bool:
-        """Until the server has answered; False where this worker may not come, not even later."""
+        """Register until the server has answered; False if it refuses this worker for good."""
         body = encode({"worker_id": self._worker_id, **self._profile})
         patience = Patience("register", self._environment.dice)
         while True:

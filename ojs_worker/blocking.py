@@ -110,7 +110,7 @@ class BlockingClaimed:
         return self._claimed.context
 
     def start(self) -> None:
-        """Say that work begins; raises `LeaseLost` where it is in vain."""
+        """Report that work begins; raises `LeaseLost` if the job is not held any more."""
         self._thread.call(self._claimed.start())
 
     def ack(self, result: Any = None) -> None:
@@ -139,7 +139,7 @@ class BlockingManual:
         self._thread.close()
 
     def fetch_one(self) -> BlockingClaimed | None:
-        """One job, or None where there is none now."""
+        """Fetch one job; None if there is none now."""
         claimed = self._thread.call(self._manual.fetch_one())
         return None if claimed is None else BlockingClaimed(self._thread, claimed)
 

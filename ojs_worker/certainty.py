@@ -57,7 +57,7 @@ class Certainty:
         self._elapsed = elapsed
 
     async def await_for(self, delivery: Delivery) -> bool:
-        """Wait until the job is surely held; False where it is not, or not wanted any more."""
+        """Wait until the job is certainly held; False if it is lost or was cancelled."""
         while not self._sure(delivery):
             log.info("job %s has waited for long, the server is asked for it", delivery.job.id)
             delivery.doubt = asyncio.Event()

@@ -49,7 +49,7 @@ class Link(Protocol):
         ...
 
     async def renew(self, job: Job, lease_ms: int) -> bool:
-        """Give the job a lease of another length; whether it is still held."""
+        """Change the lease of the job; returns True if it is still held."""
         ...
 
 
@@ -59,7 +59,7 @@ class JobLog(logging.LoggerAdapter[logging.Logger]):
     def process(
         self, msg: Any, kwargs: MutableMapping[str, Any]
     ) -> tuple[Any, MutableMapping[str, Any]]:
-        """Put the job beside what the handler says."""
+        """Add the job to the fields of a log line."""
         kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
         return msg, kwargs
 
@@ -142,15 +142,15 @@ class JobContext:
         self._link.report_progress(self.job, body)
 
     async def settle(self, outcome: Outcome) -> Verdict:
-        """Tell the outcome now, once, in the worker's event loop; answers what the server made of
-        it. What the handler returns or raises after that is told to nobody."""
+        """Settle the job now, once, in the worker's event loop; returns the server's response. The
+        handler's own result or exception is not reported after that."""
         if self.settled:
             raise RuntimeError(f"job {self.job.id} was settled already")
         self.settled = True
         return await self._link.settle_now(self.job, outcome)
 
     async def renew(self, lease_ms: int) -> bool:
-        """Give the job a lease of another length, in the worker's event loop; whether it is still
+        """Change the lease of the job, in the worker's event loop; returns True if it is still
         held."""
         return await self._link.renew(self.job, lease_ms)
 
@@ -163,7 +163,7 @@ class Context(JobContext):
         await self._link.save_checkpoint(self.job, data)
 
     async def heartbeat(self) -> None:
-        """Renew the leases of this worker now, and hear whether the job is still wanted."""
+        """Renew the leases of this worker now, and learn whether the job was cancelled or lost."""
         await self._link.beat_now()
 
 
@@ -179,7 +179,7 @@ class BlockingContext(JobContext):
         self.wait(self._link.save_checkpoint(self.job, data))
 
     def heartbeat(self) -> None:
-        """Renew the leases of this worker now, and hear whether the job is still wanted."""
+        """Renew the leases of this worker now, and learn whether the job was cancelled or lost."""
         self.wait(self._link.beat_now())
 
     def report_body(self, body: dict[str, Any]) -> None:

@@ -97,7 +97,7 @@ class Ledger:
 
     @property
     def strays(self) -> int:
-        """Handlers that run on though nobody waits for them."""
+        """The handlers that still run for jobs that are not held any more."""
         return len(self._strays)
 
     def attempts(self) -> dict[str, int]:

@@ -111,7 +111,7 @@ class Engine:
         return self._beats.connected
 
     def start(self, beats: Beats, feed: Feed | None) -> None:
-        """Begin: register, beat, and fetch where there is a feed."""
+        """Start: register, send BEATs, and fetch if there is a feed."""
         self._beats, self._feed = beats, feed
         if self._watch is not None:
             self._watch.start()
@@ -177,7 +177,7 @@ class Engine:
                     self.settle_aside(job, Released("the worker has no place for it"))
 
     def opened(self, job: Job) -> Job | None:
-        """The job as its handler is to see it; None where that cannot be, and it was failed."""
+        """Decode a job for its handler; None if that fails, and the job with it."""
         if self._codec is None:
             return job
         try:
@@ -194,7 +194,7 @@ class Engine:
         return delivery
 
     async def certain(self, delivery: Delivery) -> bool:
-        """Wait until such a job is surely held; False where it is lost."""
+        """Wait until a job is certainly held; False if it is lost."""
         if await self._certainty.await_for(delivery):
             return True
         if delivery.closed:
@@ -229,7 +229,7 @@ class Engine:
         self._reports.progress(job, body)
 
     async def save_checkpoint(self, job: Job, data: Any) -> None:
-        """A handler saves where it is."""
+        """Save the checkpoint of a handler."""
         await self._reports.checkpoint(job, data)
 
     async def beat_now(self) -> None:
@@ -313,7 +313,7 @@ class Engine:
             self.settle_aside(delivery.job, self._executor.stopped(delivery))
 
     def _withdraw(self, delivery: Delivery, reason: StopReason) -> None:
-        """The job is not this worker's any more: stop its handler, and tell nobody."""
+        """Stop the handler of a job that is lost, without reporting an outcome."""
         runs_on = reason is StopReason.LOST and not self.config.stop_lost
         if delivery.settling or (runs_on and delivery.doubt is None):
             return
@@ -378,7 +378,7 @@ class Engine:
             await asyncio.sleep(min(left_s, EACH_S))
 
     async def _give_up(self) -> None:
-        """Stop what still runs, and give its jobs back."""
+        """Stop the handlers that still run, and give their jobs back."""
         self.machine.abandoned = True
         log.warning("giving up %s", counted(self.held, "job"))
         self._settler.hurry()

@@ -31,7 +31,7 @@ class Pool(Protocol):
         """Run a call; the future has its value or its exception."""
 
     def close(self) -> None:
-        """Let the threads end, each after what it is doing."""
+        """Let each thread end after its current call."""
 
 
 class Environment(msgspec.Struct, frozen=True):

@@ -175,7 +175,7 @@ T = TypeVar("T")
 
 
 def decoded(body: bytes, decoder: "msgspec.json.Decoder[T]") -> T:
-    """Read an answer; `UnexpectedAnswer` where it cannot be read."""
+    """Decode an answer; raises `UnexpectedAnswer` if it cannot be read."""
     try:
         return decoder.decode(body)
     except UNREADABLE as error:

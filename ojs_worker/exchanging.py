@@ -80,7 +80,7 @@ class _Told:
         self.unsure = False
 
     def end(self, verdict: Verdict | None) -> None:
-        """Wake up who waits, unless it was given up."""
+        """Set the verdict, unless its waiter has given up."""
         if not self.verdict.done():
             self.verdict.set_result(verdict)
 
@@ -132,7 +132,7 @@ class BulkSettler:
         self._let_go(self._waiting)
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel the call that is under way."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -86,7 +86,7 @@ class Feed:
         self._wanted = False
 
     async def quiesce(self, limit_s: float) -> None:
-        """Wait until the FETCH that is on its way was answered, for so long at most."""
+        """Wait until the FETCH that is under way was answered, or the time limit has passed."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 await self.stopped.wait()

@@ -94,7 +94,7 @@ class Fetcher:
         self._plain = False
 
     async def fetch(self, count: int) -> Fetched:
-        """Ask for so many jobs; raises what the server or the way to it does."""
+        """Fetch up to this number of jobs; raises the errors of the server or the transport."""
         body = {**self.terms(count), "worker_id": self._worker_id}
         wait_s = 0.0 if self._plain else self._hold_s()
         if not self._plain:

@@ -35,7 +35,7 @@ def add_form(kind: type[T], *, write: Callable[[T], Any], read: Callable[[Any], 
 
 
 def form_of(kind: type) -> Form | None:
-    """Return how values of a type are written and read; None where nobody knows."""
+    """Return the form of a type; None if it has none."""
     if hasattr(kind, "model_validate"):
         return _MODEL
     return next((_forms[one] for one in kind.__mro__ if one in _forms), None)
@@ -56,7 +56,7 @@ def read(kind: type, value: Any) -> Any:
 
 
 def convert(value: Any, kind: type[T]) -> T:
-    """Make a value of a type of what JSON holds; `UnexpectedAnswer` where it does not fit."""
+    """Convert a JSON value to a type; raises `UnexpectedAnswer` if it does not fit."""
     try:
         return msgspec.convert(value, kind, dec_hook=read)
     except msgspec.ValidationError as error:

@@ -64,7 +64,7 @@ def size_of(head: bytes) -> int:
 
 
 def from_child(body: bytes) -> FromChild:
-    """Read what a child says."""
+    """Decode a message of a child."""
     return _to_parent.decode(body)
 
 

@@ -26,7 +26,7 @@ class HealthServer:
 
     @property
     def port(self) -> int:
-        """The port, also where any free one was asked for."""
+        """The port, also if a free one was chosen."""
         assert self._server is not None
         port: int = self._server.sockets[0].getsockname()[1]
         return port

@@ -87,7 +87,7 @@ class Machine(msgspec.Struct):
 
     @property
     def exit_code(self) -> int:
-        """0 where every job ended by itself, 1 where some were given up."""
+        """The exit code: 0 if every job has ended by itself, 1 if some were given up."""
         return 1 if self.abandoned else 0
 
     def hear(self, word: Word, now: float) -> Actions:
@@ -124,7 +124,7 @@ class Machine(msgspec.Struct):
         return self._settle()
 
     def force(self, now: float) -> Actions:
-        """The second signal: end now, without waiting for anybody."""
+        """End now, after the second signal, without waiting for jobs."""
         if self.forced or self.state is State.TERMINATED:
             return NOTHING
         self.shutting_down = self.forced = True
@@ -165,7 +165,7 @@ class Machine(msgspec.Struct):
         return (Action.BEAT, Action.END_FETCH)
 
     def _settle(self) -> Actions:
-        """Go where the wishes of both sides lead."""
+        """Change the state to what program and server ask for."""
         wanted = State.QUIET if self._own_quiet or self._told_quiet else State.RUNNING
         if wanted is self.state:
             return NOTHING

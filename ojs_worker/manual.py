@@ -30,7 +30,7 @@ class Claimed:
         return self._delivery.context
 
     async def start(self) -> None:
-        """Say that work begins; raises `LeaseLost` where it is in vain."""
+        """Report that work begins; raises `LeaseLost` if the job is not held any more."""
         self._check()
 
     async def ack(self, result: Any = None) -> None:

@@ -31,12 +31,12 @@ class Reports:
             self._sending = asyncio.get_running_loop().create_task(self._send_all())
 
     async def checkpoint(self, job: Job, data: Any) -> None:
-        """Save a checkpoint; raises where the server did not, or has no checkpoints."""
+        """Save a checkpoint; raises if the server refuses it or has no checkpoints."""
         body = self._signed(job, {"state": data})
         await self._put(f"/ojs/v1/jobs/{job.id}/checkpoint", body, must=True)
 
     async def flush(self, job_id: str) -> None:
-        """Send what a job said last, before it is settled."""
+        """Send the last report of a job, before the job is settled."""
         if (body := self._newest.pop(job_id, None)) is not None:
             await self._put(f"/ojs/v1/jobs/{job_id}/progress", body)
 

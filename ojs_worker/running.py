@@ -156,7 +156,7 @@ class Running:
         return self
 
     async def come_back(self) -> None:
-        """A FETCH was refused: register anew, or end where the server takes this worker no more."""
+        """Register again after a refused FETCH, or end if the server refuses this worker."""
         log.warning("the server refuses the FETCH of worker %s, which registers anew", self.id)
         if not await self._beats.introduce_anew():
             log.error("the server takes worker %s no more; it ends", self.id)

@@ -56,7 +56,7 @@ def path_of(environ: Mapping[str, str]) -> Path | None:
 
 
 def read(environ: Mapping[str, str]) -> ServerFile:
-    """Read the file; raises `SettingError` where it cannot be."""
+    """Read the file; raises `SettingError` if it cannot be read."""
     path = path_of(environ)
     if path is None:
         return ServerFile()
@@ -77,7 +77,7 @@ def read(environ: Mapping[str, str]) -> ServerFile:
 
 
 def named(name: str, environ: Mapping[str, str], where: str) -> Mapping[str, Any]:
-    """The settings of a server of that name; `where` is what the error names."""
+    """Return the settings of a named server; `where` is the place that an error names."""
     found = read(environ)
     if name not in found.servers:
         close = get_close_matches(name, found.servers, n=1)
@@ -88,7 +88,7 @@ def named(name: str, environ: Mapping[str, str], where: str) -> Mapping[str, Any
 
 
 def usual(environ: Mapping[str, str]) -> Mapping[str, Any]:
-    """The settings of the server that the file says is meant; none where it does not."""
+    """Return the settings of the default server in the file; empty if it names none."""
     found = read(environ)
     if found.server is None:
         return {}

@@ -89,7 +89,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def done(value: Any) -> Done:
-    """A handler's return value as JSON; `BadResult` where JSON cannot hold it."""
+    """Encode the return value of a handler as JSON; raises `BadResult` if JSON cannot hold it."""
     if value is None:
         return Done(b"null")
     try:
@@ -114,7 +114,7 @@ class SingleSettler:
         self._timeout_s = timeout_s
 
     async def settle(self, job: Job, outcome: Outcome, *, unsure: bool = False) -> Verdict:
-        """Tell one outcome, as often as it takes; `unsure` where it may have been heard before."""
+        """Report one outcome, with retries; `unsure` if an earlier try may have arrived."""
         patience = Patience(f"settle job {job.id}", self._environment.dice)
         while True:
             path = ACK if isinstance(outcome, Done) else NACK

@@ -63,12 +63,12 @@ class SignalBox:
             self._before[sig] = signal.signal(sig, self._caught)
 
     def restore(self) -> None:
-        """Give the signals back to whoever had them."""
+        """Restore the earlier signal handlers."""
         _set_again(self._before)
         self._before.clear()
 
     def listen(self, listener: Listener | None) -> None:
-        """Hand over what was kept, and from now on each signal as it comes."""
+        """Pass on the signals caught so far, and each later one as it comes."""
         self._listener = listener
         while listener is not None and self._kept:
             listener(self._kept.popleft())
@@ -142,7 +142,7 @@ def _set_again(before: Mapping[signal.Signals, Any]) -> None:
 
 
 def ignore_signals() -> None:
-    """Leave it to the parent what becomes of this process."""
+    """Ignore signals in a child process, whose parent handles them."""
     for sig in HANDLED:
         if sig != getattr(signal, "SIGCONT", None):
             signal.signal(sig, signal.SIG_IGN)
@@ -159,7 +159,7 @@ def exit_later(seconds: float, code: int) -> None:
 
 
 def exit_now(code: int) -> None:
-    """End the process without waiting for threads, which nobody can cancel."""
+    """End the process without waiting for its threads, which cannot be cancelled."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

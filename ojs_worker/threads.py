@@ -34,7 +34,7 @@ class ThreadPool:
         return future
 
     def close(self) -> None:
-        """Let the threads end, each after what it is doing."""
+        """Let each thread end after its current call."""
         for _ in range(self._threads):
             self._work.put(None)
 

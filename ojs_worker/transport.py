@@ -94,7 +94,7 @@ class SteadyTransport:
             raise _unexpected(error) from error
 
     async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
-        """Read an answer that goes on, where the other one can."""
+        """Read a stream; raises if the other transport cannot."""
         if not isinstance(self._transport, StreamingTransport):
             raise NotFound("this transport reads no streams")
         try:

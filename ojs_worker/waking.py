@@ -50,7 +50,7 @@ class StreamWaker:
         self.connected = False
 
     async def __call__(self, seconds: float) -> None:
-        """Wait so long, or until something was announced since the last time."""
+        """Wait until something was announced since the last call, or the time has passed."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._woken.wait()

@@ -279,7 +279,7 @@ class Worker:
 
 
 async def obey(running: Running, box: SignalBox | None = None) -> int:
-    """Wait for the end and obey signals, where this is the main thread."""
+    """Wait for the end; in the main thread, obey signals."""
     if box is not None:
         return await running.wait_with_signals(box)
     if threading.current_thread() is not threading.main_thread():

@@ -103,7 +103,7 @@ class BoardWorker:
         await self.ping()
 
     async def ping(self) -> None:
-        """Be seen; whoever was deleted comes anew."""
+        """Send a heartbeat; register again if the worker was deleted."""
         answer = await self._client.post(f"/workers/{self.id}/ping")
         if answer.status_code == httpx.codes.NOT_FOUND:
             await self.register()
@@ -111,7 +111,7 @@ class BoardWorker:
             answer.raise_for_status()
 
     async def work_once(self) -> bool:
-        """Poll once and do what was handed out; says whether there was anything."""
+        """Poll once and run the jobs; returns True if there were any."""
         body = {"workerId": self.id, "functionBlockIds": list(self._blocks), "limit": 1}
         answer = await self._client.post("/blackboard/job", json=body)
         if answer.status_code == httpx.codes.NOT_FOUND:
@@ -148,7 +148,7 @@ class BoardWorker:
             log.warning("the result of %s was refused: %s", job["jobId"], answer.text[:300])
 
     async def _push(self, job: Json, body: bytes) -> httpx.Response:
-        """Push until there is an answer: nobody else knows the result."""
+        """Push a result until it is answered, because nobody else knows it."""
         patience = Patience(f"push the result of {job['jobId']}", self._environment.dice)
         while True:
             try:

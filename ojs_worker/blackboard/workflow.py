@@ -136,7 +136,7 @@ class BoardWorkflow:
         return undone
 
     async def _job(self, run_id: str, phase: str, step: int, block: str, context: Json) -> Json:
-        """Put a job on the board unless it is there, and what it came to once it is over."""
+        """Put a job on the board, if it is not there yet, and return its outcome."""
         job_id = _job_id(run_id, phase, step, block)
         body = {"jobId": job_id, "functionBlockId": block, "jobType": phase, "context": context}
         put = await self._client.post("/blackboard/jobs", json=body)

@@ -340,7 +340,7 @@ class Admin(Group[M]):
         until: datetime | str | None = None,
         queue: str | None = None,
     ) -> Call[Json]:
-        """Read what came, was done and failed, period by period."""
+        """Read the numbers of jobs that came, were processed and failed, by period."""
         query = {"period": period, "since": since, "until": until, "queue": queue}
         return ask(url("admin", "stats", "history", **query))
 
@@ -361,14 +361,14 @@ class Admin(Group[M]):
     def actions(
         *, name: str | None = None, call: str | None = None, target: str | None = None
     ) -> Pages[Json]:
-        """Iterate over what people did, newest first."""
+        """Iterate over the actions of operators, newest first."""
         query = {"name": name, "call": call, "target": target}
         return Pages(url("admin", "actions"), query, ("actions",), dict)
 
     @method
     @staticmethod
     def maintenance() -> Call[Json]:
-        """Read whether the server is under maintenance."""
+        """Read whether maintenance mode is on."""
         return ask(url("admin", "system", "maintenance"))
 
     @method
@@ -389,7 +389,7 @@ class Admin(Group[M]):
     @method
     @staticmethod
     def reset() -> Call[Json]:
-        """Delete everything, where the server was started for tests."""
+        """Delete everything; only on servers that were started for tests."""
         return tell("POST", url("admin", "reset"), {}, repeatable=False)
 
 
@@ -399,7 +399,7 @@ class ServerCalls(Group[M]):
     @method
     @staticmethod
     def health() -> Call[Json]:
-        """Read whether the server is well."""
+        """Read the health of the server."""
         return ask(url("health"))
 
     @method
@@ -411,13 +411,13 @@ class ServerCalls(Group[M]):
     @method
     @staticmethod
     def me() -> Call[Json]:
-        """Read who this client is to the server, and what it may do."""
+        """Read the name and permissions of this client."""
         return ask(url("me"))
 
     @method
     @staticmethod
     def ready() -> Call[Json]:
-        """Read whether the server takes work."""
+        """Read whether the server is ready for work."""
         return ask("/ready")
 
     @method

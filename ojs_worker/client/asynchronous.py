@@ -174,7 +174,7 @@ class Client(Groups[InLoop]):
         return await self._run(calls.get_flow(workflow_id))
 
     async def cancel_workflow(self, workflow_id: str) -> dict[str, Any]:
-        """Cancel a workflow; what a worker holds may finish."""
+        """Cancel a workflow; active jobs may finish."""
         return await self._run(calls.cancel_flow(workflow_id))
 
     async def put_cron(
@@ -276,7 +276,7 @@ class Client(Groups[InLoop]):
         return overdue(job_id, timeout_s, job, workers)
 
     async def _led(self, request: JobRequest) -> JobRequest | None:
-        """One job of many after the middleware; None where it was dropped."""
+        """Pass one of many jobs through the middleware; None if it was dropped."""
         passed: list[JobRequest] = []
 
         async def note(reached: JobRequest) -> Job:

@@ -138,7 +138,7 @@ class BlockingClient(Groups[Blocking]):
         return _run(self._client.get_workflow(workflow_id))
 
     def cancel_workflow(self, workflow_id: str) -> dict[str, Any]:
-        """Cancel a workflow; what a worker holds may finish."""
+        """Cancel a workflow; active jobs may finish."""
         return _run(self._client.cancel_workflow(workflow_id))
 
     def put_cron(

@@ -236,7 +236,7 @@ def manifest() -> Call[Json]:
 
 
 def encoded(value: object, what: str) -> bytes:
-    """JSON, or a clear word about what JSON cannot hold."""
+    """Encode a value as JSON; raises an error that names what JSON cannot hold."""
     try:
         return encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -271,7 +271,7 @@ def answer_as(reply: Reply, decoder: "msgspec.json.Decoder[A]") -> A:
 
 
 def no_answer(reply: Reply) -> None:
-    """Nothing; raises what a refusal means."""
+    """Return nothing; raises the exception that fits if the server refused."""
     if not reply.well:
         raise refusal(reply.status, reply.body, reply.retry_after_s)
 
@@ -287,7 +287,7 @@ def _headers(request: JobRequest) -> Mapping[str, str] | None:
 
 
 def path_of(root: str, query: Mapping[str, Any], *parts: str) -> str:
-    """Write a path and its query; what is None is left out."""
+    """Return a path with its query; members that are None are left out."""
     path = "/".join((root, *(quote(part, safe="") for part in parts)))
     given = {name: _written(value) for name, value in query.items() if value is not None}
     return f"{path}?{urlencode(given)}" if given else path

@@ -39,8 +39,8 @@ async def follow(
     *,
     ends: bool = False,
 ) -> AsyncGenerator[Event, None]:
-    """Read events until nobody wants more, or the server has no more where the stream `ends`. One
-    that breaks is taken up where it was; raises the `Refused` that is final."""
+    """Read events until the caller stops, or the stream ends and `ends` is set. A broken stream is
+    resumed; raises a `Refused` that is final."""
     if not isinstance(transport, StreamingTransport):
         raise NotFound("this transport reads no streams")
     patience = Patience("follow the events", dice)

@@ -65,7 +65,7 @@ def batch(
     on_failure: JobRequest | Flow | None = None,
     **options: Any,
 ) -> Flow:
-    """All at once, and what is to be done when they have ended."""
+    """Return a workflow whose jobs run at once, with callbacks for when they have ended."""
     given: dict[CallbackName, JobRequest | Flow | None] = {
         "on_complete": on_complete,
         "on_success": on_success,

@@ -202,25 +202,25 @@ class Jobs(Group[M]):
     @method
     @staticmethod
     def checkpoint(job_id: str) -> Call[Json]:
-        """Read what a job saved last."""
+        """Read the last checkpoint of a job."""
         return ask(url("jobs", job_id, "checkpoint"))
 
     @method
     @staticmethod
     def save_checkpoint(job_id: str, state: Any) -> Call[Json]:
-        """Save where a job is."""
+        """Save a checkpoint of a job."""
         return tell("PUT", url("jobs", job_id, "checkpoint"), {"state": state})
 
     @method
     @staticmethod
     def delete_checkpoint(job_id: str) -> Call[Json]:
-        """Forget what a job saved."""
+        """Delete the checkpoint of a job."""
         return tell("DELETE", url("jobs", job_id, "checkpoint"))
 
     @method
     @staticmethod
     def resume(job_id: str) -> Call[Json]:
-        """Read from where a job would go on."""
+        """Read the checkpoint from which a job would resume."""
         return ask(url("checkpoints", job_id, "resume"))
 
 
@@ -256,7 +256,7 @@ class Queues(Group[M]):
     def delete(
         queue: str, *, strategy: str | None = None, target_queue: str | None = None
     ) -> Call[Json]:
-        """Delete a queue; `strategy` says what becomes of its jobs."""
+        """Delete a queue; `strategy` decides about its jobs."""
         body = {"strategy": strategy, "target_queue": target_queue}
         return tell("DELETE", url("queues", queue), body, repeatable=False)
 
@@ -350,13 +350,13 @@ class Workers(Group[M]):
     @method
     @staticmethod
     def health(worker_id: str) -> Call[Json]:
-        """Read whether a worker is well."""
+        """Read the health of a worker."""
         return ask(url("workers", worker_id, "health"))
 
     @method
     @staticmethod
     def capabilities(worker_id: str) -> Call[Json]:
-        """Read what a worker can do."""
+        """Read the job kinds that a worker runs."""
         return ask(url("workers", worker_id, "capabilities"))
 
     @method
@@ -392,7 +392,7 @@ class Workers(Group[M]):
     @method
     @staticmethod
     def delete(worker_id: str, *, action: str | None = None) -> Call[Json]:
-        """Delete a worker; `action` says what becomes of its jobs."""
+        """Delete a worker; `action` decides about its jobs."""
         return tell("DELETE", url("workers", worker_id, action=action), repeatable=False)
 
     @method
@@ -438,7 +438,7 @@ class Dead(Group[M]):
     @method
     @staticmethod
     def retry(job_id: str, **override: Any) -> Call[Job]:
-        """Have a dead letter run again, with other members where they are given."""
+        """Retry a dead letter, with changed members if they are given."""
         path = url("dead-letter", job_id, "retry")
         return _job_of(tell("POST", path, {"override": override or None}, repeatable=False))
 
@@ -491,7 +491,7 @@ class CronEntries(Group[M]):
     @listing
     @staticmethod
     def history(name: str) -> Pages[Json]:
-        """Iterate over what a cron entry did, newest first."""
+        """Iterate over the runs of a cron entry, newest first."""
         return Pages(url("cron", name, "history"), {}, ("history", "executions"), dict)
 
 
@@ -516,7 +516,7 @@ class Workflows(Group[M]):
     @method
     @staticmethod
     def retry(workflow_id: str) -> Call[Json]:
-        """Run what failed in a failed workflow again, and go on from there."""
+        """Retry a failed workflow from the steps that failed."""
         return tell("POST", url("workflows", workflow_id, "retry"), {}, repeatable=False)
 
 
@@ -532,7 +532,7 @@ class RateLimits(Group[M]):
     @method
     @staticmethod
     def get(key: str) -> Call[Json]:
-        """Read a rate limit and what waits for it."""
+        """Read a rate limit and the jobs that wait for it."""
         return ask(url("rate-limits", key))
 
     @method

@@ -156,7 +156,7 @@ def _blocking(run: Run, pages: Pages[T]) -> Iterator[T]:
 
 
 def url(*parts: str, **query: Any) -> str:
-    """Write the path of a call below the protocol's root; what is None is left out."""
+    """Return the path of a call below the protocol's root; parts that are None are left out."""
     return path_of(V1, query, *parts)
 
 

@@ -140,7 +140,7 @@ def move(
 
 
 def beat(worker_id: str) -> Call[None]:
-    """A sign of life; 404 where the server has forgotten the worker."""
+    """Send a heartbeat; 404 if the server does not know the worker any more."""
     return Call(Request("PATCH", _worker_path(worker_id), b"{}"), no_answer)
 
 
@@ -150,7 +150,7 @@ def session(worker_id: str) -> Request:
 
 
 def leave(worker_id: str) -> Call[None]:
-    """The worker goes, and what it had fails."""
+    """Deregister a worker; its tasks fail."""
     return Call(Request("DELETE", _worker_path(worker_id)), no_answer, repeatable=False)
 
 

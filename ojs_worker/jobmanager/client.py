@@ -27,7 +27,7 @@ class JobManagerClient(Client):
         return await self._run(calls.submit(room, name, payload or {}, task_id))
 
     async def list_jobs(self, room: str) -> list[RoomJob]:
-        """The jobs of a room that somebody does, or that wait for somebody."""
+        """List the jobs of a room that a worker runs or that have waiting tasks."""
         return await self._run(calls.list_jobs(room))
 
     async def list_tasks(self, room: str, status: str | None = None) -> list[Task]:
@@ -43,7 +43,7 @@ class JobManagerClient(Client):
         return await self._run(calls.cancel_task(task_id))
 
     async def wait_for(self, task: Task | str, *, timeout_s: float | None = None) -> Task:
-        """The task once it has ended; `WaitTimeout` where that takes longer."""
+        """Wait for a task to end; raises `WaitTimeout` after the time limit."""
         task_id = task if isinstance(task, str) else task.id
         monotonic = self._environment.monotonic
         deadline = monotonic() + (float("inf") if timeout_s is None else timeout_s)
@@ -94,5 +94,5 @@ class JobManagerClient(Client):
         await self._run(calls.beat(worker_id))
 
     async def leave(self, worker_id: str) -> None:
-        """The worker goes, and what it had fails."""
+        """Deregister a worker; its tasks fail."""
         await self._run(calls.leave(worker_id))

@@ -159,7 +159,7 @@ class JobManager:
         return self._thread.call(self._service.client.submit(room, job, payload))
 
     def list_jobs(self, room: str) -> list[RoomJob]:
-        """The jobs of a room that somebody does, or that wait for somebody."""
+        """List the jobs of a room that a worker runs or that have waiting tasks."""
         return self._thread.call(self._service.client.list_jobs(room))
 
     def list_tasks(self, room: str, status: str | None = None) -> list[Task]:
@@ -176,7 +176,7 @@ class JobManager:
         return self._thread.call(self._service.client.cancel_task(task_id))
 
     def wait_for(self, task: Task | str, *, timeout_s: float | None = None) -> Task:
-        """The task once it has ended; raises `WaitTimeout` where that takes longer."""
+        """Wait for a task to end; raises `WaitTimeout` after the time limit."""
         return self._thread.call(self._service.client.wait_for(task, timeout_s=timeout_s))
 
     def wait(self) -> None:

@@ -115,7 +115,7 @@ class Service:
         return None
 
     async def news(self, seconds: float) -> None:
-        """Wait so long, or until a task was announced."""
+        """Wait until a task is announced, or the time has passed."""
         waiting: list[asyncio.Future[Any]] = [
             asyncio.ensure_future(event.wait()) for event in (self.stopping, self._announced)
         ]
@@ -210,7 +210,8 @@ class Service:
                 patience.next_s(error)
 
     async def _hold(self) -> None:
-        """Hold a session where the server has them: it then sees at once when this process dies."""
+        """Hold a session, if the server has them: it then notices at once when this process
+        dies."""
         patience = Patience("hold a session", self._environment.dice)
         if not (await offers_of(self._manifest.offers, patience)).worker_sessions:
             return

@@ -73,7 +73,7 @@ class Expectations(ABC):
     def assert_completed(
         self, type: JobType | None = None, /, *, count: int | None = None, **like: Unpack[LikeDone]
     ) -> list[Job]:
-        """Such a job is done, with this result where one is given."""
+        """Assert that such a job was completed, with this result if one is given."""
         __tracebackhide__ = True
         return self._expect(type, "completed", count, states=("completed",), **like)
 

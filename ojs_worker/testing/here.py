@@ -31,7 +31,7 @@ class Blocking:
 
 
 def run_here(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run it in this thread; where a loop turns here already, in a thread beside it."""
+    """Run a coroutine in this thread, or in another one if an event loop runs here."""
 
     def alone() -> T:
         # A loop of its own, which nobody else comes to see as the current one.

@@ -66,7 +66,7 @@ def at_once(request: Request) -> Request:
 
 
 def named(body: bytes) -> list[str]:
-    """The ids of the jobs that an answer shows; none where it shows something else."""
+    """Return the ids of the jobs in an answer; empty if it has none."""
     answer: Any = msgspec.json.decode(body)
     # A workflow's answer has the ids of its steps, which are not those of their jobs.
     if not isinstance(answer, dict) or "workflow" in answer:

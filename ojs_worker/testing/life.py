@@ -123,7 +123,7 @@ class Life:
         await engine.settle(held, Released("a test wanted another job"))
 
     async def perform(self, job: Job) -> Ran:
-        """Run one delivery to its end, and look what became of the job."""
+        """Run one delivery to its end, and read the state of the job."""
         await self._running.engine.perform(job)
         progress = await self._read(job, "progress", _Progress)
         checkpoint = await self._read(job, "checkpoint", _Checkpoint)
@@ -142,7 +142,7 @@ class Life:
         return bool(self._seen) if job_id is None else job_id in self._seen
 
     async def beat(self) -> None:
-        """Hear what the server has to say to this worker now."""
+        """Send a BEAT, and obey the answer."""
         await self._running.engine.beat_now()
 
     async def _read(self, job: Job, what: str, shape: type[Any]) -> Any:

@@ -36,7 +36,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     run: bool = False
 
     def differences(self, job: Job) -> list[str]:
-        """In what a job is another one than that; empty where it is it."""
+        """Return the differences between a job and the criteria; empty if it meets them."""
         found = []
         if self.type is not None and job.type != self.type:
             found.append(f"type is {job.type}, not {self.type}")
@@ -108,7 +108,7 @@ def complaint(jobs: Sequence[Job], wanted: Wanted, what: str, count: int | None)
 
 
 def describe(job: Job) -> str:
-    """One job in one line, with its error where it has one."""
+    """Describe a job in one line, with its error if it has one."""
     text = f"{job.type} {_short(job.args)} on {job.queue}, {job.state}, attempt {job.attempt}"
     if isinstance(job.error, Mapping) and job.error.get("message"):
         text += f", error {job.error.get('type')}: {_short(job.error['message'])}"

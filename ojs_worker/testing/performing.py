@@ -125,8 +125,8 @@ class Performing:
         return run_here(lambda: self.run(what, *args, **kwargs))
 
     async def _run_now(self, job_ids: list[str]) -> None:
-        """Run what was just enqueued, and raise what went wrong with it; an answer that names no
-        job, like that of a workflow, stands for all that ran."""
+        """Run the jobs that were just enqueued and raise the error of their handlers. Without ids,
+        as after a workflow, all jobs that ran count."""
         ran = await self.drain()
         for job_id in job_ids or [one.job.id for one in ran]:
             if (failure := self._failures.pop(job_id, None)) is not None:

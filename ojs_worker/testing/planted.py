@@ -18,7 +18,7 @@ class Plants:
         self._all: dict[str, BaseException] = {}
 
     def next(self, type: str, error: Planted, times: int) -> None:
-        """The next so many deliveries fail."""
+        """Let the next deliveries of a type fail, this many times."""
         if times < 1:
             raise ValueError(f"`times` must be at least 1, not {times}")
         self._next[type] += [_exception(error)] * times
@@ -33,7 +33,7 @@ class Plants:
         self._all.clear()
 
     async def layer(self, job: Job, context: Any, call_next: Inner) -> Any:
-        """The innermost layer of middleware: it stands where the handler would be called."""
+        """Raise the planted error in place of the handler, as the innermost layer of middleware."""
         waiting = self._next[job.type]
         error = waiting.pop(0) if waiting else self._all.get(job.type)
         if error is None:

@@ -98,7 +98,7 @@ class Sandbox(Performing, Expectations):
         return cancelled
 
     def clear(self) -> None:
-        """Forget all jobs, queues, workflows and cron entries, and what is to fail."""
+        """Delete all jobs, queues, workflows and cron entries, and remove planted errors."""
         self._server.clear()
         self._plants.clear()
         self._failures.clear()

@@ -44,7 +44,7 @@ class PrivateServer:
             raise
 
     def close(self) -> None:
-        """Answer everybody who waits, and forget everything."""
+        """Answer the calls that wait, and delete everything."""
         try:
             self.call(self._close())
         finally:
@@ -59,7 +59,7 @@ class PrivateServer:
         self.call(self._clear())
 
     def turn(self, until: int) -> None:
-        """Let time pass up to a moment, and do on the way what falls due."""
+        """Let time pass up to a moment, and do what falls due on the way."""
         self.call(self._turn(until))
 
     def ready(self) -> list[str]:

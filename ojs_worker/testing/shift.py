@@ -36,7 +36,7 @@ class Shift:
         await self._stack.__aexit__(*error)  # type: ignore[arg-type]
 
     async def next(self, queues: Sequence[str]) -> tuple[Life, Job] | None:
-        """The next job that may run, and who has it; of any queue where none is named."""
+        """Return the next job that may run, with its worker; from any queue if none is named."""
         ready = self._server.ready()
         for worker in self._workers:
             config = worker.config()

@@ -103,7 +103,8 @@ class ZeebeJob(_Told):
         await self._tell(Failed(fault_of(BpmnError(code, message, dict(variables or {})))))
 
     async def update_timeout(self, duration: Duration) -> None:
-        """Give the job so much time from now on; raises where it is not this worker's any more."""
+        """Change the timeout of the job, counted from now; raises if the job is not held any
+        more."""
         await self._renewed(duration)
 
 
