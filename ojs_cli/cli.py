@@ -66,7 +66,7 @@ def _misuse(error: click.ClickException) -> Failure:
 
 
 def _tell(session: Session, failure: Failure) -> int:
-    """Say what went wrong and what to do next; to programs as the API does."""
+    """Print an error and the next step; as a JSON object for programs."""
     from ojs_cli.text import printable
 
     if session.given.get("output") in ("json", "ndjson", "jsonl"):

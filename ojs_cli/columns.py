@@ -119,7 +119,7 @@ QUEUES: Final = (
 
 
 def _presence(item: Json, _: int = 0) -> str:
-    """The state that matters: whether it is gone, else whether it takes jobs."""
+    """Return the presence of a worker if it is gone, else its state."""
     presence = item.get("presence")
     if presence not in (None, "online"):
         return str(presence)

@@ -62,7 +62,7 @@ class Filter(msgspec.Struct, frozen=True):
 
 
 def parse(words: Sequence[str], now_ms: int) -> Filter:
-    """Read a filter; raises `Failure` with what is near."""
+    """Parse a filter; raises `Failure` with similar names."""
     asked: dict[str, str] = {}
     paths: list[tuple[str, str]] = []
     errors: list[str] = []

@@ -43,7 +43,8 @@ def matching(server: Server, wanted: Filter, *, scan: int = SCAN) -> Iterator[Js
 
 
 def count(server: Server, wanted: Filter) -> tuple[int, bool]:
-    """Count the jobs that the server's part of a filter means; says whether that is all."""
+    """Count the jobs that match the server's part of a filter; tells whether that is the whole
+    filter."""
     page = server.get("/jobs", **wanted.asked, limit=1)
     pagination = page.get("pagination") or page
     if pagination.get("total_is_exact", False):

@@ -103,7 +103,7 @@ class Noun(click.Group):
         self.params += _everywhere(hidden=True)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the verb in front, and `list` where there is none."""
+        """Move the verb to the front, and use `list` if there is none."""
         if ctx.resilient_parsing:
             # A shell asks what may come next, which may be a verb.
             return super().parse_args(ctx, args)

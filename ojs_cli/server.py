@@ -78,7 +78,7 @@ class Server:
         query: Mapping[str, Any] | None = None,
         timeout_s: float = 30.0,
     ) -> bytes:
-        """Call the server; raises what the SDK raises where it refuses."""
+        """Send a call; raises the exceptions of the SDK."""
         if method != "GET" and self._read_only is not None:
             raise Failure(
                 f"the server {self._read_only} is read_only in the configuration file",

@@ -24,7 +24,7 @@ class Session:
         self._at_end: list[Callable[[], None]] = []
 
     def close(self) -> None:
-        """Give up what was opened."""
+        """Close what was opened."""
         for close in self._at_end:
             close()
 

@@ -39,7 +39,7 @@ def cell(value: Any) -> str:
 
 
 def moment_ms(value: Any) -> int | None:
-    """Read a timestamp of the API; None where there is none."""
+    """Parse a timestamp of the API; None without one."""
     if not isinstance(value, str):
         return None
     try:

@@ -51,7 +51,7 @@ def command(session: Session, file: Path, database: str) -> None:
 
 
 def copied(session: Session, source: Path, target: Path) -> None:
-    """Copy with a bar, and look whether the copy is intact."""
+    """Copy with a progress bar, and check the copy."""
     with Progress(session, "pages", None) as progress:
         embedded.copy(source, target, lambda done, _: progress.at(done))
     embedded.schema_of(target)

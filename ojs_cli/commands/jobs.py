@@ -47,7 +47,7 @@ all_of_them = click.option("--all", "everything", is_flag=True, help="all there 
 
 
 def sure(function: F) -> F:
-    """Add the options of what changes many jobs."""
+    """Add the options of commands that change many jobs."""
     function = click.option("--yes", is_flag=True, help="do not ask")(function)
     return click.option("--dry-run", is_flag=True, help="only say how many it would be")(function)
 

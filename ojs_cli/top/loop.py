@@ -61,7 +61,7 @@ class Loop:
         return look(self._server, self._name, self._environment.wall_ms())
 
     def _take(self) -> bool:
-        """Take what the thread has found or done; says whether to look again at once."""
+        """Take the result of the thread; returns True if the server is to be read again at once."""
         if self._looking is not None and self._looking.done():
             self._trouble = _sentence(self._looking.exception())
             if not self._trouble and not self._view.frozen:
@@ -87,7 +87,7 @@ def name_of(session: Session) -> str:
 
 
 def do(server: Server, act: Act) -> str:
-    """Do what was agreed to; answers what was done."""
+    """Carry out an action that was confirmed; returns a message about it."""
     done = 0
     for target in act.targets:
         if act.verb in ("pause", "resume"):

@@ -185,7 +185,7 @@ def _fit(text: str, size: int, *, right: bool) -> str:
 
 
 def _lower(snapshot: Snapshot, now_ms: int, width: int) -> list["Text"]:
-    """The last failures, and beside them what has run for longest."""
+    """Draw the last failures, and beside them the jobs that have run longest."""
     from rich.text import Text
 
     half = max(width // 2, 20)

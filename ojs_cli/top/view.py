@@ -78,7 +78,7 @@ class View(msgspec.Struct):
         return keys.index(self.selected) if self.selected in keys else 0
 
     def press(self, key: str, snapshot: Snapshot) -> Act | str | None:
-        """Take a key; answers what is to be done, or `QUIT`."""
+        """Handle a key; returns the action to carry out, or `QUIT`."""
         self.message = ""
         if self.asking is not None:
             act, self.asking = self.asking, None

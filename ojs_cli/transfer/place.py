@@ -27,7 +27,7 @@ def beside(file: Path, suffix: str) -> Path:
 
 
 def read(path: Path) -> Place | None:
-    """Read a place; None where there is none."""
+    """Read the progress from a file; None if there is none."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Place)
     except FileNotFoundError:
