@@ -52,7 +52,7 @@ class Stub:
         return error.code(), error.details() or ""
 
     async def error(self, name: str, /, **members: Any) -> aio.AioRpcError:
-        """The error of a call that must be refused."""
+        """Return the error of a call that must be refused."""
         call = getattr(self, name)(**members)
         with pytest.raises(aio.AioRpcError) as caught:
             await (call if isinstance(call, aio.UnaryUnaryCall) else call.read())

@@ -25,7 +25,7 @@ ODD = "Charge card: ÄÖ / 7"
 
 
 class Gateway:
-    """A client, and the time that its server lives in."""
+    """A client, and the clock of its server."""
 
     def __init__(self, server: Server, stub: Stub, hands: Hands) -> None:
         self.server = server
@@ -61,7 +61,7 @@ class Gateway:
         await self.server.engine.run(Sweep(judged_since=0, asked_at=self.hands()))
 
     async def waits(self, count: int) -> None:
-        """Until so many calls wait for jobs."""
+        """Wait until this number of calls waits for jobs."""
         async with asyncio.timeout(10):
             while len(self.server.engine.wakeups) != count:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)

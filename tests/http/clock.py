@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 
 class Hands:
-    """The store's time, in milliseconds; it stands still between turns."""
+    """A clock of the store in milliseconds, which only the test moves."""
 
     def __init__(self, now: datetime = datetime(2030, 1, 31, 9, tzinfo=UTC)) -> None:
         self._now = now

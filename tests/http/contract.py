@@ -31,12 +31,12 @@ METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "
 
 
 class Deviation(AssertionError):
-    """The server answered something that the contract does not say."""
+    """An answer of the server does not conform to the contract."""
 
 
 @cache
 def document() -> dict[str, Any]:
-    """The contract as it is written."""
+    """Return the contract as it is written."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C takes a tenth of the time
     loaded: dict[str, Any] = yaml.load(FILE.read_text(encoding="utf-8"), loader)
     return loaded
@@ -87,7 +87,7 @@ class Contract:
         self._quick: dict[str, jsonschema_rs.Draft202012Validator] = {}
 
     def path_of(self, path: str) -> str | None:
-        """The documented path that a request went to; a fixed one before a pattern."""
+        """Return the documented path of a request; a fixed path comes before a pattern."""
         if path in self._document["paths"]:
             return path
         return next((name for regex, name in self._paths if regex.fullmatch(path)), None)
@@ -218,7 +218,7 @@ def contract() -> Contract:
 
 
 def _anywhere(status: int, lacking: int, name: str, otherwise: str) -> str:
-    """Expect 404 of paths that do not exist, and 403 where a foreign page asks."""
+    """Expect 404 of paths that do not exist, and 403 for requests of foreign pages."""
     _demand(status in (lacking, 403), otherwise)
     return f"#/components/responses/{'Forbidden' if status == 403 else name}"
 

@@ -7,7 +7,7 @@ LONGEST_S = 10
 
 
 async def heard(url: str, *pieces: bytes) -> bytes:
-    """Send the pieces; all that comes back until the server ends the connection."""
+    """Send the pieces and return all that the server sends until it closes the connection."""
     address = urlsplit(url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
     try:
@@ -21,7 +21,7 @@ async def heard(url: str, *pieces: bytes) -> bytes:
 
 
 def statuses(answers: bytes) -> list[int]:
-    """The statuses of the answers, which have no such line in their bodies."""
+    """Return the statuses of the answers; their bodies must have no such line."""
     lines = answers.replace(b"}HTTP/1.1 ", b"}\r\nHTTP/1.1 ").split(b"\r\n")
     return [int(line.split()[1]) for line in lines if line.startswith(b"HTTP/1.1 ")]
 

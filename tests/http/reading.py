@@ -37,7 +37,7 @@ class Wire(asyncio.Transport):
         return True
 
     def write_eof(self) -> None:
-        """All that the other end waits for."""
+        """Mark the connection as closed."""
         self.closed = True
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
@@ -53,7 +53,7 @@ class Wire(asyncio.Transport):
         return self.closed
 
     def pause_reading(self) -> None:
-        """Everything is given at once."""
+        """Do nothing, as all data is given at once."""
 
     def resume_reading(self) -> None:
         """Do nothing, as reading never pauses."""

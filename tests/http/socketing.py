@@ -41,11 +41,11 @@ class Talking:
         self.send_text(msgspec.json.encode(order).decode())
 
     def send_text(self, text: str) -> None:
-        """Send what need not be a message."""
+        """Send text that need not be a message."""
         self._said.put_nowait({"type": "websocket.receive", "text": text})
 
     def send_bytes(self, data: bytes) -> None:
-        """Send what is no text."""
+        """Send bytes, which are no message."""
         self._said.put_nowait({"type": "websocket.receive", "bytes": data})
 
     def leave(self) -> None:
@@ -69,7 +69,7 @@ class Talking:
         return await self.heard()
 
     async def started(self) -> None:
-        """Until the handshake has ended."""
+        """Wait until the handshake has ended."""
         async with asyncio.timeout(LONGEST_S):
             await self._started.wait()
 

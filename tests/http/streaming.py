@@ -111,12 +111,12 @@ class Listening:
         return left
 
     async def started(self) -> None:
-        """Until the head of the answer is there."""
+        """Wait until the head of the answer has come."""
         async with asyncio.timeout(LONGEST_S):
             await self._started.wait()
 
     async def receive(self) -> dict[str, Any]:
-        """The client says nothing but that it has left."""
+        """Return the event of a client that has disconnected."""
         await self.left.wait()
         return {"type": "http.disconnect"}
 

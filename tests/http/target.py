@@ -27,7 +27,7 @@ class Target:
     scheme: str = "http"
 
     def url(self, host: str = "127.0.0.1") -> str:
-        """Its address under a name."""
+        """Return the URL of the target under a host name."""
         return f"{self.scheme}://{host}:{self.port}/hook?a=b"
 
 

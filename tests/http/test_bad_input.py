@@ -206,7 +206,7 @@ async def test_a_nul_character_anywhere_is_kept_or_refused(
 async def _send(
     server: Server, headers: list[tuple[bytes, bytes]], piece: Callable[[], bytes]
 ) -> tuple[int, int]:
-    """The status of an endless request, and how many pieces of it were read."""
+    """Return the status of an endless request, and the number of pieces that were read of it."""
     read = 0
     statuses: list[int] = []
 

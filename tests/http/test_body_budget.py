@@ -34,7 +34,8 @@ async def tight(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
 
 @asynccontextmanager
 async def held(server: Server) -> AsyncIterator[Callable[[], None]]:
-    """A request whose large body has come, but for its end; what lets it end."""
+    """Send a request with a large body, all but its end, and yield a function that sends the
+    rest."""
     more = asyncio.Event()
     pieces = [(b" " * (BUDGET - SMALL), True), (b'{"type":"a","args":[]}', False)]
 
@@ -45,7 +46,7 @@ async def held(server: Server) -> AsyncIterator[Callable[[], None]]:
         return {"type": "http.request", "body": piece, "more_body": goes_on}
 
     async def send(message: Any) -> None:
-        """It is not about the answer."""
+        """Drop the answer."""
 
     request = asyncio.create_task(Application(server)(SCOPE, receive, send))
     await until(lambda: server.services.bodies.held > 0)
@@ -99,7 +100,7 @@ async def test_who_leaves_or_is_refused_gives_the_share_back(tight: Server) -> N
             return messages.pop(0)
 
         async def send(message: Any) -> None:
-            """It is not about the answer."""
+            """Drop the answer."""
 
         await Application(tight)(SCOPE, receive, send)
         assert messages == []

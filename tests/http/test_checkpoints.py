@@ -58,7 +58,7 @@ async def ack(client: httpx.AsyncClient, job: str) -> None:
 
 
 async def is_gone(client: httpx.AsyncClient, job: str) -> None:
-    """There is no checkpoint, but there is the job."""
+    """Return True if the job has no checkpoint."""
     error = error_of(await client.get(path_of(job)), 404, "not_found")
     assert error["details"]["resource_type"] == "checkpoint"
 

@@ -10,7 +10,7 @@ NOW = 1000.0
 
 
 class Client:
-    """A connection that waits for its client as the test says."""
+    """A connection that waits for its client, as the test sets it."""
 
     def __init__(self, waits: Waits | None = None, since: float = 0.0) -> None:
         self.state = None if waits is None else (waits, since)
@@ -24,7 +24,7 @@ class Client:
 
 
 def enter(crowd: Crowd, members: set[Client], now: float = NOW) -> bool:
-    """One more comes, which asks for something at once; whether there is room."""
+    """Add a connection that asks for something at once; returns True if there was room."""
     newest = Client(Waits.ASK, now)
     members.add(newest)
     room = crowd.has_room(newest, members, now)

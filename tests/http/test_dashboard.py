@@ -16,7 +16,7 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 @asynccontextmanager
 async def browsing(server: Server) -> AsyncIterator[httpx.AsyncClient]:
-    """A client for what is no part of the API, and so not held to its contract."""
+    """A client for paths outside the API, whose answers are not checked against the contract."""
     transport = httpx.ASGITransport(app=Application(server))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         yield client

@@ -92,7 +92,7 @@ class Line:
     async def asks_first(
         self, path: str, body: Json | bytes, headers: Mapping[str, str] | None = None
     ) -> Told:
-        """The answer to a request whose body comes when the server asks for it."""
+        """Send a request that waits for `100 Continue` before its body, and return the answer."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         self._writer.write(_head(path, content, {**(headers or {}), "Expect": "100-continue"}))
         async with asyncio.timeout(30):
@@ -160,7 +160,7 @@ QUEUES = count()
 
 
 async def taken_job(aside: Line, headers: Mapping[str, str] = NOTHING) -> str:
-    """A job that the worker w has, from a queue of its own."""
+    """Return a job that the worker w holds, from a queue of its own."""
     queue = f"queue-{next(QUEUES):06d}"
     assert (await aside(JOBS, {**JOB, "options": {"queue": queue}}, headers)).status == 201
     found = await aside(FETCH, {"queues": [queue], "worker_id": "w"}, headers)
@@ -169,7 +169,7 @@ async def taken_job(aside: Line, headers: Mapping[str, str] = NOTHING) -> str:
 
 
 class Story(msgspec.Struct, frozen=True):
-    """A call, what it says, and what comes of it."""
+    """A call, its body, and the status of its answer."""
 
     path: str
     status: int

@@ -21,7 +21,7 @@ Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 async def refused(
     server: Server, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Ends]:
-    """A client that has heard its answer, and knows that none will follow."""
+    """A client that has received its refusal, after which no more answers come."""
     seconds, size = LIMITS[limit]
     monkeypatch.setattr(lingering, "LINGER_S", seconds)
     monkeypatch.setattr(lingering, "MOST_BYTES", size)
@@ -36,7 +36,7 @@ async def refused(
 
 
 async def goes_on(writer: asyncio.StreamWriter) -> None:
-    """Send for ever."""
+    """Send without end."""
     while True:
         writer.write(b"a" * 65_536)
         await writer.drain()

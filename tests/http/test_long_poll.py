@@ -29,7 +29,7 @@ async def waiting(
 
 
 async def answer(task: asyncio.Task[httpx.Response]) -> list[str]:
-    """The ids of the jobs that a waiting FETCH got, in far less time than it would wait."""
+    """Return the ids of the jobs that a waiting FETCH gets within five seconds."""
     async with asyncio.timeout(5):
         response = await task
     assert response.status_code == 200
@@ -114,7 +114,7 @@ async def test_whoever_has_left_takes_nothing(client: httpx.AsyncClient, server:
         return {"type": "http.disconnect"}
 
     async def send(message: object) -> None:
-        """Nobody is there to read it."""
+        """Drop the answer."""
 
     scope = {
         "type": "http",

@@ -33,7 +33,7 @@ class Alarm:
 
 
 class Clock:
-    """The loop, with a time that only the test moves."""
+    """The event loop, with a time that only the test moves."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()

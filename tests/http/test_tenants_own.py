@@ -18,7 +18,7 @@ Calls = list[tuple[str, str, dict[str, Any] | None]]
 async def same_as_missing(
     stranger: httpx.AsyncClient, own: str, unknown: str, calls: Calls
 ) -> None:
-    """To a stranger what is there is, to the letter, like what is not."""
+    """Check that a stranger gets the same answer for what exists as for what does not."""
     for method, path, body in calls:
         answers = []
         for name in (own, unknown):

@@ -169,7 +169,7 @@ async def test_events_are_posted_signed(sender: Server, target: Target) -> None:
 
 
 async def _ended(client: httpx.AsyncClient) -> None:
-    """Until no delivery is pending."""
+    """Wait until no delivery is pending."""
     while await deliveries(client, status="pending"):
         pass
 

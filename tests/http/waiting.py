@@ -11,7 +11,7 @@ LONGEST_S: Final = 10
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Return as soon as a condition holds; it is looked at every other millisecond."""
+    """Wait until a condition holds; it is checked every two milliseconds."""
     async with asyncio.timeout(LONGEST_S):
         for _ in repeat(None):
             if holds():
@@ -20,5 +20,5 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 async def entered(server: Server, count: int) -> None:
-    """Return as soon as so many fetches wait at a server."""
+    """Wait until this number of fetches waits at a server."""
     await until(lambda: len(server.engine.wakeups) == count)

@@ -55,7 +55,7 @@ def test_an_example_stands_by_every_body_and_answer() -> None:
 
 
 async def active(client: httpx.AsyncClient) -> None:
-    """worker-1 is known and holds the job of the examples."""
+    """Worker-1 exists and holds the job of the examples."""
     await client.post(f"{WORKERS}/register", json={"worker_id": "worker-1", "queues": ["email"]})
     job = {"id": JOB_ID, "type": "email.send", "args": [], "queue": "email"}
     assert (await client.post(JOBS, json=job)).status_code == 201
@@ -74,7 +74,7 @@ async def discarded(client: httpx.AsyncClient) -> None:
 
 
 async def gone(client: httpx.AsyncClient) -> None:
-    """worker-1 was here."""
+    """Worker-1 was deregistered."""
     for call in ("register", "deregister"):
         await client.post(f"{WORKERS}/{call}", json={"worker_id": "worker-1"})
 
@@ -135,12 +135,12 @@ def subscribed(store: Store) -> None:
 
 
 async def able(client: httpx.AsyncClient) -> None:
-    """Somebody runs the function block of the examples."""
+    """A worker runs the function block of the examples."""
     await client.post(f"{WORKERS}/register", json={"functionBlocks": ["configBackup"]})
 
 
 async def offered(client: httpx.AsyncClient) -> None:
-    """Somebody offers the job of the examples in its room."""
+    """A worker offers the job of the examples in its room."""
     job = {"category": "modifiers", "name": "Rotate"}
     assert (await client.put(f"{V1}/rooms/lab/jobs", json=job)).status_code == 200
 

@@ -20,7 +20,7 @@ gc.set_threshold(50_000, 20, 100)
 
 
 def near(*lengths: int) -> st.SearchStrategy[int]:
-    """These lengths, and those beside them.
+    """Return these lengths, and those one above and one below.
 
     Free drawing hardly ever meets the limits of the contract: a string that is just as long as may
     be would be looked for in vain, for seconds.

@@ -21,7 +21,7 @@ async def poll(board: System, worker: str, *blocks: str, limit: int = 1) -> list
 
 
 async def push(board: System, job_id: str, status: str = "success", **more: Any) -> Json:
-    """A result that must be taken."""
+    """Push a result, which must be accepted."""
     body = {"jobId": job_id, "status": status, **more}
     answer: Json = await board.call("POST", "/blackboard/job/result", body)
     return answer

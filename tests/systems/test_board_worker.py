@@ -42,7 +42,7 @@ class Held(FunctionBlock):
 
 
 class Away(httpx.AsyncBaseTransport):
-    """The way to an engine that does not answer as often as is said for a path."""
+    """A transport to an engine that fails for a number of calls of a path."""
 
     def __init__(self, board: System, times: dict[str, int]) -> None:
         self._way = httpx.ASGITransport(app=Application(board.server))

@@ -114,7 +114,7 @@ async def test_3_11_the_worker_chooses_how_often_it_polls(board: System) -> None
 
 
 class Told(BoardHooks):
-    """Remembers what it is told of which job."""
+    """Records what it is told about each job."""
 
     def __init__(self) -> None:
         self.told: dict[str, Any] = {}

@@ -40,7 +40,7 @@ def client(world: World) -> ZeebeClient:
 
 
 class Hands:
-    """A handler that keeps its jobs until it is told what to do with them."""
+    """A handler that keeps its jobs until the test decides on them."""
 
     def __init__(self) -> None:
         self.jobs: list[ZeebeJob] = []
@@ -68,7 +68,7 @@ def hand(client: ZeebeClient, task_type: str = "slow", **options: Any) -> Hands:
 
 @asynccontextmanager
 async def two(world: World) -> AsyncIterator[tuple[Hands, Hands, Job]]:
-    """A job that a first worker has lost by its timeout, and a second one has now."""
+    """Return a job that one worker has lost by its timeout and a second one holds."""
     first, second = (ZeebeClient(transport=world.transport) for _ in range(2))
     hands, others = hand(first, max_jobs=1), hand(second, max_jobs=1)
     job = await first.create_job("slow")

@@ -24,7 +24,7 @@ LIMIT_S = 20
 
 
 class World:
-    """A server and the time that it lives in."""
+    """A server and its clock."""
 
     def __init__(self, server: Server, clock: HandClock) -> None:
         self.server = server
@@ -44,7 +44,7 @@ class World:
         return decode(reply.body) if reply.body else None
 
     async def pass_time(self, seconds: float) -> Swept:
-        """Let time go by, and let housekeeping look."""
+        """Let time pass, and run housekeeping."""
         self.clock.advance(round(seconds * 1000))
         return await self.server.engine.run(Sweep(judged_since=0, asked_at=self.clock.now))
 
@@ -65,8 +65,8 @@ class World:
 async def serving(
     store_url: str, profile: str, *, turned: bool = True, **changed: Any
 ) -> AsyncIterator[World]:
-    """A server with the defaults of a profile, some of them changed perhaps; its time stands still
-    unless it is to be real."""
+    """Run a server with the defaults of a profile, changed if given; its clock stands still unless
+    it is to be real."""
     clock = HandClock()
     defaults = msgspec.structs.replace(PROFILES[profile], **changed)
     settings = Settings(profile_name=profile, profile=defaults)
@@ -76,7 +76,7 @@ async def serving(
 
 
 async def until(met: Callable[[], bool | Awaitable[bool]]) -> None:
-    """Let everybody work until something holds."""
+    """Let all tasks run until a condition holds."""
     async with asyncio.timeout(LIMIT_S):
         while True:
             found = met()

@@ -66,7 +66,7 @@ def server_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    """Nothing of this machine's own settings."""
+    """Remove the settings of this machine."""
     for name in list(os.environ):
         if name.startswith("OJS_") and not name.startswith("OJS_TEST"):
             monkeypatch.delenv(name)
@@ -90,7 +90,7 @@ def run(capsys: pytest.CaptureFixture[str], no_settings: None) -> Ojs:
 
 @pytest.fixture
 def call(server_url: str) -> Call:
-    """Calls the API beside the command; the server is as new."""
+    """Calls the API beside the command, on an emptied server."""
 
     def ask(method: str, path: str, **body: Any) -> Any:
         answer = httpx.request(method, f"{server_url}/ojs/v1{path}", json=body, timeout=30)

@@ -27,7 +27,7 @@ LEAST: Mapping[str, Any] = {
 def answering(
     answers: Mapping[str, Any], status: int = 404, other: str = "<h1>?</h1>"
 ) -> Iterator[str]:
-    """A server with these answers, by their paths; all other paths have the other one."""
+    """A server with these answers by path, and one answer for all other paths."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

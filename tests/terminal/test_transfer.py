@@ -50,14 +50,14 @@ def stored(call: Call) -> None:
 
 
 def jobs(call: Call) -> list[dict[str, Any]]:
-    """The jobs that wait, without when they came."""
+    """Return the waiting jobs without their times."""
     found = call("GET", "/jobs?states=available,scheduled,pending")["jobs"]
     moments = ("created_at", "enqueued_at", "metadata")
     return [{key: one[key] for key in one if key not in moments} for one in found]
 
 
 def interrupt_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
-    """Break off before a place is kept for the nth time."""
+    """Break off before the nth time that progress is saved."""
     write: Callable[..., None] = places.write
     left = [steps]
 

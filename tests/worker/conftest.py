@@ -26,7 +26,7 @@ QUICK: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers in this process try on without long pauses."""
+    """Let workers in this process retry without long pauses."""
     monkeypatch.setattr(backoff, "FIRST_S", 0.01)
 
 

@@ -34,7 +34,7 @@ class WorkerProcess:
         self._process.send_signal(sig)
 
     async def take(self, sig: signal.Signals) -> None:
-        """Send a signal, and wait until no thread of the worker has still to take it.
+        """Send a signal, and wait until no thread of the worker has it pending.
 
         Of two that wait together, another thread may take the second before the first is taken.
         """

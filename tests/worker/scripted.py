@@ -51,7 +51,7 @@ def job(number: int, type: str = "test.echo", args: Any = (), **more: Any) -> Js
 
 @dataclass
 class ScriptedServer:
-    """Answers as told, and remembers what it was asked."""
+    """A server that gives scripted answers, and keeps the requests."""
 
     paths: frozenset[str] = PUBLIC
     calls: list[Call] = field(default_factory=list)
@@ -92,7 +92,7 @@ class ScriptedServer:
         return 200, {"ok": True, "job_id": body.get("job_id")}
 
     async def _settle(self, body: Json) -> Answer | None:
-        """Each part is noted, and answered, like the call that it stands for."""
+        """Record and answer each part like the single call that it stands for."""
         results = []
         for one in body["results"]:
             path = ACK if one["outcome"] == "ack" else NACK
@@ -227,7 +227,8 @@ async def listening(
 async def _unless_hung_up(
     reader: asyncio.StreamReader, work: Coroutine[Any, Any, Answer | None]
 ) -> Answer | None:
-    """The answer; None, with the work undone, once the caller has hung up."""
+    """Return the answer of `work`; None, with `work` cancelled, once the caller has
+    disconnected."""
     answering = asyncio.ensure_future(work)
     # Nobody sends a second request before the answer, so all that can come is the end.
     hanging_up = asyncio.ensure_future(reader.read(1))

@@ -51,7 +51,7 @@ GIVEN: dict[str, Any] = {
 
 
 class Told:
-    """A transport that notes requests and answers nothing of use."""
+    """A transport that records requests and gives meaningless answers."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []

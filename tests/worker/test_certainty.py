@@ -32,7 +32,7 @@ KEPT, LOST = job(1, "note"), job(2, "note")
 
 
 class Sleep:
-    """The clock of elapsed time, which the machine's sleep moves on."""
+    """A clock of elapsed time, which the machine's sleep moves on."""
 
     def __init__(self) -> None:
         self.slept_s = 0.0
@@ -52,7 +52,7 @@ def beside(sleep: Sleep) -> Environment:
 
 
 class Stage:
-    """A worker that notes what it begins, and a server whose answers it sleeps upon."""
+    """A worker that records the jobs it begins, and a server whose answers arrive after a sleep."""
 
     def __init__(self, worker: Worker, server: ScriptedServer, sleep: Sleep) -> None:
         self.worker = worker
@@ -74,7 +74,7 @@ class Stage:
         return 200, {"state": body["state"], **said}
 
     def slept_upon(self, seconds: float, *jobs: Json) -> None:
-        """Have the next FETCH answered with jobs, and the worker asleep before it reads that."""
+        """Answer the next FETCH with jobs, and let the worker sleep before it reads them."""
 
         def answer(body: Json) -> tuple[int, Json]:
             del self.server.answers[FETCH]

@@ -65,7 +65,7 @@ class Stage:
         return sum(call.path == FETCH for call in self.server.calls[beats[1] :])
 
     async def until_quiet(self) -> None:
-        """Wait until the worker has said so twice."""
+        """Wait until two BEATs have reported that the worker is quiet."""
         await self.server.until_beat(state="quiet")
         await self.server.until_beat(state="quiet")
 

@@ -43,7 +43,7 @@ class Answers:
 
 
 class Pauses:
-    """Remembers pauses instead of making them."""
+    """Records pauses instead of making them."""
 
     def __init__(self) -> None:
         self.made: list[float] = []

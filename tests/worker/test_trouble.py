@@ -113,8 +113,8 @@ async def test_a_server_cannot_ask_for_patience_without_end(
 
 
 class Flaky(AsgiTransport):
-    """Loses every fourth request or answer of a worker, by a lot that is drawn the same way each
-    time."""
+    """Loses about every fourth request or answer of a worker, by random numbers with a fixed
+    seed."""
 
     def __init__(self, server: Any, *, offers: bool) -> None:
         super().__init__(Application(server))

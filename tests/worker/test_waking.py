@@ -23,7 +23,7 @@ SLOW = {**QUICK, "wake": "stream", "poll_interval": 300, "heartbeat_interval": 1
 
 
 class Streaming(MemoryTransport):
-    """The scripted server with streams: each is what one put into `streams` says."""
+    """The scripted server with event streams, whose content a test puts into `streams`."""
 
     def __init__(self, server: ScriptedServer) -> None:
         super().__init__(server)

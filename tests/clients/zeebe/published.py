@@ -42,7 +42,7 @@ class Program(msgspec.Struct, frozen=True):
         return [str(PYTHON), path] if path.endswith(".py") else ["node", path]
 
     def require(self) -> None:
-        """Fail where the client should be there and is not; elsewhere say loudly that it is not."""
+        """Fail if the client should be installed and is not; otherwise skip with a warning."""
         if self.needs.exists():
             return
         why = f"{self.needs} is missing: `make clients` says why it could not be installed"

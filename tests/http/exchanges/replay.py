@@ -41,7 +41,7 @@ async def replay(recording: Recording, name: str, serve: Serve) -> None:
 async def _hearing(
     recording: Recording, step: Step, server: Server, kept: dict[str, Any]
 ) -> AsyncIterator[None]:
-    """An open stream, which has told of the step's events before it is left."""
+    """Open a stream and check that it sends the events of the step before it is closed."""
     path, _, query = _filled(step.send, kept).removeprefix("GET ").partition("?")
     headers = step.headers or recording.headers
     async with listen(server, path, headers, **dict(parse_qsl(query))) as heard:
@@ -101,7 +101,7 @@ def _filled(value: Any, kept: dict[str, Any]) -> Any:
 
 
 def _at(answer: Any, place: str) -> Any:
-    """The part of an answer at a path of names and numbers."""
+    """Return the part of an answer at a path of names and indexes."""
     for part in place.split("."):
         answer = answer[int(part)] if isinstance(answer, list) else answer[part]
     return answer

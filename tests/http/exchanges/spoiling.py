@@ -34,7 +34,7 @@ _EXAMPLES: Final[dict[str, Any]] = {
 
 
 def spoilt(kind: Kind, shapes: Shapes) -> Iterator[tuple[str, Any]]:
-    """Examples of a kind, each with one thing wrong, and a word on it."""
+    """Return examples of a kind, each with one fault, and a word that names it."""
     if isinstance(kind, dict):
         whole = example(kind, shapes)
         for member, of in kind.items():

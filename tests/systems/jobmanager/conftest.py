@@ -24,5 +24,5 @@ async def watched(store_url: str) -> AsyncIterator[World]:
 
 @pytest.fixture
 def client(world: World) -> JobManagerClient:
-    """Whoever submits tasks."""
+    """A client that submits tasks."""
     return JobManagerClient(transport=world.transport)

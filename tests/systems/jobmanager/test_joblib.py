@@ -28,7 +28,7 @@ class Caller:
         self._headers = headers
 
     async def __call__(self, status: int, method: str, path: str, body: object = None) -> Any:
-        """A call that must be answered so; answers its JSON."""
+        """Send a call that must be answered with this status; return its JSON."""
         address = path if path.startswith("/ojs") else f"/v1/joblib{path}"
         response = await self._client.request(method, address, json=body, headers=self._headers)
         assert response.status_code == status, response.text

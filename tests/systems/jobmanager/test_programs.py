@@ -24,7 +24,8 @@ THEIRS, OURS = "from zndraw_joblib import", "from ojs_worker.jobmanager import"
 async def at_work(
     program: str, url: str, folder: Path, *changes: tuple[str, str]
 ) -> AsyncIterator[asyncio.StreamReader]:
-    """A program with our import, and perhaps more changes, once it is ready; what it prints."""
+    """Run a program with our import, and more changes if given, and return its output once it is
+    ready."""
     text = (PROGRAMS / program).read_text(encoding="utf-8")
     for before, after in ((THEIRS, OURS), *changes):
         assert text.count(before) == 1

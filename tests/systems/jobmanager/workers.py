@@ -117,7 +117,7 @@ def claim_by_hand(worker: JobManager) -> ClaimedTask:
 
 
 def noted(asked: list[float]) -> Callable[[float], Any]:
-    """News that never come; it is noted how long they were waited for."""
+    """Return a wait for announcements that never come, which notes the seconds that it is given."""
 
     async def news(seconds: float) -> None:
         asked.append(seconds)

@@ -44,7 +44,7 @@ class Screen:
         self._decoder = getincrementaldecoder("utf-8")()
 
     def press(self, typed: str) -> None:
-        """Type something."""
+        """Type keys."""
         os.write(self._own, typed.encode())
 
     @property
@@ -56,7 +56,7 @@ class Screen:
         return "\n".join(lines[number] for number in sorted(lines))
 
     def until(self, holds: Callable[[], bool]) -> None:
-        """Read what the program writes until something holds."""
+        """Read the program's output until a condition holds."""
         deadline = monotonic() + PATIENCE_S
         while not holds():
             assert monotonic() < deadline, f"it never came:\n{self.text}\n{self.written[-2000:]}"
@@ -76,7 +76,7 @@ class Screen:
         return self.process.wait()
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """End the program and close the terminal."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()

@@ -12,7 +12,7 @@ START = "2030-01-31T09:00:00Z"
 
 @pytest.fixture
 def worker() -> Worker:
-    """A worker whose own server there is not."""
+    """A worker whose configured server does not exist."""
     worker = Worker("http://127.0.0.1:9", queues=["default", "mail"])
 
     @worker.job("email.send", queue="mail")

@@ -128,7 +128,7 @@ async def test_an_application_that_fails_is_unreachable() -> None:
 
 
 class Told:
-    """Tells what it is given, piece by piece, until the caller has gone."""
+    """Sends back what it is given, piece by piece, until the caller has gone."""
 
     def __init__(self) -> None:
         self.pieces: asyncio.Queue[bytes] = asyncio.Queue()

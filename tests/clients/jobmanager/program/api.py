@@ -19,7 +19,7 @@ class Api:
         return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
     def raise_for_status(self, response: httpx.Response) -> None:
-        """The errors that the client's protocol names."""
+        """Raise the errors that the client's protocol names."""
         if response.is_success:
             return
         problem = ProblemDetail.model_validate(response.json())

@@ -20,7 +20,7 @@ class ApiManager:
         self.http = httpx.Client(timeout=60, trust_env=False)
 
     def get_headers(self) -> dict[str, str]:
-        """No key is needed."""
+        """Return no headers, as no key is needed."""
         return {}
 
     def raise_for_status(self, response: httpx.Response) -> None:

@@ -79,7 +79,7 @@ class Frames(Files):
 
 
 class World:
-    """One scenario's names, and what it has opened."""
+    """The names of one scenario, and what it has opened."""
 
     def __init__(self, url: str, mode: str, name: str) -> None:
         self.api = Api(url)
@@ -123,7 +123,7 @@ class World:
         return self.task(task_id, headers={"Prefer": f"wait={SOON_S}"})
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """Close all that was opened."""
         for manager in self.managers:
             manager.disconnect()
         for client in self._sockets:

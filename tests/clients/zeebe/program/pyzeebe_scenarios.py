@@ -65,7 +65,7 @@ class Stage:
         return key
 
     async def worked(self, worker: ZeebeWorker, count: int = 1) -> list[Any]:
-        """Let the worker work until its tasks have told so much."""
+        """Let the worker run until its tasks have reported this much."""
         working = asyncio.create_task(worker.work())
         told = [await self.ended.get() for _ in range(count)]
         await worker.stop()
