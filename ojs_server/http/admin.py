@@ -15,17 +15,17 @@ from ojs_wire.calls import DirectiveRequest, EmptyRequest
 
 
 async def quiet(call: Call) -> Answer:
-    """One worker takes no more jobs and finishes those it has."""
+    """Tell one worker to take no more jobs and to finish those it has."""
     return await _direct_one(call, Directive.QUIET)
 
 
 async def resume(call: Call) -> Answer:
-    """One quiet worker takes jobs again."""
+    """Tell one quiet worker to take jobs again."""
     return await _direct_one(call, Directive.RESUME)
 
 
 async def terminate(call: Call) -> Answer:
-    """One worker finishes within its grace and ends."""
+    """Tell one worker to finish its jobs within its grace period and to end."""
     return await _direct_one(call, Directive.TERMINATE)
 
 
@@ -43,7 +43,7 @@ async def direct_all(call: Call) -> Answer:
 
 
 async def reset(call: Call) -> Answer:
-    """Remove everything; the route exists in conformance runs only."""
+    """Delete everything; the route exists in conformance runs only."""
     if not call.server.settings.conformance:
         raise NotFound("there is no such path")
     await call.read(EmptyRequest, optional=True)

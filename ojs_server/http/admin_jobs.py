@@ -55,14 +55,14 @@ def _word(query: Mapping[str, str], name: str, words: Sequence[str]) -> str:
 
 
 async def retry(call: Call) -> Answer:
-    """Fresh attempts for a discarded job; one that waits for its retry waits no longer."""
+    """Retry a discarded job with new attempts, or start one that waits for its retry at once."""
     await call.read(EmptyRequest, optional=True)
     change = await call.server.engine.run(Rerun(await job_id_of(call)))
     return await changed(call, change, re_enqueued_at=enqueued_at(change))
 
 
 async def amend(call: Call) -> Answer:
-    """Another priority for a job that has not started; nothing else of it can be changed."""
+    """Change the priority of a job that has not started; its other members cannot be changed."""
     body = await call.json()
     for name in body:
         if name != "priority":

@@ -13,7 +13,7 @@ _PAGING: Final = frozenset({"page", "per_page", "limit", "offset", "cursor"})
 
 
 def admin_page(call: Call, known: Iterable[str] = ()) -> tuple[Page, dict[str, str]]:
-    """The page that is asked for, and the query."""
+    """Return the page that is asked for, and the query."""
     return page_of(call, _PER_PAGE, _MOST), checked_query(call, _PAGING.union(known))
 
 

@@ -20,7 +20,7 @@ _QUANTILES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 async def listing(call: Call) -> Answer:
-    """Every queue, newest first."""
+    """List every queue, newest first."""
     page, _ = admin_page(call)
     await collect(call.server.engine)
     queues = await call.server.engine.read(
@@ -31,7 +31,7 @@ async def listing(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """One queue, with its settings."""
+    """Show one queue with its settings."""
     queue, _ = await known_queue(call, call.params["name"])
     await collect(call.server.engine)
     (item,) = await _shown(call, [queue])

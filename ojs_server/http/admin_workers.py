@@ -15,7 +15,7 @@ from ojs_server.store.records import WorkerLoad
 
 
 async def listing(call: Call) -> Answer:
-    """All workers, newest first, and how many there are of each kind."""
+    """List all workers, newest first, with their numbers by kind."""
     page, _ = admin_page(call, ("state", "presence", "queue", "label"))
     items, pagination = await page_of_workers(call, page)
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
@@ -28,7 +28,7 @@ async def listing(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """One worker with the ids of its jobs, its members at the top level."""
+    """Show one worker with the ids of its jobs, its members at the top level."""
     return Answer({"queues": [], **await shown_worker(call)})
 
 

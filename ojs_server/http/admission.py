@@ -87,7 +87,7 @@ class Admission:
 
 
 def prove(call: Call, route: Route) -> None:
-    """Note whose call of a route this is; raises Denied."""
+    """Set the caller of a call by its key and tenant; raises Denied."""
     named = dialects.tenant_header(call)
     if call.server.settings.keys.needed or named is not None:
         identify(call, route.roles, call.header(b"authorization"), named)

@@ -45,7 +45,7 @@ def lines(request_id: str, answer: Answer, media_type: str | None, rest: str = "
 
 
 def headers(head: bytes) -> list[tuple[bytes, bytes]]:
-    """The lines of a head as messages of ASGI have them."""
+    """Return the header lines in the form of ASGI messages."""
     pairs = (line.split(b": ", 1) for line in head.splitlines())
     return [(name, value) for name, value in pairs]
 

@@ -61,7 +61,7 @@ class Keys(msgspec.Struct, frozen=True):
         return next(found, Role.ANYONE)
 
     def admit(self, authorization: str | None, allowed: frozenset[Role]) -> str:
-        """The caller's principal; raises Denied unless one of the allowed roles is proven."""
+        """Return the caller of a key; raises Denied unless it has one of the allowed roles."""
         if not self.needed or Role.ANYONE in allowed:
             return ""
         return self.permit(self.prove(authorization), allowed)

@@ -16,7 +16,7 @@ _ATOMICITY: Final = ("partial", "atomic")
 
 
 def checked_batch(jobs: object) -> list[Any]:
-    """The jobs of a batch: at least one, and no more than are allowed."""
+    """Return the jobs of a batch, which must hold at least one, and no more than are allowed."""
     if not isinstance(jobs, list) or not jobs:
         given = "" if jobs == [] else f", not {kind_of(jobs)}"
         raise invalid("jobs", f"must be an array of at least one job{given}")
@@ -50,7 +50,7 @@ def is_atomic(body: Mapping[str, Any]) -> bool:
 
 
 def receipt_for(call: Call, operation: str, in_body: object = None) -> ReceiptKey | None:
-    """Under which key this call is remembered; the header goes before the body."""
+    """Return the idempotency key of a call; the header goes before the body."""
     key = call.header(b"idempotency-key")
     if key is None:
         return None if in_body is None else (call.principal, operation, _checked(in_body))

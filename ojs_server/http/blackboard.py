@@ -49,7 +49,7 @@ async def put(call: Call) -> Answer:
 
 
 async def poll(call: Call) -> Answer:
-    """Hand a worker jobs for its blocks; a bare list, as this system's workers read it."""
+    """Hand out jobs for a worker's blocks, as a bare list."""
     request = await _read(call, BoardPollRequest)
     names = {type_of(name, "functionBlockIds"): name for name in request.functionBlockIds}
     claim = Claim(
@@ -66,7 +66,7 @@ async def poll(call: Call) -> Answer:
 
 
 async def result(call: Call) -> Answer:
-    """A worker pushes how a job ended."""
+    """Store the result of a job that a worker has pushed."""
     request = await _read(call, BoardResultRequest)
     job_id = await job_id_of(call, request.jobId)
     found = await call.server.engine.read(lambda reader: reader.job(job_id))
@@ -94,7 +94,7 @@ async def result(call: Call) -> Answer:
 
 
 async def read(call: Call) -> Answer:
-    """One job as the board sees it."""
+    """Show one job of the board."""
     stored, _ = await load_job(call)
     kind = await _kind_of(call, stored.job.type)
     name = stored.job.type if kind is None else kind.name

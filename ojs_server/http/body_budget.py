@@ -35,5 +35,5 @@ class BodyBudget:
         self.held += size
 
     def give(self, size: int) -> None:
-        """Hold so much less."""
+        """Subtract the bytes of a large body."""
         self.held -= size

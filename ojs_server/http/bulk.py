@@ -68,7 +68,7 @@ async def delete(call: Call) -> Answer:
 
 
 async def act(call: Call, action: Action, meant: Meant) -> Answer:
-    """Do one thing to the jobs that the body means."""
+    """Apply an action to the jobs that the body names."""
     body = await call.optional_json()
     call.check_members(body, BulkRequest)
     if body.get("job_ids") is not None:
@@ -145,7 +145,7 @@ async def _by_filter(call: Call, action: Action, body: dict[str, Any], meant: Me
 
 
 def _flat(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of a filter that stand in the body itself."""
+    """Return the members of a filter that are given in the body itself."""
     return {name: value for name, value in body.items() if value is not None and name in MEMBERS}
 
 
@@ -160,7 +160,7 @@ def _unconfirmed() -> InvalidRequest:
 def _summary(
     action: Action, items: Sequence[Item], *, undone: bool = False, **more: Any
 ) -> dict[str, Any]:
-    """The answer under all names: those of bulk calls, of the admin API, of dead letters."""
+    """Return the totals under all names: those of bulk calls, of the admin API, of dead letters."""
     word = _DONE[action]
     failed = len(items) if undone else sum(item.error is not None for item in items)
     succeeded = len(items) - failed

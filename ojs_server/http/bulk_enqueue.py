@@ -87,7 +87,7 @@ async def _all_or_none(
 
 
 def _at_fault(error: Duplicate, drafts: Sequence[Draft]) -> int:
-    """Which job a refusal of all of them is about."""
+    """Return the index of the job for which all were refused."""
     details = error.details or {}
     if "existing_job_id" not in details and "index" not in details:
         # It is about the key of the request, not about a job.
@@ -98,7 +98,7 @@ def _at_fault(error: Duplicate, drafts: Sequence[Draft]) -> int:
 
 
 def _shown(index: int, item: Outcome) -> bytes:
-    """One item; a job is in it as the bytes that its envelope is."""
+    """Return one item of the answer; a job in it is the bytes of its envelope."""
     if isinstance(item, Entry):
         status = "duplicate" if item.earlier else "created"
         head = encode({"index": index, "status": status, **warnings(item.complaints)})

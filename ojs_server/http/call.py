@@ -95,16 +95,16 @@ class Call:
         self.headers = dict(scope["headers"])
 
     def header(self, name: bytes) -> str | None:
-        """A header's value as text; names in lower case."""
+        """Return a header's value as text; names are in lower case."""
         value = self.headers.get(name)
         return None if value is None else value.decode("latin-1")
 
     def query(self) -> dict[str, str]:
-        """The query parameters, the last of each name."""
+        """Return the query parameters; of repeated names, the last value."""
         return dict(parse_qsl(self.scope["query_string"].decode("latin-1"), keep_blank_values=True))
 
     async def json(self) -> Any:
-        """The body as JSON; it must be there, and be an object."""
+        """Decode the body, which must be a JSON object."""
         return parsed(await self.body())
 
     async def optional_json(self) -> Any:
@@ -112,16 +112,16 @@ class Call:
         return parsed_if_any(await self.body())
 
     async def read(self, wanted: type[Wanted], *, optional: bool = False) -> Wanted:
-        """The body as one of the wire's requests."""
+        """Decode the body as a request type."""
         return self.parsed(await self.body(), wanted, optional=optional)
 
     def parsed(self, body: bytes, wanted: type[Wanted], *, optional: bool = False) -> Wanted:
-        """A body as one of the wire's requests."""
+        """Decode a body as a request type."""
         # Not straight into its type: what a type leaves out would not be read, however bad it is.
         return self.typed(parsed_if_any(body) if optional else parsed(body), wanted)
 
     def typed(self, value: Mapping[str, Any], wanted: type[Wanted]) -> Wanted:
-        """A JSON object as one of the wire's requests, or as a part of one."""
+        """Decode a JSON object as a request type, or as a part of one."""
         return typed(value, wanted, strict=self.server.settings.strict)
 
     def check_members(self, value: Mapping[str, Any], wanted: type[msgspec.Struct]) -> None:
@@ -130,7 +130,7 @@ class Call:
             refuse_unknown("", value, wanted.__struct_fields__)
 
     async def disconnected(self) -> None:
-        """Ends when the client's connection does."""
+        """Wait until the client has disconnected."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
@@ -206,7 +206,7 @@ class RequestIds:
         self._numbers = count()
 
     def __call__(self) -> str:
-        """The next name."""
+        """Return the next id."""
         now = self._wall_ms()
         if now >= self._until:
             self._until = now + 1000
@@ -217,7 +217,7 @@ class RequestIds:
 
 
 def parsed(body: bytes) -> Any:
-    """A body as a JSON object."""
+    """Decode a body as a JSON object."""
     if not body:
         raise MalformedPayload("the body is empty; a JSON object is needed")
     try:

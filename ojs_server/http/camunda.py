@@ -25,7 +25,7 @@ _KEY_DIGITS: Final = 19
 
 
 async def topology(call: Call) -> Answer:
-    """One broker with one partition, and a version that clients know."""
+    """Show one broker with one partition, and a version that clients know."""
     ports = call.server.ports
     partition = {"partitionId": 1, "role": "leader", "health": "healthy"}
     broker = {
@@ -97,7 +97,7 @@ async def fail(call: Call) -> Answer:
 
 
 async def throw(call: Call) -> Answer:
-    """End a job with an error of the business."""
+    """End a job with a business error."""
     request = await call.read(ErrorRequest)
     await zeebe.throw(
         call,
@@ -117,7 +117,7 @@ async def update(call: Call) -> Answer:
 
 
 async def resolve(call: Call) -> Answer:
-    """Give the job of an incident its retries again."""
+    """Restore the retries of the job of an incident."""
     await call.optional_json()
     await zeebe.resolve(call, _key(call))
     return _DONE

@@ -69,7 +69,7 @@ class ChannelStream(EventStream):
 
 
 def message(channel: str, name: str, data: bytes, at: int, place: str | None = None) -> bytes:
-    """One event of a channel; without a place it is none of the log."""
+    """Return an event of a channel as a message; without a cursor it is not from the log."""
     head = encode({"type": "event", "channel": channel, "event": name})[:-1]
     mark = b"" if place is None else b',"id":' + encode(place)
     return (

@@ -29,7 +29,7 @@ class _Kept(msgspec.Struct):
 
 
 async def save(call: Call) -> Answer:
-    """Keep the state in the place of the one before."""
+    """Save a checkpoint in place of the one before."""
     body = await call.body(MAX_BODY)
     request = call.typed(parsed(body), CheckpointRequest)
     kept = msgspec.json.decode(body, type=_Kept)
@@ -72,7 +72,7 @@ async def resume(call: Call) -> Answer:
 
 
 async def clear(call: Call) -> Answer:
-    """Forget the state; there need not be any."""
+    """Delete the checkpoint, if there is one."""
     cleared = await call.server.engine.run(Clear(await job_id_of(call)))
     return Answer({"deleted": True, "job_id": cleared.job_id})
 

@@ -76,7 +76,7 @@ class Reads(IntEnum):
 
 
 def take_nothing(exchange: Exchange, body: bytes) -> bool:
-    """Leave every request to the application."""
+    """Take no request, so that the application answers all of them."""
     return False
 
 
@@ -143,7 +143,7 @@ class Connection(asyncio.Protocol):
     # What the transport says.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client is there."""
+        """Start the connection of a client."""
         self._connections.add(self)
         self.transport = transport
         self.flow = Flow(transport)
@@ -158,7 +158,8 @@ class Connection(asyncio.Protocol):
         self._expect_within(self.pause_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nobody is there any more; an alarm would keep all of this until it rings."""
+        """End the connection; its timer is cancelled, because it would keep the objects in
+        memory."""
         self._connections.discard(self)
         self._calm()
         for exchange in (self.running, self.newest, *self._behind):
@@ -196,11 +197,11 @@ class Connection(asyncio.Protocol):
             self._expect_rest()
 
     def pause_writing(self) -> None:
-        """The client reads too slowly."""
+        """Pause writing, because the client reads too slowly."""
         self.flow.pause_writing()
 
     def resume_writing(self) -> None:
-        """It has read enough."""
+        """Resume writing."""
         self.flow.resume_writing()
 
     # What the parser says.
@@ -246,7 +247,7 @@ class Connection(asyncio.Protocol):
         return b"\r\n".join((line, *headers, b"\r\n"))
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Begin to parse a request."""
         self.reads = Reads.HEAD
         self._since = None
         self._lines = 0
@@ -254,7 +255,7 @@ class Connection(asyncio.Protocol):
         self._headers = []
 
     def on_url(self, url: bytes) -> None:
-        """A piece of its target."""
+        """Add a part of the request's target."""
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -266,7 +267,7 @@ class Connection(asyncio.Protocol):
             raise Refused(*LONG_TRAILERS)
 
     def on_headers_complete(self) -> None:
-        """Its head is whole."""
+        """Create the request, once its head is complete."""
         parser, headers, url = self._parser, self._headers, self._url
         method: bytes = parser.get_method()
         version: str = parser.get_http_version()
@@ -322,7 +323,7 @@ class Connection(asyncio.Protocol):
         }
 
     def on_body(self, body: bytes) -> None:
-        """A piece of its body."""
+        """Add a part of the body."""
         self._unread = 0
         exchange = self.newest
         if self.reads is Reads.BODY and exchange is not None and not exchange.complete:
@@ -331,7 +332,7 @@ class Connection(asyncio.Protocol):
                 self.flow.pause_reading()
 
     def on_message_complete(self) -> None:
-        """So is its body."""
+        """Complete the body."""
         exchange = self.newest
         if self.reads is not Reads.BODY or exchange is None:
             return
@@ -343,7 +344,8 @@ class Connection(asyncio.Protocol):
     # Requests begin, and are answered.
 
     def _begin_ready(self) -> None:
-        """Begin the request that is ready: whole ones may be taken, all others are tasks."""
+        """Begin the next request: hot calls that are complete may be taken, all others run as
+        tasks."""
         exchange, self._ready = self._ready, None
         if exchange is None or exchange.disconnected or self._is_over():
             return
@@ -517,7 +519,7 @@ class Connection(asyncio.Protocol):
         return Waits.SEND_BODY, since
 
     def make_room(self) -> None:
-        """End at once, for the sake of another connection."""
+        """Close this connection to make room for another one."""
         waits, in_head = self.waits(), self.reads is Reads.HEAD
         self._leaves = True
         self._calm()
@@ -554,7 +556,7 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
 
     def _end_pause(self) -> None:
-        """A request has begun, and for long nothing more of it came."""
+        """End the connection of a request that has begun and does not go on."""
         if self.reads is Reads.ENDED or self._is_over():
             return
         if self._since is None:

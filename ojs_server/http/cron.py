@@ -51,7 +51,7 @@ async def listing(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """One entry."""
+    """Show one entry."""
     return Answer(dialects.cron_answer(call, _shown(call, await _known(call))))
 
 
@@ -67,24 +67,24 @@ async def amend(call: Call) -> Answer:
 
 
 async def pause(call: Call) -> Answer:
-    """Fire no more until it is resumed; as `{"enabled": false}`."""
+    """Pause an entry; like `{"enabled": false}`."""
     return await _switch(call, False)
 
 
 async def resume(call: Call) -> Answer:
-    """Fire again, from now on; as `{"enabled": true}`."""
+    """Resume an entry; like `{"enabled": true}`."""
     return await _switch(call, True)
 
 
 async def delete(call: Call) -> Answer:
-    """Forget an entry; the jobs that it fired stay."""
+    """Delete an entry; the jobs that it fired stay."""
     kept = await call.server.engine.run(Forget(_name(call)))
     entry = _shown(call, kept.entry)
     return Answer(dialects.cron_answer(call, entry, deleted=True, name=entry["name"]))
 
 
 async def trigger(call: Call) -> Answer:
-    """Run an entry now, beside its schedule."""
+    """Run an entry now, in addition to its schedule."""
     await call.read(EmptyRequest, optional=True)
     done = await call.server.engine.run(Trigger(_name(call)))
     job_id = done.stored.job.id

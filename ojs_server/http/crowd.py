@@ -44,7 +44,7 @@ class Member(Protocol):
         """Return the client's next step and since when it is due; None on the server's turn."""
 
     def make_room(self) -> None:
-        """End at once."""
+        """Close this connection."""
 
 
 class Crowd:
@@ -115,7 +115,7 @@ class Crowd:
 
 
 def raised_limit() -> int | None:
-    """Raise the limit of file descriptors as far as it goes, and return it; None for none."""
+    """Raise the limit of file descriptors as far as possible, and return it; None for no limit."""
     if resource is None:
         return None
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -29,7 +29,7 @@ _FILTERS: Final = MEMBERS - {"state", "states", "meta", "id_prefix", "tag", "tex
 
 
 async def listing(call: Call) -> Answer:
-    """Discarded jobs, newest first."""
+    """List dead letters, newest first."""
     return await _listing(call, "jobs")
 
 
@@ -39,7 +39,7 @@ async def admin_listing(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """One discarded job."""
+    """Show one dead letter."""
     job_id = await _job_id(call)
     found = await call.server.engine.read(lambda reader: reader.job(job_id))
     if found is None or found[0].job.state != State.DISCARDED:
@@ -81,7 +81,7 @@ async def stats(call: Call) -> Answer:
 
 
 async def retry(call: Call) -> Answer:
-    """Fresh attempts for a discarded job; its history stays."""
+    """Retry a dead letter with new attempts; its history stays."""
     request = await call.read(ReviveRequest, optional=True)
     override = parse_override(request.override)
     change = await call.server.engine.run(Revive(await _job_id(call), override))
@@ -89,7 +89,7 @@ async def retry(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Remove a discarded job for good."""
+    """Delete a dead letter."""
     change = await call.server.engine.run(Remove(await _job_id(call)))
     return Answer({"deleted": True, "job_id": change.before.id})
 
@@ -101,12 +101,12 @@ async def admin_delete(call: Call) -> Answer:
 
 
 async def retry_many(call: Call) -> Answer:
-    """Fresh attempts for all that are named or meant."""
+    """Retry all dead letters that are named or that match the filter."""
     return await bulk.act(call, "retry", bulk.DEAD)
 
 
 async def purge(call: Call) -> Answer:
-    """Remove all that are named or meant."""
+    """Delete all dead letters that are named or that match the filter."""
     return await bulk.act(call, "delete", bulk.DEAD)
 
 

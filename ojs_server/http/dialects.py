@@ -325,7 +325,7 @@ def rate_limit(shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one_limit(limit: Mapping[str, Any]) -> dict[str, Any]:
-    """The limit that is shown where there is room for one; only a window has a period."""
+    """Return the limit that is shown in the place of one; only a window has a period."""
     return {"limit": limit["limit"], "period": limit.get("period")}
 
 

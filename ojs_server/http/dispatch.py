@@ -57,7 +57,7 @@ class _Taken:
         self._hot: Any = route.handler
 
     def begin(self, body: bytes) -> None:
-        """Let it in, read it, and give its operation to the engine."""
+        """Check the call, parse it, and give its operation to the engine."""
         call = self._call
         try:
             self._gate.admission.admit(call, self._route)

@@ -25,7 +25,7 @@ log = logging.getLogger("ojs.http")
 
 
 def answer_of(error: BaseException, request_id: str) -> Answer:
-    """The error object, with the status that belongs to its code."""
+    """Return the answer for an error: its error object, with the status of its code."""
     code, body, headers = _parts(error, request_id)
     return Answer({"error": body}, code.status, headers)
 
@@ -51,7 +51,7 @@ def _problem_name(code: Code, details: Mapping[str, Any]) -> str:
 
 
 def error_object(error: BaseException, request_id: str) -> dict[str, Any]:
-    """The error object of a part of a call, which has no status of its own."""
+    """Return the error object for a part of a call, which has no status of its own."""
     return _parts(error, request_id)[1]
 
 
@@ -83,7 +83,7 @@ def _parts(error: BaseException, request_id: str) -> tuple[Code, dict[str, Any],
 
 
 def summary_of(error: OjsError) -> dict[str, Any]:
-    """An error about one of many jobs, inside an answer."""
+    """Return the error of one of many jobs, for use inside an answer."""
     code = error.answer_code
     summary = {
         "code": code.name,

@@ -32,7 +32,7 @@ class Line(Protocol):
     flow: Flow
 
     def answered(self) -> None:
-        """Go on behind a whole answer."""
+        """Continue the connection after a complete answer."""
 
     def end(self, *, reads_on: bool) -> None:
         """Close the connection after what was written; with `reads_on` the client may still be
@@ -85,7 +85,7 @@ class Exchange:
         self._owed = 0
 
     def feed(self, piece: bytes) -> None:
-        """A piece of the body has come."""
+        """Add a part of the body."""
         self._pieces.append(piece)
         self.size += len(piece)
         self.tell()
@@ -104,13 +104,13 @@ class Exchange:
             self._news.set()
 
     def leave(self) -> None:
-        """The client is gone."""
+        """Note that the client has gone."""
         if not self.complete:
             self.disconnected = True
             self.tell()
 
     def give_up(self, error: OjsError) -> None:
-        """Tell whoever reads the body that the rest is not waited for.
+        """Tell the receiver of the body that the rest is not read.
 
         The application answers, as it does other errors: whoever needs no body is not disturbed.
         """
@@ -118,11 +118,11 @@ class Exchange:
         self.tell()
 
     def wait(self, work: Coroutine[Any, Any, None]) -> None:
-        """Go on with it in a task."""
+        """Carry on with a coroutine in a task."""
         self._line.begin(work)
 
     async def run(self, app: ASGIApp) -> None:
-        """Have an application answer it."""
+        """Let an application answer the request."""
         try:
             await app(self.scope, self.receive, self.send)
         except Exception:
@@ -136,7 +136,7 @@ class Exchange:
                 self.reply(500, lines + _CLOSE, b"Internal Server Error", stays=False)
 
     async def receive(self) -> Message:
-        """The body, in pieces; then the end of the connection or of the answer."""
+        """Return the body in parts, then the end of the connection or of the answer."""
         transport = self._line.transport
         if self.waits_to_send and not transport.is_closing():
             transport.write(_CONTINUE)

@@ -61,14 +61,14 @@ class EventStream(HeldStream):
         self._ends_with_job = asked.wanted.subject is not None
 
     async def follow(self) -> None:
-        """Have events kept for this stream from now on."""
+        """Keep events for this stream from now on."""
         await self._engine.tail.follow(self._follower)
         self._follows = True
         if self._asked.after is None:
             self.cursor = self._follower.start
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """Frames, as they are to be sent."""
+        """Yield the frames of the stream."""
         yield self._opening()
         if self._asked.unknown is not None:
             yield self._gap(self._asked.unknown, self.cursor)
@@ -155,7 +155,7 @@ class EventStream(HeldStream):
         return b"".join(frames)
 
     def _frame(self, entry: Entry) -> tuple[str, bytes]:
-        """The name and text of an event; made once for all streams of one form."""
+        """Return the name and text of an event, which are made once for all streams of one form."""
         form = self._asked.form
         made = entry.frames.get(form)
         if made is None:
@@ -170,7 +170,7 @@ class EventStream(HeldStream):
         return made
 
     def _rest_s(self) -> float:
-        """After how long a silence something is sent."""
+        """Return the seconds of silence after which a heartbeat is sent."""
         return HEARTBEAT_S
 
     def _opening(self) -> bytes:

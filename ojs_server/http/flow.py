@@ -17,24 +17,24 @@ class Flow:
         self._writable.set()
 
     def pause_reading(self) -> None:
-        """Let the client wait."""
+        """Pause reading, so that the client waits."""
         if not self.read_paused:
             self.read_paused = True
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Let it go on."""
+        """Resume reading."""
         if self.read_paused:
             self.read_paused = False
             self._transport.resume_reading()
 
     def pause_writing(self) -> None:
-        """The client reads too slowly."""
+        """Stop writing, because the client reads too slowly."""
         self.write_paused = True
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """It has read enough, or is gone."""
+        """Allow writing, because the client has read enough, or is gone."""
         self.write_paused = False
         self._writable.set()
 

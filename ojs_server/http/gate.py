@@ -41,7 +41,7 @@ class Gate:
         self._router = Router(routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Answer one request."""
         started = self.monotonic()
         call = self.begin(scope, receive)
         route: Route | None = None
@@ -72,7 +72,7 @@ class Gate:
         self.observe(call, route, answer.status, None if streams else started)
 
     def begin(self, scope: Scope, receive: Receive) -> Call:
-        """The call that a request makes, with its id."""
+        """Create the call of a request, with its id."""
         call = Call(scope, receive, self.server)
         call.sent_request_id = _sent_request_id(call)
         call.request_id = call.sent_request_id or self._request_ids()

@@ -13,7 +13,7 @@ class HeldStream(Stream):
     """A stream that ends when the client has gone or the server stops, and closes its follower."""
 
     def __init__(self, engine: Engine, follower: Follower, left: Coroutine[Any, Any, None]) -> None:
-        """`left` ends when the client has gone."""
+        """Set up the stream; `left` ends when the client has gone."""
         self._engine = engine
         self._follower = follower
         self._left = asyncio.ensure_future(left)

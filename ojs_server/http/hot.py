@@ -31,7 +31,7 @@ def _never(call: Call, asked: Asked, error: BaseException) -> Work | None:
 
 
 def _count_nothing(call: Call, asked: Asked, seconds: float) -> None:
-    """Nothing but the request is measured."""
+    """Measure nothing beyond the request."""
 
 
 class HotCall(msgspec.Struct, frozen=True, eq=False):
@@ -45,7 +45,7 @@ class HotCall(msgspec.Struct, frozen=True, eq=False):
     measure: Callable[[Call, Asked, float], None] = _count_nothing
 
     async def __call__(self, call: Call) -> Answer:
-        """The answer to a call whose body may still be on its way."""
+        """Answer a call whose body may not be complete."""
         asked = self.parse(call, await call.body())
         monotonic = call.server.environment.monotonic
         begun = monotonic()

@@ -10,14 +10,15 @@ from ojs_wire.values import UUID7
 
 
 async def job_id_of(call: Call, given: str | None = None) -> str:
-    """The job that a call is about, and that its caller may know of; `given` is in its body."""
+    """Return the id of the job that a call is about, if its caller may see it; `given` is the one
+    in its body."""
     job_id = job_id_in(call, given)
     await require_own(call, job_id)
     return job_id
 
 
 def job_id_in(call: Call, given: str | None) -> str:
-    """The job that a call is about, whosever it is."""
+    """Return the id of the job that a call is about, whoever owns it."""
     job_id = call.params.get("id", given)
     if job_id is None:
         raise invalid("job_id", "is missing")

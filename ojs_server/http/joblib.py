@@ -48,7 +48,7 @@ LOOK_AGAIN: Final = "1"
 
 
 async def put_job(call: Call) -> Answer:
-    """A worker runs a job of a room; without an id the server makes the worker."""
+    """Register a job of a room for a worker; without an id the server makes the worker."""
     request = await call.read(JoblibJobRequest)
     room = joblib.parse_room(call.params["room"])
     if room in (GLOBAL, INTERNAL):
@@ -95,7 +95,7 @@ async def read_job(call: Call) -> Answer:
 
 
 async def submit(call: Call) -> Answer:
-    """Have a job done in a room."""
+    """Submit a task for a job in a room."""
     request = await call.read(PayloadRequest)
     room = joblib.parse_room(call.params["room"])
     if not isinstance(request.payload, dict):
@@ -163,7 +163,7 @@ def _has_status(reader: Reader, job_id: str, word: str | None) -> bool:
 
 
 async def claim(call: Call) -> Answer:
-    """The oldest task that waits for any job of a worker, or none."""
+    """Claim the oldest task that waits for a job of a worker, if there is one."""
     request = await call.read(ClaimRequest)
     worker_id = await require_worker(call, request.worker_id)
     deliveries = await call.server.engine.run(
@@ -223,7 +223,7 @@ def require_admin(call: Call, why: str) -> None:
 
 
 async def require_worker(call: Call, worker_id: str) -> str:
-    """The id of a worker that is there and the caller's; an administrator has all."""
+    """Return the id of a worker that exists and is the caller's; an administrator may use all."""
     parse_worker_id(worker_id)
     worker = await _worker(call, worker_id)
     if worker is None or is_deleted(worker):
@@ -295,7 +295,7 @@ async def _told(call: Call, job_id: str) -> Shown:
 
 
 def task_of(reader: Reader, job_id: str) -> Shown | None:
-    """A task as it is shown; None where it has gone."""
+    """Return a task as it is shown; None if it was removed."""
     found = reader.job(job_id)
     if found is None:
         return None
@@ -373,7 +373,7 @@ def _summary(staffed: Staffed) -> Shown:
 
 
 def page_of(call: Call, items: Sequence[Item]) -> Answer:
-    """A page of a list that is at hand as a whole."""
+    """Return a page of a list that is complete in memory."""
     page = _page(call)
     return Answer(_paged(page, items[page.offset : page.offset + page.limit], len(items)))
 

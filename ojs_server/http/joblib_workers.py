@@ -25,7 +25,7 @@ async def create(call: Call) -> Answer:
 
 
 async def beat(call: Call) -> Answer:
-    """A sign of life, which keeps all tasks of the worker."""
+    """Extend the leases of all tasks of a worker."""
     await call.read(EmptyRequest, optional=True)
     worker_id = await require_worker(call, call.params["id"])
     done = await call.server.engine.run(

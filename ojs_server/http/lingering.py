@@ -23,7 +23,7 @@ class Ended(Protocol):
     loop: Any
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nobody is there any more."""
+        """End the connection."""
 
 
 class Lingering(asyncio.Protocol):
@@ -37,13 +37,13 @@ class Lingering(asyncio.Protocol):
         self._alarm = behind.loop.call_later(LINGER_S, transport.abort)
 
     def data_received(self, data: bytes) -> None:
-        """Throw it away, unless it is too much."""
+        """Discard the data; abort the connection if it is too much."""
         self._left -= len(data)
         if self._left < 0:
             self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client has heard everything, or never will."""
+        """Stop the timer and end the connection."""
         self._alarm.cancel()
         self._behind.connection_lost(exc)
 

@@ -23,7 +23,8 @@ async def read(call: Call) -> Answer:
 
 
 async def change(call: Call) -> Answer:
-    """Begin or end it: nothing is handed out or becomes due, and enqueueing goes on."""
+    """Turn maintenance mode on or off: while it is on, no job is handed out or becomes due, but
+    enqueueing works."""
     body = await call.json()
     call.check_members(body, MaintenanceRequest)
     done = await call.server.engine.run(Maintain(parse_order(body)))

@@ -109,8 +109,8 @@ def _is_loopback(name: str) -> bool:
 
 
 def _is_part_of_a_foreign_page(headers: Mapping[bytes, bytes]) -> bool:
-    """An image, a script or the like, with which no origin is sent. To go to another page, or
-    to open one in a frame, is no part of the page that leads there."""
+    """Return True for an image, a script or the like in a foreign page, with which no origin is
+    sent. A link to another page, or a frame, does not count."""
     return (
         headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
         and headers.get(b"sec-fetch-mode") == b"no-cors"

@@ -40,7 +40,7 @@ class Page(msgspec.Struct, frozen=True):
         return described
 
     def cut(self, items: Sequence[Item]) -> tuple[Sequence[Item], dict[str, Any]]:
-        """This page of a list that is at hand as a whole, and its `pagination`."""
+        """Return this page of a list that is complete in memory, and its `pagination`."""
         self.refuse_cursor()
         return self._part(items)
 
@@ -91,7 +91,7 @@ def _read_place(cursor: str) -> tuple[int, str]:
 
 
 def page_of(call: Call, default: int = DEFAULT, largest: int = LARGEST) -> Page:
-    """The page that the query asks for. A cursor of digits is an offset."""
+    """Return the page that the query asks for. A cursor of digits is an offset."""
     query = call.query()
     limit = number(query, "limit", default, 1, largest)
     limit = number(query, "per_page", limit, 1, largest)
@@ -118,12 +118,12 @@ def number(query: dict[str, str], name: str, default: int, least: int, most: int
 
 
 def cursor_at(place: Place) -> str:
-    """The cursor of a list that goes on after a place."""
+    """Return the cursor of a list that continues after a position."""
     return f"{place.moment}.{place.id}"
 
 
 def place_of(cursor: str) -> Place:
-    """The place that a cursor stands for."""
+    """Return the position of a cursor."""
     moment, _, row_id = cursor.partition(".")
     if not (moment.isascii() and moment.isdigit() and len(moment) < 16 and UUID7.fullmatch(row_id)):
         raise invalid("cursor", "must be the next_cursor of an earlier page")

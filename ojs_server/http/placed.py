@@ -28,7 +28,7 @@ def position(after: str | None, parameter: str) -> int:
 
 
 def names(query: dict[str, str], parameter: str) -> tuple[str, ...]:
-    """The names in a list that is joined by commas."""
+    """Split a list of names that is joined by commas."""
     found = tuple(name for name in query.get(parameter, "").split(",") if name)
     if len(found) > _NAMES:
         raise invalid(parameter, f"must hold at most {_NAMES} names, separated by commas")

@@ -44,7 +44,7 @@ async def save(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Forget a pool; its queues stay."""
+    """Delete a pool; its queues stay."""
     name = _name(call)
     await call.server.engine.run(DropPool(name))
     return Answer({"deleted": True, "name": name})

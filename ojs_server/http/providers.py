@@ -28,7 +28,7 @@ _MEDIA_TYPE: Final = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}", re.ASCII)
 
 
 async def put(call: Call) -> Answer:
-    """A worker answers for a provider; without an id the server makes the worker."""
+    """Register a provider for a worker; without an id the server makes the worker."""
     request = await call.read(ProviderRequest)
     room = providers.parse_room(joblib.parse_room(call.params["room"]))
     if room == GLOBAL:
@@ -106,7 +106,7 @@ async def answer(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Nobody answers for a provider any more."""
+    """Delete a provider."""
     provider = await _owned(call)
     await call.server.engine.run(operations.Withdraw(provider.id))
     return Answer(b"", NO_CONTENT)

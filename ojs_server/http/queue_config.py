@@ -86,7 +86,8 @@ async def purge(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Forget a queue. With jobs that are not final it is refused, or they go as is wanted."""
+    """Delete a queue. With jobs that are not final it is refused, unless a strategy for them is
+    given."""
     name = parse_queue("queue", call.params["name"])
     request = await call.read(DeleteQueueRequest, optional=True)
     asked = call.query().get("strategy") or "reject"
@@ -131,7 +132,7 @@ async def pause(call: Call) -> Answer:
 
 
 async def resume(call: Call) -> Answer:
-    """Hand out again."""
+    """Resume a queue, answered in the flat form of the admin API."""
     return await _set_paused(call, False)
 
 

@@ -62,7 +62,7 @@ async def stats(call: Call) -> Answer:
 
 
 async def priorities(call: Call) -> Answer:
-    """Jobs that can be handed out, by priority: counted as far as it costs little."""
+    """Count the jobs that can be handed out by priority, as far as that is cheap."""
     queue, now = await _known(call)
     counts = await call.server.engine.read(
         lambda reader: reader.priorities(queue.name, MAX_COUNTED)
@@ -81,12 +81,12 @@ async def priorities(call: Call) -> Answer:
 
 
 async def pause(call: Call) -> Answer:
-    """Hand nothing out of this queue until it is resumed."""
+    """Pause a queue: none of its jobs is handed out until it is resumed."""
     return await _set_paused(call, True)
 
 
 async def resume(call: Call) -> Answer:
-    """Hand out again."""
+    """Resume a queue."""
     return await _set_paused(call, False)
 
 

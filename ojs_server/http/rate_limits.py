@@ -52,7 +52,7 @@ async def detail(call: Call) -> Answer:
 
 
 async def override(call: Call) -> Answer:
-    """Limits that outrank those of the jobs, until a moment or until taken back."""
+    """Override the limits of the jobs for a key, until a moment or until it is removed."""
     key = _key(call)
     body = await call.json()
     if call.server.settings.strict:
@@ -62,7 +62,7 @@ async def override(call: Call) -> Answer:
 
 
 async def restore(call: Call) -> Answer:
-    """Take an override back, so that the limits of the jobs count again."""
+    """Remove an override, so that the limits of the jobs apply again."""
     return await _overridden(call, Override(_key(call), NO_LIMITS, None))
 
 

@@ -38,7 +38,7 @@ _SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 async def put_job(call: Call) -> Answer:
-    """A worker runs a job of a room; without an id the server makes the worker."""
+    """Register a job of a room for a worker; without an id the server makes the worker."""
     request = await call.read(RoomJobRequest)
     room = rooms.parse_room(call.params["room"])
     schema = None if request.schema is None else checked_schema(request.schema, "schema")
@@ -64,7 +64,7 @@ async def list_jobs(call: Call) -> Answer:
 
 
 async def submit(call: Call) -> Answer:
-    """Have a job of a room done."""
+    """Submit a task for a job of a room."""
     request = await call.read(TaskRequest)
     room = rooms.parse_room(call.params["room"])
     name = rooms.job_name(room, request.job)
@@ -128,7 +128,7 @@ async def read_task(call: Call) -> Answer:
 
 
 async def claim(call: Call) -> Answer:
-    """The oldest task that waits for any job of a worker, or none."""
+    """Claim the oldest task that waits for a job of a worker, if there is one."""
     request = await call.read(ClaimRequest)
     worker_id = known_as(call, request.worker_id)
     op = Claim(
@@ -167,7 +167,7 @@ async def move_task(call: Call) -> Answer:
 
 
 async def cancel_task(call: Call) -> Answer:
-    """Nobody wants the task any more."""
+    """Cancel a task."""
     await call.read(EmptyRequest, optional=True)
     await call.server.engine.run(Cancel(await job_id_of(call)))
     return Answer(_shown(*await load_job(call)))

@@ -60,7 +60,7 @@ def route(
     tenanted: bool = False,
     produces: bool = False,
 ) -> Route:
-    """A call of the protocol."""
+    """Return the route of a call of the protocol."""
     path = V1 + path
     return Route(method, path, handler, roles, waits=waits, tenanted=tenanted, produces=produces)
 
@@ -73,7 +73,7 @@ def root_route(
     *,
     tenanted: bool = False,
 ) -> Route:
-    """A call at a path of its own."""
+    """Return the route of a call at a path outside the prefix of the protocol."""
     return Route(method, path, handler, roles, tenanted=tenanted)
 
 
@@ -86,7 +86,7 @@ def joblib_route(
     waits: bool = False,
     produces: bool = False,
 ) -> Route:
-    """A call of the job manager's own clients."""
+    """Return the route of a call of the job manager's own clients."""
     path = JOBLIB_BASE + path
     return Route(
         method, path, handler, roles, plain=True, problems=True, waits=waits, produces=produces
@@ -102,7 +102,7 @@ def camunda_route(
     waits: bool = False,
     produces: bool = False,
 ) -> Route:
-    """A call of Camunda's REST API for jobs."""
+    """Return the route of a call of Camunda's REST API for jobs."""
     path = _CAMUNDA_BASE + path
     return Route(
         method,

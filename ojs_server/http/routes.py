@@ -172,7 +172,7 @@ class Router:
         self._patterns = [(_pattern(path), methods) for path, methods in by_parameters]
 
     def find(self, path: str) -> tuple[Mapping[str, Route], Mapping[str, str]] | None:
-        """The methods of a path, and its parameters."""
+        """Return the methods of a path, and its parameters."""
         if "\0" in path:
             # Not every store can look for it, and none holds it.
             return None

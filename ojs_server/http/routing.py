@@ -31,7 +31,7 @@ async def save(call: Call) -> Answer:
 
 
 async def delete(call: Call) -> Answer:
-    """Forget the routing of a type; jobs without a version go to every worker again."""
+    """Delete the routing of a type; jobs without a version go to every worker again."""
     kind = _kind(call)
     await call.server.engine.run(DropRouting(kind))
     return Answer({"deleted": True, "type": kind})

@@ -20,7 +20,7 @@ _FIRST = Version(1)
 
 
 async def validate(call: Call) -> Answer:
-    """Hold arguments to the schema of a version, or to the newest, as a new job is held to it."""
+    """Validate arguments against a version of a schema, or the newest, as for a new job."""
     request, kind = await call.read(SchemaTrial), call.params["type"]
     args, meta = request.args, {} if request.meta is None else request.meta
     if not isinstance(args, list):

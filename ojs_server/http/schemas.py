@@ -66,14 +66,14 @@ async def detail(call: Call) -> Answer:
 
 
 async def remove(call: Call) -> Answer:
-    """Forget one version of a type; the one before it is the newest then."""
+    """Delete one version of a type; the newest of the rest takes its place."""
     kind, version = call.params["type"], _version(call)
     await call.server.engine.run(RemoveSchema(kind, version))
     return Answer({"deleted": True, "type": kind, "job_type": kind, "version": str(version)})
 
 
 async def remove_named(call: Call) -> Answer:
-    """Forget the schema of a URI."""
+    """Delete the schema of a URI."""
     name = call.params["schema"]
     if not _is_uri(name):
         raise invalid(

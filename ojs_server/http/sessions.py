@@ -26,7 +26,7 @@ log = logging.getLogger("ojs.sessions")
 
 
 async def hold(call: Call) -> Answer:
-    """A session of a worker, for as long as both sides like."""
+    """Hold the session of a worker, until one side ends it."""
     engine = call.server.engine
     grace_ms = engine.rules.profile.session_grace_ms
     if grace_ms is None:
@@ -69,7 +69,7 @@ class Session(HeldStream):
         self._told = told
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """A greeting, and then a sign of life again and again."""
+        """Yield a first event, and then heartbeats."""
         try:
             yield OPENING + frame("session.opened", self._told)
             while not await self._follower.wait(HEARTBEAT_S):

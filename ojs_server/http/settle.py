@@ -88,7 +88,7 @@ async def _fetch(call: Call, claim: Claim, wait_ms: int) -> Exchanged:
 
 
 async def _nothing() -> Exchanged:
-    """Nothing is left to be carried out."""
+    """Return an empty outcome, as no settlement is left."""
     return Exchanged((), Deliveries())
 
 
@@ -111,7 +111,7 @@ settle: Final = HotCall(_settle, _settled)
 
 
 def _taken(call: Call, worker_id: str, given: Given) -> Settlement | OjsError:
-    """One settlement, or why it cannot be one."""
+    """Return one settlement, or the error that refuses it."""
     if not UUID7.fullmatch(given.job_id):
         return missing(given.job_id[:100])
     try:

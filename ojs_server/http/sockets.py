@@ -76,7 +76,7 @@ class Unknown(OjsError):
 
 
 async def serve(server: Services, scope: Scope, receive: Receive, send: Send) -> None:
-    """One connection, from its handshake to its end."""
+    """Serve one connection, from its handshake to its end."""
     call = Call(scope, receive, server)
     call.request_id = RequestIds(server.environment.chance.bits, server.environment.wall_ms)()
     await receive()
@@ -112,7 +112,7 @@ class Socket:
         self._after: int | None = None
 
     async def run(self) -> None:
-        """Until either side ends it."""
+        """Serve the connection until either side ends it."""
         watch = None
         if self._call.login is not None:
             watch = asyncio.create_task(self._watch(self._call.login))
@@ -143,7 +143,7 @@ class Socket:
         )
 
     async def _take_leave(self) -> None:
-        """Let every channel say that the server stops, and close the connection."""
+        """Send on every channel that the server stops, and close the connection."""
         await asyncio.gather(*self._pumps())
         await self._send({"type": "websocket.close", "code": _GOING_AWAY})
 

@@ -14,13 +14,13 @@ ENDING: Final = b"retry: 3600000\n\n"
 
 
 def frame(name: str, data: bytes, place: str | None = None) -> bytes:
-    """One event; `place` is what the client names when it comes back."""
+    """Return one event as a frame; `place` is the id with which a client resumes."""
     start = b"" if place is None else b"id: " + place.encode() + b"\n"
     return start + b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
 
 
 def heartbeat(place: str) -> bytes:
-    """A sign of life, and how far the log has been looked through for this stream."""
+    """Return a heartbeat with the cursor up to which the log was searched for this stream."""
     return b":heartbeat\nid: " + place.encode() + b"\n\n"
 
 

@@ -101,7 +101,8 @@ async def collect(engine: Engine) -> None:
 
 
 async def lately(engine: Engine, queues: Sequence[str]) -> tuple[Spans, Spans, int]:
-    """This minute and hour and those before, of each of these queues, and the store's time."""
+    """Return the current and the previous minutes and hours of these queues, and the store's
+    time."""
 
     def look(reader: Reader) -> tuple[Sequence[Count], Sequence[Count], int]:
         moment = reader.now()

@@ -20,7 +20,7 @@ class StatsStream(EventStream):
         return EVERY_S
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """Frames, as they are to be sent."""
+        """Yield the frames of the stream."""
         loop = asyncio.get_running_loop()
         due = loop.time()
         async for piece in super().pieces():

@@ -42,7 +42,7 @@ async def everything(call: Call) -> Answer:
 
 
 async def not_upgraded(call: Call) -> Answer:
-    """The WebSocket's path, called without one."""
+    """Refuse a plain request to the WebSocket's path."""
     raise Unsupported(
         "this path is a WebSocket; connect to it with ws:// or wss://",
         headers={"Upgrade": "websocket"},
@@ -58,7 +58,7 @@ async def of_queue(call: Call) -> Answer:
 
 
 async def of_job(call: Call) -> Answer:
-    """The events of one job, until it ends."""
+    """Stream the events of one job until it ends."""
     return await _job(call, call.params["id"], "realtime")
 
 
@@ -68,7 +68,7 @@ async def of_progress(call: Call) -> Answer:
 
 
 async def of_statistics(call: Call) -> Answer:
-    """The statistics, again and again, and how jobs come and end."""
+    """Stream the statistics at intervals, and the events of jobs."""
     asked = _asked(call, "stats", "catalogue", EventFilter())
     wanted = msgspec.structs.replace(asked.wanted, types=TYPES)
     asked = msgspec.structs.replace(asked, wanted=wanted, kinds=TYPES)

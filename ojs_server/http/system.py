@@ -56,7 +56,7 @@ async def health_in_detail(call: Call) -> Answer:
 
 
 async def _figures(call: Call) -> dict[str, Any]:
-    """Queues, workers and jobs as they stand in the store, found in time."""
+    """Return the numbers of queues, workers and jobs, read within a time limit."""
     engine = call.server.engine
 
     def look(reader: Reader) -> dict[str, Any]:
@@ -78,7 +78,7 @@ async def _figures(call: Call) -> dict[str, Any]:
 
 
 async def _examined(call: Call) -> dict[str, Any]:
-    """The state of the store, found in time whatever hangs."""
+    """Return the state of the store within a time limit."""
     engine = call.server.engine
     started = call.server.environment.monotonic()
     store: dict[str, Any] = {"type": engine.store.kind}

@@ -17,8 +17,8 @@ _FIELD: Final = "X-OJS-Tenant"
 def identify(
     call: Call, roles: frozenset[Role], authorization: str | None, named: str | None
 ) -> None:
-    """Note whose call this is, which shows a key and names a tenant, or does not; raises Denied
-    unless one of the roles is proven."""
+    """Set the caller of a call by its key and its tenant, if any; raises Denied unless the caller
+    has one of the roles."""
     keys = call.server.settings.keys
     if call.login is None or Role.ANYONE in roles:
         call.key_holder = keys.admit(authorization, roles)
@@ -60,7 +60,7 @@ def denied(message: str) -> Denied:
 
 
 async def strangers(call: Call, job_ids: Iterable[str]) -> set[str]:
-    """Those of these jobs that are not the caller's tenant's, or not there."""
+    """Return those of these jobs that are missing or belong to another tenant."""
     if call.tenant is None:
         return set()
     ids = set(job_ids)

@@ -131,7 +131,7 @@ def counts_of(reader: Reader, names: Iterable[str]) -> dict[str, QueueCounts]:
 
 
 def _name(call: Call) -> str:
-    """The tenant that the path names; a tenant knows of no other one."""
+    """Return the tenant that the path names; a tenant may name only itself."""
     name = call.params["id"]
     if call.tenant is not None and name != call.tenant:
         raise no_such("tenant", name)
@@ -167,7 +167,7 @@ def _counts(queue: QueueCounts | None) -> Mapping[str, int]:
 
 
 def _used(tenant: Tenant, mine: Mapping[str, int], begun: int) -> dict[str, Any]:
-    """Every limit that is set, with how much of it is used."""
+    """Return every limit that is set, with its use."""
     wire = tenant.as_wire()
     current = {
         "max_concurrency": mine[State.ACTIVE],

@@ -53,7 +53,7 @@ class Tracing:
         )
 
     def enqueued(self, jobs: Sequence[StoredJob]) -> None:
-        """Say on the request's span which jobs it stored."""
+        """Add the jobs that a request stored to its span."""
         span = get_current_span()
         for link in _links((stored.meta for stored in jobs), span.get_span_context().trace_id):
             span.add_link(link.context)
@@ -62,7 +62,7 @@ class Tracing:
             span.set_attributes(_of_job(jobs[0].job))
 
     def fetched(self, deliveries: Deliveries) -> None:
-        """A span for each queue that gave jobs; it began with the request."""
+        """Create a span for each queue that gave jobs, from the begin of the request."""
         request = get_current_span()
         begun = request.start_time if isinstance(request, ReadableSpan) else None
         queues: dict[str, list[bytes]] = {}
@@ -112,7 +112,7 @@ class SpanOfLine(logging.Filter):
     """A log filter that adds the current span to each line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Every line passes."""
+        """Add the span to a line; every line passes."""
         context = get_current_span().get_span_context()
         if context.is_valid and not hasattr(record, "trace_id"):
             record.trace_id = f"{context.trace_id:032x}"
@@ -143,7 +143,7 @@ def _carrier(call: Call) -> dict[str, str]:
 
 
 def _links(metas: Iterable[bytes], known: int = 0) -> Iterator[Link]:
-    """The spans in which jobs were enqueued, but for those of a trace that is known already."""
+    """Return links to the spans in which jobs were enqueued, except spans of a known trace."""
     left = MAX_LINKS
     for meta in metas:
         # Most jobs have no trace; theirs are not decoded.

@@ -17,7 +17,7 @@ _CLOSE: Final = {"Connection": "close"}
 
 
 def stopping() -> OjsError:
-    """The server stops, and waits for the rest no longer."""
+    """Return the error for a request that is incomplete when the server stops."""
     return Unavailable(
         "the server is stopping, and the rest of the request has not come",
         code=codes.OVERLOADED,
@@ -26,7 +26,7 @@ def stopping() -> OjsError:
 
 
 def crowded() -> OjsError:
-    """There are as many connections as there may be."""
+    """Return the error for a connection above the limit."""
     return Unavailable(
         "the server has as many connections as it may have",
         code=codes.OVERLOADED,
@@ -35,7 +35,7 @@ def crowded() -> OjsError:
 
 
 def too_slow() -> OjsError:
-    """The client paused for too long."""
+    """Return the error for a client that has paused for too long."""
     return TooSlow(
         "the rest of the request did not come in time",
         hint="send the whole request again",

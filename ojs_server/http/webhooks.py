@@ -37,7 +37,8 @@ _SECRET_BYTES: Final = 32
 
 
 async def subscribe(call: Call) -> Answer:
-    """A new subscription; the only answer, beside that of a rotation, with a secret in it."""
+    """Create a subscription; its answer, and that of a rotation, are the only ones with the
+    secret."""
     body = await call.json()
     call.check_members(body, WebhookRequest)
     changes = parse_changes(body, call.server.settings.reach)
@@ -86,7 +87,7 @@ async def delete(call: Call) -> Answer:
 
 
 async def rotate(call: Call) -> Answer:
-    """A new secret, of the client's or of the server's making."""
+    """Replace the secret by one of the client or of the server."""
     given = parse_secret((await call.read(SecretRequest, optional=True)).secret)
     secret = given or new_secret(call.server.environment.secret(_SECRET_BYTES))
     webhook = await call.server.engine.run(RotateSecret(await _own(call), secret))
@@ -191,7 +192,7 @@ async def _known(call: Call) -> Webhook:
 
 
 async def _own(call: Call) -> str:
-    """The subscription to change. Whose it is never changes."""
+    """Return the subscription to change. Its owner never changes."""
     return call.params["id"] if call.tenant is None else (await _known(call)).id
 
 

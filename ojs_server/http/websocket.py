@@ -18,13 +18,13 @@ class BoundedSocket(WSProtocol):
     """A WebSocket of uvicorn that is closed if the client does not read."""
 
     def handle_connect(self, event: Request) -> None:
-        """Somebody asks for it."""
+        """Begin the handshake, and offer the application to send several messages in one write."""
         super().handle_connect(event)
         # The application is a task, which has not begun.
         self.scope["extensions"][TEXTS] = {"send": self._send_texts}
 
     def shutdown(self) -> None:
-        """The server stops: the application may say so first, and ends the connection then."""
+        """Close because the server stops; the application may send a last message."""
         if self.handshake_complete and not self.close_sent:
             self.stop_keepalive()
             self.queue.put_nowait({"type": "websocket.disconnect", "code": _RESTART})
@@ -38,10 +38,10 @@ class BoundedSocket(WSProtocol):
         self.transport.abort()
 
     def waits(self) -> None:
-        """A WebSocket never waits for its client alone."""
+        """Return None: a WebSocket never waits for its client alone."""
 
     async def _send_texts(self, texts: Iterable[bytes]) -> None:
-        """Several messages, which are UTF-8, in one write."""
+        """Send several messages, which are UTF-8, in one write."""
         await self.writable.wait()
         if self.disconnected or self.close_sent or self.transport.is_closing():
             raise ClientDisconnected

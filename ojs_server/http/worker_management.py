@@ -32,7 +32,7 @@ MOST: Final = 1000
 
 
 async def online(call: Call) -> Answer:
-    """The workers that are there."""
+    """List the workers that are online."""
     shown, pagination = await page_of_workers(call, page_of(call), presence="online")
     return Answer({"workers": shown, "pagination": pagination})
 
@@ -80,7 +80,7 @@ def _jobs(reader: Reader, load: WorkerLoad, states: frozenset[str]) -> list[byte
 
 
 async def delete(call: Call) -> Answer:
-    """Forget a worker, whatever it holds."""
+    """Delete a worker, even if it holds jobs."""
     await call.read(EmptyRequest, optional=True)
     worker_id = call.params["id"]
     known = await call.server.engine.run(Delete(known_as(call, worker_id), _recovery(call)))

@@ -128,7 +128,7 @@ def wait_of(call: Call, said_ms: int | None) -> tuple[int, Mapping[str, str]]:
 
 
 async def wait_for_jobs(call: Call, claim: Claim, wait_ms: int) -> Deliveries:
-    """The jobs of a FETCH, as soon as there are some within its wait."""
+    """Return the jobs of a FETCH as soon as there are any, or none after its wait."""
     wait_ms = min(wait_ms, call.server.engine.rules.profile.max_wait_ms)
     gone = call.disconnected() if wait_ms else None
     return await fetch_or_wait(call.server.engine, claim, wait_ms, gone)
@@ -292,7 +292,7 @@ ping: Final = HotCall(_ping, _beaten)
 
 
 async def register(call: Call) -> Answer:
-    """A worker introduces itself and learns the intervals."""
+    """Register a worker and answer the intervals for it."""
     body = await call.optional_json()
     # A registration may say more than is read, but blocks under another name would be missed.
     others = sorted(body.keys() - {*RegisterRequest.__struct_fields__})
@@ -380,7 +380,7 @@ async def detail(call: Call) -> Answer:
 
 
 async def shown_worker(call: Call) -> Shown:
-    """The worker that the path names."""
+    """Return the worker that the path names, as it is shown."""
     return _shown(call, *await known_worker(call))
 
 

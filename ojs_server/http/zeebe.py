@@ -159,7 +159,7 @@ def process_of(meta: bytes) -> str | None:
 
 
 def definition_key(process: str) -> int:
-    """A key for a process, the same each time: there are no definitions that could have one."""
+    """Return a key for a process, the same each time; definitions with keys do not exist."""
     return int.from_bytes(hashlib.sha256(process.encode()).digest()[:6])
 
 
@@ -201,7 +201,7 @@ async def fail(
 async def throw(
     call: Call, key: int, code: str, message: str, variables: Mapping[str, Any]
 ) -> None:
-    """End a job with an error of the business, which nothing here handles: an incident."""
+    """End a job with a business error, which always becomes an incident."""
     if not code:
         raise invalid("errorCode", "is missing")
     details = {"action": "dead_letter", "error_code": code[:MAX_TEXT]}
@@ -225,7 +225,7 @@ async def set_variables(call: Call, key: int, variables: Mapping[str, Any]) -> N
 
 
 async def resolve(call: Call, key: int) -> None:
-    """Give the job of an incident its retries again."""
+    """Restore the retries of the job of an incident."""
     job_id = await _job_id(call, key)
     await call.server.engine.run(Revive(job_id))
 
@@ -295,7 +295,7 @@ async def result(
 
 
 async def _job_id(call: Call, key: int) -> str:
-    """The job that has a key, and that the caller may know of."""
+    """Return the id of the job with this key, if the caller may see it."""
 
     def look(reader: Reader) -> str | None:
         # A number of 64 bits is all that a client can send, and none of them is below 1.
