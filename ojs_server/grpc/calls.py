@@ -83,11 +83,11 @@ class Rpc:
         self.request_id = self._sent_request_id or desk.request_ids()
 
     def call(self, method: str, path: str, asked: Asked = NOTHING) -> Call:
-        """The call of a route, let through; raises Denied."""
+        """Return the call of a route after the check of its caller; raises Denied."""
         return self._admitted(self._desk.routes[method, path], asked)
 
     async def ask(self, method: str, path: str, asked: Asked = NOTHING) -> Any:
-        """The JSON of a route's answer."""
+        """Call a route and return the JSON of its answer."""
         route = self._desk.routes[method, path]
         return _json_of(await route.handler(self._admitted(route, asked)))
 
@@ -153,13 +153,13 @@ class Rpc:
 
 
 def _forget(task: "asyncio.Future[Any]") -> None:
-    """Drop the error of a call whose client has left."""
+    """Drop the error of a call whose client has disconnected."""
     if not task.cancelled():
         task.exception()
 
 
 def _receiving(body: bytes, left: asyncio.Event) -> Callable[[], Awaitable[dict[str, Any]]]:
-    """Messages of ASGI: the body, and the end once the client has left."""
+    """Return the ASGI messages of a request: its body, and the end once the client has left."""
     sent = False
 
     async def receive() -> dict[str, Any]:
@@ -211,7 +211,7 @@ Behaviour = Callable[[Rpc, Any], Awaitable[Message | None]]
 def handlers(
     desk: Desk, service: ServiceDescriptor, behaviours: Mapping[str, Behaviour]
 ) -> GenericRpcHandler:
-    """The handlers of a service; what streams is not timed."""
+    """Return the handlers of a service; streams are not timed."""
     return method_handlers_generic_handler(
         service.full_name,
         {

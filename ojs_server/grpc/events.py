@@ -22,7 +22,7 @@ KEEPALIVE_S: Final = 30.0
 
 
 async def stream_events(rpc: Rpc, message: pb.StreamEventsRequest) -> None:
-    """The events from now on that all filters let through."""
+    """Yield the events from now on that pass all filters."""
     call = rpc.call("GET", f"{V1}/events/stream")
     tail, wall_ms = rpc.server.engine.tail, rpc.server.environment.wall_ms
     subject = message.workflow_id or message.job_id or None

@@ -31,9 +31,9 @@ async def fetch(rpc: Rpc, message: pb.FetchRequest) -> pb.FetchResponse:
 
 
 async def stream_jobs(rpc: Rpc, message: pb.StreamJobsRequest) -> None:
-    """Push jobs until the client leaves, as many at a time as it says that it can do.
+    """Push jobs until the client leaves, up to the number that it can run at once.
 
-    A job counts until it is settled, or lost.
+    A job counts until it is settled or lost.
     """
     most = message.max_concurrent or 1
     engine = rpc.server.engine
@@ -72,8 +72,8 @@ def _asked(
 
 
 async def _take(call: Call, claim: Claim, wait_ms: int) -> tuple[list[pb.Job], list[Lease]]:
-    """Jobs with their leases. What gRPC cannot carry goes back at once, and is told of where there
-    is nothing else."""
+    """Claim jobs with their leases. Jobs that gRPC cannot carry go back at once; that is an error
+    if there are no others."""
     deliveries = await wait_for_jobs(call, claim, wait_ms)
     jobs: list[pb.Job] = []
     leases: list[Lease] = []
@@ -93,7 +93,7 @@ async def _take(call: Call, claim: Claim, wait_ms: int) -> tuple[list[pb.Job], l
 
 
 async def _until_settled(engine: Engine, held: dict[str, int], left: "asyncio.Future[Any]") -> None:
-    """Until a place is free, or the client has left."""
+    """Wait until a place is free, or the client has left."""
     waiter = engine.endings.enter(tuple(held))
     try:
         before = len(held)
@@ -108,7 +108,7 @@ async def _until_settled(engine: Engine, held: dict[str, int], left: "asyncio.Fu
 
 
 async def _drop_settled(engine: Engine, held: dict[str, int]) -> None:
-    """Forget the jobs that the stream's client holds no longer."""
+    """Drop the jobs that the client of the stream does not hold any more."""
     if not held:
         return
     found = await engine.read(lambda reader: {job_id: reader.job(job_id) for job_id in held})

@@ -289,7 +289,7 @@ _ROWS: Final[Mapping[str, Row]] = {
 
 
 async def _beat(rpc: Rpc, message: pb.HeartbeatRequest) -> pb.HeartbeatResponse:
-    """A sign of life; the deadline is that of the job which it names."""
+    """Extend the lease of a job; the answer has its deadline."""
     beaten = await rpc.ask("POST", f"{V1}/workers/heartbeat", _beat_of(message))
     answer = pb.HeartbeatResponse(
         directed_state=_DIRECTED[beaten["state"]],

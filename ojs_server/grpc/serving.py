@@ -70,7 +70,7 @@ class GrpcServer:
             self._stopping = asyncio.ensure_future(self._server.stop(GRACE_S))
 
     async def stop(self) -> None:
-        """Until no RPC is under way."""
+        """Stop once no RPC is under way."""
         self.begin_stop()
         if self._stopping is not None:
             await self._stopping

@@ -65,7 +65,8 @@ async def _topology(rpc: Rpc, message: pb.TopologyRequest) -> pb.TopologyRespons
 
 
 async def _activate(rpc: Rpc, message: pb.ActivateJobsRequest) -> None:
-    """One batch, as soon as there is one; the stream ends behind it, or empty."""
+    """Send one batch as soon as there is one; the stream ends after it, or empty at the time
+    limit."""
     call = rpc.call(*_FETCH)
     zeebe.require_tenants(message.tenantIds)
     wish = Wish(
