@@ -45,7 +45,7 @@ class SocketServer:
                 await socket.close(wait=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request or connection."""
+        """Serve one request or connection."""
         try:
             self._admit(scope)
         except OjsError as error:
