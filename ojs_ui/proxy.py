@@ -33,7 +33,7 @@ class OwnPagesOnly:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, or the lifespan."""
+        """Serve one request, or the lifespan."""
         if scope["type"] == "http" and not _is_own(Request(scope)):
             refusal = _refused(403, "denied", "this dashboard answers its own pages only")
             await refusal(scope, receive, send)
