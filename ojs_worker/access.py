@@ -31,7 +31,7 @@ class Access:
             self._fixed.update(as_headers(auth))
 
     async def headers(self) -> Headers:
-        """The headers of the next request."""
+        """Return the headers of the next request."""
         if self._ask is None:
             return self._fixed
         given = self._ask()

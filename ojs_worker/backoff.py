@@ -36,14 +36,14 @@ class Patience:
         self._dice = dice
 
     def next_s(self, reason: object, at_least_s: float | None = None) -> float:
-        """It failed: how long to wait before the next try."""
+        """Count a failure and return the seconds to wait before the next try."""
         self.failures += 1
         if self.failures == 1:
             log.warning("cannot %s yet, trying on: %s", self._what, reason)
         return max(min(at_least_s or 0.0, ASKED_S), pause(self.failures, self._dice()))
 
     async def wait(self, reason: object, at_least_s: float | None = None) -> None:
-        """It failed: wait for the next try."""
+        """Count a failure and wait until the next try."""
         await asyncio.sleep(self.next_s(reason, at_least_s))
 
     async def keep_on(

@@ -122,18 +122,18 @@ class Beats:
         return welcome
 
     def soon(self) -> None:
-        """Beat without waiting for the interval."""
+        """Send the next BEAT without waiting for the interval."""
         self._wake.set()
 
     async def now(self) -> None:
-        """Have a BEAT sent that begins from here on, and wait until it was answered, or not."""
+        """Send a BEAT that begins after this call, and wait until it was answered or has failed."""
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
         self._wake.set()
         await waiting
 
     async def beat(self) -> None:
-        """One BEAT. Without an answer nothing changes for the worker."""
+        """Send one BEAT. Without an answer nothing changes for the worker."""
         waiting, self._waiting = self._waiting, []
         report = self._report()
         try:
@@ -160,7 +160,7 @@ class Beats:
         return job_id not in {*(answer.jobs_lost or ()), *(answer.cancelled_jobs or ())}
 
     async def say_goodbye(self) -> None:
-        """The last BEAT, and leaving the server's list; both only if the server can be reached."""
+        """Send the last BEAT and deregister; both only if the server can be reached."""
         await self.beat()
         with contextlib.suppress(Unreachable):
             body = encode({"worker_id": self._worker_id, "reason": "shutdown"})

@@ -75,7 +75,7 @@ class Binding:
     def bind(
         self, args: list[Any], context: JobContext | None = None
     ) -> tuple[list[Any], dict[str, Any]]:
-        """The positional and keyword arguments to call the handler with."""
+        """Return the positional and keyword arguments to call the handler with."""
         positions: list[Any] = []
         names: dict[str, Any] = {}
         if len(args) == 1 and isinstance(args[0], dict) and self._is_by_name(args[0]):
@@ -90,7 +90,8 @@ class Binding:
         return positions, names
 
     def pack(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
-        """The `args` of a job for this handler; raises `TypeError` as a direct call would."""
+        """Return the `args` of a job for this handler; raises `TypeError` as a direct call
+        would."""
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:

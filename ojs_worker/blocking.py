@@ -23,7 +23,7 @@ class LoopThread:
         self._thread = threading.Thread(target=self.loop.run_forever, name="ojs-loop", daemon=True)
 
     def start(self) -> None:
-        """Let the loop turn."""
+        """Start the thread of the loop."""
         self._thread.start()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
@@ -31,7 +31,7 @@ class LoopThread:
         return self._begin(work).result()
 
     def call_obeying(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do so from the main thread, and run the handlers of signals meanwhile."""
+        """Run a coroutine in the loop from the main thread; handlers of signals run meanwhile."""
         return wait_obeying(self._begin(work))
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class ThreadWorker:
         self._thread.close()
 
     def stop(self) -> int:
-        """Shut down in order; answers the exit code."""
+        """Shut down in order; returns the exit code."""
         running, self._running = self._running, None
         if running is not None:
             self._code = self._thread.call(running.stop())
@@ -114,11 +114,11 @@ class BlockingClaimed:
         self._thread.call(self._claimed.start())
 
     def ack(self, result: Any = None) -> None:
-        """The job is done. Raises `LeaseLost` where it was not this worker's any more."""
+        """Complete the job. Raises `LeaseLost` if it is not held any more."""
         self._thread.call(self._claimed.ack(result))
 
     def fail(self, error: BaseException | str) -> None:
-        """The job failed."""
+        """Fail the job."""
         self._thread.call(self._claimed.fail(error))
 
 
@@ -144,7 +144,7 @@ class BlockingManual:
         return None if claimed is None else BlockingClaimed(self._thread, claimed)
 
     def listen(self) -> Iterator[BlockingClaimed]:
-        """Job after job, until `stop` is called."""
+        """Yield jobs one after the other, until `stop` is called."""
         jobs = self._manual.listen()
 
         async def following() -> Claimed | None:

@@ -32,13 +32,13 @@ class Bounds:
         self._lease_s = LEASE_S
 
     def learn(self, *, dead_after_s: Any = None, lease_s: Any = None) -> None:
-        """Take in the silence after which a worker is dead, and the usual lease; servers may say
-        neither."""
+        """Take over the times after which a server takes a worker for dead and ends a lease;
+        servers may leave out either."""
         self._dead_after_s = _seconds(dead_after_s) or self._dead_after_s
         self._lease_s = _seconds(lease_s) or self._lease_s
 
     def of(self, job: Job) -> float:
-        """The shortest of them for one job, in seconds."""
+        """Return the shortest of these times for one job, in seconds."""
         lease_s = _lease_told(job) or self._asked_lease_s or self._lease_s
         return min(lease_s, self._dead_after_s, _seconds(job.heartbeat_timeout) or math.inf)
 
@@ -87,7 +87,7 @@ class Certainty:
 
 
 def _lease_told(job: Job) -> float | None:
-    """The lease that a job came with."""
+    """Return the lease of a job in seconds, as it was fetched."""
     if job.started_at is None or job.lease_expires_at is None:
         return None
     try:

@@ -56,11 +56,11 @@ class ProcessContext(JobContext):
     """The context of a handler that runs in a process. It is not told to stop: it is killed."""
 
     def checkpoint(self, data: Any) -> None:
-        """Not offered here."""
+        """Raise an error: handlers in processes have no checkpoints."""
         raise RuntimeError("a handler in a process has no checkpoints; let it run in a thread")
 
     def heartbeat(self) -> None:
-        """Not offered here; its worker beats for it."""
+        """Raise an error: the worker of this process sends the heartbeats."""
         raise RuntimeError("a handler in a process sends no heartbeats; its worker does")
 
 

@@ -124,7 +124,7 @@ def _loop_factory() -> Any:
 
 
 def _warn_of_init() -> None:
-    """A shell as the first process of a container passes no signal on."""
+    """Warn if a shell is the first process of a container, because it passes on no signals."""
     if os.getpid() != 1 and os.path.exists("/.dockerenv") and os.getppid() == 1:
         try:
             first = Path("/proc/1/comm").read_text(encoding="utf-8").strip()

@@ -21,9 +21,9 @@ class Codec(Protocol):
     are."""
 
     def seal(self, request: JobRequest) -> JobRequest:
-        """The request as the server is to see it; the same for the same request."""
+        """Return the request with its arguments encoded; equal for equal requests."""
         ...
 
     def open(self, job: Job) -> Job:
-        """The job as a handler is to see it; raises `CannotOpen`."""
+        """Return the job with its arguments decoded; raises `CannotOpen`."""
         ...

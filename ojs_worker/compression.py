@@ -46,7 +46,7 @@ def compressed(plain: bytes, how: Compression) -> tuple[bytes, str] | None:
 
 
 def from_zstd(packed: bytes) -> bytes:
-    """Undo `zstd/plain`; raises `ValueError`."""
+    """Decompress `zstd/plain`; raises `ValueError`."""
     try:
         return _bounded(zstd.ZstdDecompressor(), packed)
     except zstd.ZstdError as error:
@@ -54,7 +54,7 @@ def from_zstd(packed: bytes) -> bytes:
 
 
 def from_gzip(packed: bytes) -> bytes:
-    """Undo `gzip/plain`; raises `ValueError`."""
+    """Decompress `gzip/plain`; raises `ValueError`."""
     try:
         return _bounded(zlib.decompressobj(wbits=zlib.MAX_WBITS | 16), packed)
     except zlib.error as error:

@@ -33,11 +33,11 @@ class Link(Protocol):
         ...
 
     def report_progress(self, job: Job, body: dict[str, Any]) -> None:
-        """Tell the server how far a job is, soon; only the newest word counts."""
+        """Report the progress of a job soon; only the newest report is sent."""
         ...
 
     async def save_checkpoint(self, job: Job, data: Any) -> None:
-        """Have the server keep a job's checkpoint."""
+        """Save the checkpoint of a job."""
         ...
 
     async def beat_now(self) -> None:
@@ -45,7 +45,7 @@ class Link(Protocol):
         ...
 
     async def settle_now(self, job: Job, outcome: Outcome) -> Verdict:
-        """Tell how the job ended, before its handler does."""
+        """Settle the job before its handler ends."""
         ...
 
     async def renew(self, job: Job, lease_ms: int) -> bool:
@@ -129,7 +129,8 @@ class JobContext:
     def progress(
         self, share: float, message: str | None = None, data: dict[str, Any] | None = None
     ) -> None:
-        """Say how far the job is, from 0 to 1. It is sent soon, and the newest word wins."""
+        """Report the progress of the job, from 0 to 1. It is sent soon, and the newest report
+        wins."""
         body: dict[str, Any] = {"progress": min(max(float(share), 0.0), 1.0)}
         if message is not None:
             body["message"] = message
@@ -187,7 +188,7 @@ class BlockingContext(JobContext):
         self._loop.call_soon_threadsafe(self._link.report_progress, self.job, body)
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Have something done in the worker's event loop, and wait for it."""
+        """Run a coroutine in the worker's event loop, and wait for it."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
 
@@ -197,5 +198,5 @@ MakeContext = Callable[[Job], JobContext]
 
 
 def current_context() -> JobContext:
-    """The context of the job that runs here; `LookupError` outside a handler."""
+    """Return the context of the job that runs here; raises `LookupError` outside a handler."""
     return current.get()

@@ -59,7 +59,7 @@ class Delivery:
         self._settling = settling
 
     def stop_timer(self) -> None:
-        """Its time does not matter any more."""
+        """Stop the timer of the job's time limit."""
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
@@ -105,7 +105,7 @@ class Ledger:
         return {job_id: delivery.job.attempt for job_id, delivery in self._held.items()}
 
     def get(self, job_id: str) -> Delivery | None:
-        """The delivery of a job that is held."""
+        """Return the delivery of a job that is held; None if there is none."""
         return self._held.get(job_id)
 
     def add(self, delivery: Delivery) -> None:
@@ -115,7 +115,7 @@ class Ledger:
         self._held[delivery.job.id] = delivery
 
     def drop(self, delivery: Delivery) -> None:
-        """Hold it no more. A handler that still runs becomes a stray."""
+        """Remove a job from those held. A handler that still runs becomes a stray."""
         delivery.closed = True
         delivery.stop_timer()
         if self._held.get(delivery.job.id) is delivery:
@@ -124,7 +124,7 @@ class Ledger:
             self._strays.add(delivery)
 
     def ended(self, delivery: Delivery) -> None:
-        """The handler has ended and its outcome, if any, was told."""
+        """Remove a delivery whose handler has ended and whose outcome, if any, was reported."""
         delivery.stop_timer()
         self._strays.discard(delivery)
         if self._held.get(delivery.job.id) is delivery:

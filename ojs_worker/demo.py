@@ -13,7 +13,7 @@ worker = Worker()
 
 @worker.job("test.echo")
 async def echo(*args: Any) -> list[Any]:
-    """Give the arguments back."""
+    """Return the arguments."""
     return list(args)
 
 
@@ -36,13 +36,13 @@ async def fail_twice(ctx: Context, *args: Any) -> str:
 
 @worker.job("test.fail_always")
 async def fail_always(*args: Any) -> None:
-    """Never succeed."""
+    """Fail always."""
     raise RuntimeError("this handler always fails")
 
 
 @worker.job("test.discard")
 async def discard(*args: Any) -> None:
-    """Ask not to be tried again."""
+    """Fail without a retry."""
     raise Discard("this handler gives up")
 
 

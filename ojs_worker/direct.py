@@ -35,7 +35,7 @@ def way_to(
     connect_s: float = CONNECT_S,
     tls: ssl.SSLContext | None = None,
 ) -> StreamingTransport:
-    """The quickest transport that can reach this URL."""
+    """Return the fastest transport that can reach this URL."""
     parts = urlsplit(base_url(url))
     if parts.username is not None or _is_proxied(parts):
         # A worker that needs no proxy starts a good deal sooner without it.
@@ -95,7 +95,7 @@ class DirectTransport:
             return reply
 
     async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
-        """The pieces of an answer that goes on, over a connection of its own."""
+        """Yield the parts of a stream, over a connection of its own."""
         message = await self._message(request)
         line = await self._connect(request.timeout_s)
         pieces: asyncio.Queue[bytes] = asyncio.Queue()
@@ -120,7 +120,7 @@ class DirectTransport:
             raise refusal(reply.status, reply.body, reply.retry_after_s)
 
     async def close(self) -> None:
-        """Give the connections up."""
+        """Close the connections."""
         idle, self._idle = self._idle, []
         for line in idle:
             line.close()
@@ -219,7 +219,7 @@ class _Line(asyncio.Protocol):
             self.used_at = monotonic()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._open = False
         self._transport.abort()
 

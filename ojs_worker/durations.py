@@ -19,7 +19,7 @@ def milliseconds(value: Duration, name: str) -> int:
 
 
 def moment(value: Moment, name: str) -> str:
-    """A moment in the wire's spelling; a datetime needs its time zone."""
+    """Return a time in its form on the wire; a datetime needs its time zone."""
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise ValueError(f"`{name}` must have a time zone, such as datetime.now(UTC)")

@@ -40,7 +40,7 @@ _args = msgspec.json.Decoder(list[Any])
 
 
 def new_key() -> str:
-    """A new key, in base64."""
+    """Return a new key, in base64."""
     return b64encode(token_bytes(KEY_BYTES)).decode()
 
 
@@ -93,7 +93,7 @@ class Encryption:
         return msgspec.structs.replace(request, args=[sealed], meta=meta, options=options)
 
     def open(self, job: Job) -> Job:
-        """Decrypt the arguments, where they are encrypted."""
+        """Decrypt the arguments, if they are encrypted."""
         data = _sealed(job.args, job.meta)
         if data is None:
             return job
@@ -130,7 +130,8 @@ class Encryption:
     def _by_fingerprint(
         self, unique: dict[str, Any], request: JobRequest, meta: dict[str, Any]
     ) -> dict[str, Any]:
-        """A policy that compares a fingerprint of the arguments, which alone the server can see."""
+        """Return a policy that compares a fingerprint of the arguments, because the server cannot
+        read them."""
         keys = list(unique.get("keys") or ["type"])
         named = unique.pop("args_keys", None)
         if "args" not in keys and not named:
@@ -179,7 +180,8 @@ def _secret(given: str | bytes, what: str) -> bytes:
 
 
 def _sealed(args: list[Any], meta: Mapping[str, Any]) -> str | None:
-    """The sealed bytes in base64, in either form that is in use; None where nothing is sealed."""
+    """Return the encrypted bytes in base64, in either form that is in use; None if the arguments
+    are not encrypted."""
     first = args[0] if len(args) == 1 else None
     if isinstance(first, dict) and first.get(MARKER) is True:
         data = first.get("data")

@@ -120,7 +120,7 @@ class Engine:
             feed.start()
 
     async def close(self) -> None:
-        """Let go of everything; the worker has left, or is given up."""
+        """Close everything, after the worker has left or was given up."""
         if self._watch is not None:
             self._watch.stop()
         if self._feed is not None:
@@ -130,11 +130,11 @@ class Engine:
         await self._processes.close()
 
     def hear(self, word: Word) -> None:
-        """A signal, or a call of the program."""
+        """Handle a signal, or a call of the program."""
         self._do(self.machine.hear(word, self._loop.time()))
 
     def force(self) -> None:
-        """End now, without waiting for anybody."""
+        """End now, without waiting for jobs."""
         self._do(self.machine.force(self._loop.time()))
 
     def report(self) -> Report:
@@ -142,7 +142,7 @@ class Engine:
         return Report(self.machine.state, self._ledger.attempts(), self._environment.elapsed())
 
     def heard(self, answer: Answer, report: Report) -> None:
-        """A BEAT was answered."""
+        """Handle the answer to a BEAT."""
         for ids, reason in (
             (answer.cancelled_jobs, StopReason.CANCELLED),
             (answer.jobs_lost, StopReason.LOST),
@@ -162,7 +162,7 @@ class Engine:
         self._do(self.machine.told(word, report.state, self._loop.time()))
 
     def accept(self, fetched: Fetched) -> None:
-        """Jobs have come."""
+        """Start the jobs that were fetched."""
         for broken in fetched.unreadable:
             log.error("job %s cannot be read: %s", broken.job.id, broken.reason)
             self.settle_aside(broken.job, Failed(unreadable(broken.reason)))
@@ -219,13 +219,13 @@ class Engine:
             await asyncio.wait([delivery.task])
 
     def settle_aside(self, job: Job, outcome: Outcome) -> None:
-        """Tell an outcome that no handler waits for."""
+        """Settle a job without a handler."""
         task = self._aside.begin(self._settler.settle(job, outcome))
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)
 
     def report_progress(self, job: Job, body: dict[str, Any]) -> None:
-        """A handler says how far it is."""
+        """Report the progress of a handler."""
         self._reports.progress(job, body)
 
     async def save_checkpoint(self, job: Job, data: Any) -> None:
@@ -237,12 +237,12 @@ class Engine:
         await self._beats.now()
 
     async def settle_now(self, job: Job, outcome: Outcome) -> Verdict:
-        """A handler tells its outcome before it ends."""
+        """Settle a job before its handler ends."""
         await self._reports.flush(job.id)
         return await self._settler.settle(job, outcome)
 
     async def renew(self, job: Job, lease_ms: int) -> bool:
-        """A handler asks for a lease of another length."""
+        """Change the lease of a job, for its handler."""
         return await self._beats.renew(job.id, lease_ms)
 
     def _is_new(self, job: Job) -> bool:
@@ -367,7 +367,7 @@ class Engine:
         self._do(self.machine.fetch_ended(self._loop.time(), self.held))
 
     async def _drain(self) -> None:
-        """Say how it goes, and end the wait when the grace period is over."""
+        """Log the state of the shutdown, and cancel the handlers when the grace period is over."""
         while self.machine.shutting_down and not self._leaving:
             assert self.machine.deadline is not None
             left_s = self.machine.deadline - self._loop.time()

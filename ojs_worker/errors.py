@@ -125,7 +125,7 @@ class Duplicate(Conflict):
 
     @property
     def existing_job_id(self) -> str | None:
-        """The job that stands in the way."""
+        """The id of the job that exists already."""
         found = self.details.get("existing_job_id")
         return found if isinstance(found, str) else None
 
@@ -193,7 +193,7 @@ def error_body(body: bytes) -> ErrorBody:
 
 
 def refusal(status: int, body: bytes, retry_after_s: float | None = None) -> Refused:
-    """The exception for an answer that is no success."""
+    """Return the exception for an answer that is no success."""
     error = error_body(body)
     code = error.code if isinstance(error.code, str) else ""
     kind = _BY_STATUS.get(status, ServerTrouble if status >= 500 else Refused)

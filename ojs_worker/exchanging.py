@@ -112,7 +112,7 @@ class BulkSettler:
         self.lender: Lender | None = None
 
     async def settle(self, job: Job, outcome: Outcome) -> Verdict:
-        """Tell one outcome, as often as it takes."""
+        """Report one outcome, with retries."""
         if self._alone:
             return await self._single.settle(job, outcome)
         loop = asyncio.get_running_loop()
@@ -127,7 +127,8 @@ class BulkSettler:
         return verdict
 
     def hurry(self) -> None:
-        """From now on every outcome is told by itself, also those that wait for a call."""
+        """Report every outcome in a call of its own from now on, also those that wait for a
+        call."""
         self._hurried.set()
         self._let_go(self._waiting)
 
@@ -163,7 +164,7 @@ class BulkSettler:
             self._task = None
 
     def _next(self, most: int) -> list[_Told]:
-        """As many outcomes as fit into one call; those that were given up are left out."""
+        """Return as many outcomes as fit into one call; those that were given up are left out."""
         batch: list[_Told] = []
         size = 0
         while self._waiting and len(batch) < most:
@@ -251,7 +252,7 @@ class BulkSettler:
             told.end(Verdict.REFUSED)
 
     def _let_go(self, those: list[_Told]) -> None:
-        """Have these told one by one."""
+        """Let these outcomes be reported one by one."""
         for told in those:
             told.end(None)
         those.clear()

@@ -85,7 +85,7 @@ class Executor:
             return stopped or Failed(fault_of(error))
 
     def stopped(self, delivery: Delivery) -> Outcome:
-        """The outcome of a handler that was told to stop and has not ended yet."""
+        """Return the outcome of a handler that was told to stop and has not ended yet."""
         outcome = self._stopped(delivery)
         assert outcome is not None
         return outcome
@@ -151,6 +151,6 @@ class Executor:
 
 
 def _end_cancellation() -> None:
-    """The task goes on to tell the outcome."""
+    """End the cancellation of the current task, which still has to report the outcome."""
     while (task := asyncio.current_task()) and task.cancelling():
         task.uncancel()

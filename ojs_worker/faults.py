@@ -1,7 +1,7 @@
 """Exceptions that a handler may raise, and the failure that each is reported as.
 
 Exception            tried again as the job's retry policy says
-├── Retry            the same, with words of the handler's choice
+├── Retry            tried again, too, with a message and type of the handler's choice
 ├── Discard          not tried again
 └── Snooze           not a failure: the job comes back later, and the delivery counts nothing
 """
@@ -141,7 +141,7 @@ def words_of(error: BaseException) -> str:
 
 
 def _plain(details: dict[str, Any] | None) -> dict[str, Any]:
-    """Details as JSON can hold them: a failure must not fail for what it wants to say."""
+    """Return details as JSON can hold them: reporting a failure must not fail itself."""
     try:
         found: dict[str, Any] = msgspec.to_builtins(details or {}, enc_hook=repr, str_keys=True)
         msgspec.json.encode(found)
@@ -151,7 +151,7 @@ def _plain(details: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def backtrace_of(error: BaseException) -> list[str]:
-    """The innermost frames, one a line, cut to what the protocol allows."""
+    """Return the innermost frames, one per line, cut to what the protocol allows."""
     frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
     lines: list[str] = []
     room = MAX_BACKTRACE
@@ -165,7 +165,7 @@ def backtrace_of(error: BaseException) -> list[str]:
 
 
 def timed_out(limit_s: float) -> Fault:
-    """The handler took longer than the job allows."""
+    """Return the failure of a handler that took longer than the job allows."""
     return Fault(
         code="timeout",
         type="timeout",
@@ -176,7 +176,7 @@ def timed_out(limit_s: float) -> Fault:
 
 
 def shut_down(grace_s: float) -> Fault:
-    """The worker had to end before the handler did."""
+    """Return the failure of a handler that was stopped by the end of the worker."""
     return Fault(
         code="shutdown",
         type="shutdown",
@@ -187,7 +187,7 @@ def shut_down(grace_s: float) -> Fault:
 
 
 def unknown_type(job_type: str, *, retryable: bool) -> Fault:
-    """There is no handler here; another worker, or a later release of this one, may have one."""
+    """Return the failure of a job without a handler here; another worker may have one."""
     return Fault(
         code="handler_error",
         type="UnknownJobType",
@@ -197,7 +197,7 @@ def unknown_type(job_type: str, *, retryable: bool) -> Fault:
 
 
 def unreadable(reason: str) -> Fault:
-    """The job came in a form that this worker cannot read."""
+    """Return the failure of a job in a form that this worker cannot read."""
     return Fault(
         code="unreadable_job",
         type="UnreadableJob",
@@ -207,7 +207,7 @@ def unreadable(reason: str) -> Fault:
 
 
 def unopened(error: CannotOpen) -> Fault:
-    """The job's arguments are sealed, and stay so here."""
+    """Return the failure of a job whose arguments cannot be decoded here."""
     return Fault(
         code="unreadable_job",
         type="SealedArguments",
@@ -217,7 +217,7 @@ def unopened(error: CannotOpen) -> Fault:
 
 
 def refused_result(status: int, reason: str) -> Fault:
-    """The server would not take the result."""
+    """Return the failure of a job whose result the server has refused."""
     return Fault(
         code="RESULT_TOO_LARGE" if status == 413 else "bad_result",
         type="BadResult",

@@ -58,7 +58,7 @@ class Feed:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     def room(self) -> None:
-        """A place may have become free."""
+        """Note that there may be room for another job."""
         self._room.set()
 
     def lend(self, settled: Sequence[Job]) -> dict[str, Any] | None:
@@ -82,7 +82,7 @@ class Feed:
         self._room.set()
 
     def pause(self) -> None:
-        """Begin no other FETCH."""
+        """Start no further FETCH."""
         self._wanted = False
 
     async def quiesce(self, limit_s: float) -> None:
@@ -92,7 +92,7 @@ class Feed:
                 await self.stopped.wait()
 
     def stop(self) -> None:
-        """Hang up. A FETCH without an answer keeps its `fetch_id` for the next start."""
+        """Cancel the FETCH that is under way. It keeps its `fetch_id` for the next start."""
         self._wanted = False
         if self._task is not None:
             self._task.cancel()

@@ -110,7 +110,7 @@ class Fetcher:
         raise refusal(reply.status, reply.body, reply.retry_after_s)
 
     def terms(self, count: int) -> dict[str, Any]:
-        """Which jobs are wanted, for a FETCH or a call that is one besides."""
+        """Return the members of a FETCH, also for use in a call that settles."""
         wanted = {**self._wants, "count": count}
         if self._pending is None:
             # Asked again with the same id, the server may answer what it gave the first time.
@@ -123,13 +123,14 @@ class Fetcher:
         return wanted
 
     def answered(self, fetched: Fetched) -> Fetched:
-        """Note that the answer has come; return it, and since when it can have been given."""
+        """Note that the answer has come, and return it with the time at which its FETCH was first
+        sent."""
         self._pending = None
         return msgspec.structs.replace(fetched, asked_at=self._asked_at)
 
 
 def read(body: bytes) -> Fetched:
-    """The jobs of an answer; one that cannot be read does not spoil the others."""
+    """Read the jobs of an answer; one that cannot be read does not spoil the others."""
     try:
         return Fetched(_answer.decode(body).jobs or ())
     except UNREADABLE:

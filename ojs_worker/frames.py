@@ -52,7 +52,7 @@ _to_parent: msgspec.msgpack.Decoder[FromChild] = msgspec.msgpack.Decoder(FromChi
 
 
 def pack(message: msgspec.Struct) -> bytes:
-    """A message as it travels."""
+    """Encode a message with its length."""
     body = msgspec.msgpack.encode(message)
     return _HEAD.pack(len(body)) + body
 

@@ -32,16 +32,16 @@ class HealthServer:
         return port
 
     async def start(self, host: str, port: int) -> None:
-        """Listen."""
+        """Start to listen."""
         self._server = await asyncio.start_server(self._serve, host, port)
 
     async def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._server is not None:
             self._server.close()
 
     def answer(self, method: str, path: str) -> tuple[int, bytes]:
-        """The status and body for a request."""
+        """Return the status and body of the answer to a request."""
         path = path.partition("?")[0]
         if path not in LIVE | READY:
             return 404, encode({"error": "there is /live and /ready"})

@@ -18,23 +18,23 @@ _LIBRARIES: Final = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "pu
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things, in words."""
+    """Return a number of things in words."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def took(seconds: float) -> str:
-    """A duration for people."""
+    """Return a duration in words."""
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
 def begun(job: Job) -> None:
-    """A handler starts."""
+    """Log that a handler starts."""
     if log.isEnabledFor(logging.DEBUG):
         log.debug("%s begins (job %s, attempt %d)", job.type, job.id, job.attempt, extra=_of(job))
 
 
 def ended(job: Job, outcome: str, seconds: float) -> None:
-    """A handler has ended, and nothing is wrong."""
+    """Log that a handler has ended without a failure."""
     if log.isEnabledFor(logging.INFO):
         log.info(
             "%s %s in %s (job %s, attempt %d)",
@@ -44,14 +44,14 @@ def ended(job: Job, outcome: str, seconds: float) -> None:
 
 
 def asked(job: Job, error: Snooze | Discard | Retry, seconds: float) -> None:
-    """A handler has said itself what is to become of its job."""
+    """Log that a handler has settled its job in a special way."""
     word = next(word for kind, word in _ASKED.items() if isinstance(error, kind))
     said = words_of(error)
     ended(job, word if said == type(error).__name__ else f"{word} ({said})", seconds)
 
 
 def failed(job: Job, error: BaseException | Fault, seconds: float) -> None:
-    """A handler has failed."""
+    """Log that a handler has failed."""
     if isinstance(error, Fault):
         kind, said, place = error.type, error.message, ""
     else:
@@ -72,7 +72,7 @@ def _of(job: Job) -> dict[str, Any]:
 
 
 def _place_of(error: BaseException) -> str:
-    """The innermost line of the program's own code, which is where one looks first."""
+    """Return the innermost line of the program's own code in a traceback."""
     found: tuple[FrameType, int] | None = None
     trace = error.__traceback__
     while trace is not None:

@@ -22,7 +22,7 @@ class TextFormatter(logging.Formatter):
         self._coloured = coloured
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, with the job where a handler wrote it."""
+        """Format a line, with the job if a handler wrote it."""
         record.job = ""
         job_id = getattr(record, "job_id", None)
         if job_id and job_id not in record.getMessage():

@@ -91,7 +91,7 @@ class Machine(msgspec.Struct):
         return 1 if self.abandoned else 0
 
     def hear(self, word: Word, now: float) -> Actions:
-        """A signal, or a call of the program."""
+        """Handle a signal, or a call of the program."""
         match word:
             case Word.STOP:
                 return self._shut_down(now)
@@ -108,7 +108,7 @@ class Machine(msgspec.Struct):
                 return self._settle()
 
     def told(self, word: State | None, reported: State, now: float) -> Actions:
-        """The server's answer to a BEAT that reported `reported`."""
+        """Handle the answer to a BEAT that reported the state `reported`."""
         if self.shutting_down or word is None:
             return NOTHING
         if word is State.TERMINATE:
@@ -135,12 +135,12 @@ class Machine(msgspec.Struct):
         return (Action.END_FETCH, Action.CANCEL_ALL)
 
     def fetch_ended(self, now: float, held: int) -> Actions:
-        """The server knows that no job is wanted, and no FETCH is on its way."""
+        """Note that no FETCH is under way and that the server knows that no job is wanted."""
         self.fetching = False
         return self.at(now, held)
 
     def at(self, now: float, held: int) -> Actions:
-        """Time has passed, or a job has ended."""
+        """Act on the time that has passed, or on a job that has ended."""
         if not self.shutting_down or self.state is not State.QUIET:
             return NOTHING
         assert self.deadline is not None
@@ -152,7 +152,7 @@ class Machine(msgspec.Struct):
         return (Action.LEAVE,)
 
     def left(self) -> None:
-        """The worker has said goodbye."""
+        """Note that the worker has deregistered."""
         self.state = State.TERMINATED
 
     def _shut_down(self, now: float) -> Actions:

@@ -34,11 +34,11 @@ class Claimed:
         self._check()
 
     async def ack(self, result: Any = None) -> None:
-        """The job is done. Raises `LeaseLost` where it was not this worker's any more."""
+        """Complete the job. Raises `LeaseLost` if it is not held any more."""
         await self._settle(done(result))
 
     async def fail(self, error: BaseException | str) -> None:
-        """The job failed, for the reasons that a handler may raise, or a text."""
+        """Fail the job, by an exception that a handler may raise, or by a text."""
         if isinstance(error, str):
             error = _Said(error)
         fault = fault_of(error)
@@ -114,7 +114,7 @@ class Manual:
         return None
 
     async def listen(self) -> AsyncIterator[Claimed]:
-        """Job after job, until the worker is told to stop."""
+        """Yield jobs one after the other, until the worker is told to stop."""
         patience = Patience("fetch jobs", self.running.environment.dice)
         loop = asyncio.get_running_loop()
         while not self.running.engine.shutting_down:

@@ -38,33 +38,33 @@ class Chain(Generic[Layer]):
         return len(self._layers)
 
     def add(self, layer: Layer) -> Layer:
-        """Put a layer innermost. Answers it, so that this serves as a decorator."""
+        """Add a layer as the innermost one, and return it, so that this serves as a decorator."""
         return self._put(len(self._layers), layer)
 
     def prepend(self, layer: Layer) -> Layer:
-        """Put a layer outermost."""
+        """Add a layer as the outermost one."""
         return self._put(0, layer)
 
     def insert_before(self, other: Layer, layer: Layer) -> Layer:
-        """Put a layer just outside another."""
+        """Insert a layer just outside another."""
         return self._put(self._place(other), layer)
 
     def insert_after(self, other: Layer, layer: Layer) -> Layer:
-        """Put a layer just inside another."""
+        """Insert a layer just inside another."""
         return self._put(self._place(other) + 1, layer)
 
     def remove(self, layer: Layer) -> None:
-        """Take a layer out."""
+        """Remove a layer."""
         place = self._place(layer)
         self._check()
         del self._layers[place]
 
     def freeze(self) -> None:
-        """From now on changes are refused: a worker runs with it."""
+        """Refuse changes from now on, because a worker uses the chain."""
         self._frozen = True
 
     def thaw(self) -> None:
-        """Changes are allowed again."""
+        """Allow changes again."""
         self._frozen = False
 
     def _put(self, place: int, layer: Layer) -> Layer:

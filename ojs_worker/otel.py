@@ -64,7 +64,7 @@ class _Spans:
         self._tracer = get_tracer("ojs_worker", installed(), provider)
 
     async def enqueue(self, request: JobRequest, call_next: EnqueueNext) -> Job | None:
-        """A span that the job names as its origin, unless it names another one already."""
+        """Make a span that the job names as its origin, unless it names another one already."""
         queue = request.options.get("queue") or "default"
         attributes = _attributes("publish", queue, request.id, request.type)
         with self._tracer.start_as_current_span(
@@ -76,7 +76,7 @@ class _Spans:
             return await call_next(request)
 
     async def process(self, job: Job, ctx: Context, call_next: Inner) -> Any:
-        """A span of its own trace for each attempt."""
+        """Make a span of a trace of its own for each attempt."""
         attributes: dict[str, str | int] = {
             **_attributes("process", job.queue, job.id, job.type),
             "ojs.job.attempt": job.attempt,

@@ -60,7 +60,7 @@ class HttpTransport:
         return _reply(response)
 
     async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
-        """The pieces of an answer that goes on."""
+        """Yield the parts of a stream."""
         sent = await self._access.headers()
         try:
             async with self._connections().stream(
@@ -79,7 +79,7 @@ class HttpTransport:
             raise _unreachable(self._url, error) from None
 
     async def close(self) -> None:
-        """Give the connections up; those of a loop that is gone went with it."""
+        """Close the connections; those of a closed event loop are closed already."""
         if self._client is not None and self._loop is asyncio.get_running_loop():
             await self._client.aclose()
         self._client = None
@@ -124,7 +124,7 @@ class BlockingHttpTransport:
         return _reply(response)
 
     def close(self) -> None:
-        """Give the connections up."""
+        """Close the connections."""
         self._client.close()
 
 
@@ -177,7 +177,7 @@ class ApiTransport:
         return _reply(response)
 
     async def close(self) -> None:
-        """The connections are the program's, so they stay open."""
+        """Leave the connections open, because they are the program's."""
 
 
 def _awaits(http: Any) -> bool:

@@ -86,7 +86,7 @@ class Child:
     async def run(
         self, handler: Handler[..., Any], job: Job, progress: Callable[[dict[str, Any]], None]
     ) -> bytes:
-        """Do one job; answers its result as JSON."""
+        """Run one job and return its result as JSON."""
         self._say(Run(handler.__module__, handler.__qualname__, msgspec.json.encode(job)))
         while True:
             try:

@@ -66,7 +66,7 @@ class Handler(Generic[P, R]):
 
     @property
     def queue(self) -> str | None:
-        """The queue of its enqueues, where it names one."""
+        """The queue of its enqueues; None if it names none."""
         return self._options.get("queue")
 
     def options(self, **options: Any) -> "Handler[P, R]":
@@ -75,7 +75,7 @@ class Handler(Generic[P, R]):
         return Handler(self.type, self.target, self.runs, self._sender, merged)
 
     def request(self, *args: P.args, **kwargs: P.kwargs) -> JobRequest:
-        """The request of one job, for `enqueue_many`."""
+        """Return the request of one job, for `enqueue_many`."""
         return self._sender.request(self.type, self.binding.pack(args, kwargs), self._options)
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
@@ -87,7 +87,8 @@ class Handler(Generic[P, R]):
         return self._sender.send_blocking(self.request(*args, **kwargs))
 
     def prepare(self, args: list[Any], context: JobContext) -> Callable[[], Any]:
-        """The call that does a job with these arguments; `BadArguments` where they do not fit."""
+        """Return the call that runs a job with these arguments; raises `BadArguments` if they do
+        not fit."""
         positions, names = self.binding.bind(args, context)
         target: Callable[..., Any] = self.target
         if self._run_takes_context is None:
@@ -101,7 +102,7 @@ class Handler(Generic[P, R]):
         return run
 
     def build(self, args: list[Any], context: JobContext) -> Any:
-        """The object of a handler class, made of these arguments and not run."""
+        """Return the object of a handler class with these arguments, without running it."""
         positions, names = self.binding.bind(args, context)
         make: Callable[..., Any] = self.target
         return make(*positions, **names)
@@ -131,7 +132,7 @@ class Registry:
         return tuple(dict.fromkeys(queue for queue in named if queue is not None))
 
     def nearest(self, type: str) -> str | None:
-        """The known type whose name is nearest."""
+        """Return the known type with the most similar name."""
         return next(iter(get_close_matches(type, self._handlers, n=1)), None)
 
     def add(
@@ -155,7 +156,7 @@ class Registry:
         return handler
 
     def include(self, others: "Registry") -> None:
-        """Take the handlers of another registry as well."""
+        """Include the handlers of another registry."""
         for name, handler in others._handlers.items():
             if self._handlers.get(name) is not handler:
                 self._check_free(name)

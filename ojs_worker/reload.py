@@ -33,7 +33,7 @@ class Supervisor:
         self._ending = False
 
     def run(self) -> int:
-        """Until a signal ends it; answers the worker's exit code."""
+        """Run until a signal ends it; returns the worker's exit code."""
         seen = snapshot(self._folder)
         self._start()
         self._box.listen(self._pass_on)

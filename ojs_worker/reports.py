@@ -25,7 +25,7 @@ class Reports:
         self._sending: asyncio.Task[None] | None = None
 
     def progress(self, job: Job, body: dict[str, Any]) -> None:
-        """Take note; it is sent at the end of this turn, or with the next round."""
+        """Record progress; it is sent at the end of this turn, or with the next round."""
         self._newest[job.id] = self._signed(job, body)
         if self._sending is None:
             self._sending = asyncio.get_running_loop().create_task(self._send_all())
@@ -49,8 +49,8 @@ class Reports:
         self._sending = None
 
     def _signed(self, job: Job, body: dict[str, Any]) -> dict[str, Any]:
-        """Say who reports on which delivery: a handler that lost its job must not speak for the
-        one that has it now."""
+        """Return a report with its worker and attempt, so that a handler that has lost its job
+        cannot report for its successor."""
         return {**body, "worker_id": self._worker_id, "attempt": job.attempt}
 
     async def _put(self, path: str, body: dict[str, Any], *, must: bool = False) -> None:

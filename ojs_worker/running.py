@@ -167,7 +167,7 @@ class Running:
         self.engine.hear(Word.STOP)
 
     async def stop(self) -> int:
-        """Shut down in order; answers the exit code."""
+        """Shut down in order; returns the exit code."""
         self.ask_to_stop()
         return await self.wait()
 
@@ -195,7 +195,7 @@ class Running:
             box.listen(None)
 
     def on_signal(self, sig: signal.Signals, forcing: bool) -> None:
-        """Do what a signal asks for."""
+        """Handle a signal."""
         log.info("received %s", sig.name)
         if forcing:
             self._forced_by = self._forced_by or sig
@@ -220,7 +220,7 @@ class Running:
 
 
 def _listed(types: Sequence[str]) -> str:
-    """The job types that have handlers, the first ones by name."""
+    """Return the job types that have handlers in words, only the first ones by name."""
     first = ", ".join(types[:SHOWN])
     more = len(types) - SHOWN
     return f"{first} and {counted(more, 'more type')}" if more > 0 else first or "no type"

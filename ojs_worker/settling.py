@@ -60,11 +60,11 @@ class Settler(Protocol):
     """Tells outcomes. It returns when the server has answered, and is cancelled to give up."""
 
     async def settle(self, job: Job, outcome: Outcome) -> Verdict:
-        """Tell one outcome, as often as it takes."""
+        """Report one outcome, with retries."""
         ...
 
     def hurry(self) -> None:
-        """The worker ends: let no outcome wait for another one any more."""
+        """Stop waiting for further outcomes, because the worker ends."""
         ...
 
 
@@ -145,11 +145,12 @@ class SingleSettler:
             await patience.wait(reason, wait_s)
 
     def hurry(self) -> None:
-        """None of them waits for another one."""
+        """Do nothing, because no outcome waits for another one."""
 
 
 def written(job: Job, outcome: Outcome, worker_id: str | UnsetType = UNSET) -> bytes:
-    """An outcome as JSON: with the worker's id as a call of its own, else as one of many."""
+    """Encode an outcome as JSON: with the worker's id for a call of its own, else as one of
+    many."""
     if isinstance(outcome, Done):
         word = "ack" if worker_id is UNSET else UNSET
         return _encode(_Ack(job.id, job.attempt, msgspec.Raw(outcome.result), worker_id, word))
@@ -184,7 +185,7 @@ def in_place_of(job: Job, outcome: Outcome, status: int, said: str) -> Failed | 
 
 
 def log_gone(job: Job, said: str, *, unsure: bool) -> None:
-    """The server does not know the job as this worker's."""
+    """Log that the server does not know the job as this worker's."""
     if unsure:
         # The first try may have been heard and its answer lost; this is then its echo.
         log.info("job %s was settled already, or is not held any more", job.id)

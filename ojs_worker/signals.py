@@ -74,7 +74,7 @@ class SignalBox:
             listener(self._kept.popleft())
 
     def deliver(self, sig: signal.Signals) -> None:
-        """A signal came, by the system or on another's word."""
+        """Handle a signal, from the system or passed on by another process."""
         if sig in ENDING:
             self._endings += 1
             if self._endings == 1 and self.on_ending is not None:
@@ -100,8 +100,8 @@ class SignalBox:
 
 @contextlib.contextmanager
 def on_ending(caught: Callable[[], object]) -> Iterator[None]:
-    """Have this called at SIGTERM and SIGINT, and afterwards whatever was called before; only the
-    main thread can."""
+    """Call `caught` at SIGTERM and SIGINT for the length of a block, and then restore the earlier
+    handlers; works only in the main thread."""
     before = {sig: signal.signal(sig, lambda number, frame: caught()) for sig in ENDING}
     try:
         yield

@@ -23,7 +23,7 @@ class FrameReader:
         self._frame = Frame()
 
     def feed(self, piece: bytes) -> list[Frame]:
-        """The frames that this piece completes."""
+        """Return the events that this part of the stream completes."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         if len(self._rest) > MAX_LINE:
             raise ValueError(f"a line of the stream is longer than {MAX_LINE} bytes")

@@ -14,7 +14,7 @@ _BROKEN: Final = (Unreachable, ValueError)
 
 
 def stream_of(path: str, last: str | None = None) -> Request:
-    """The request for a stream; `last` is the event behind which it is to go on."""
+    """Return the request for a stream; `last` is the event after which it resumes."""
     headers = {"Accept": "text/event-stream"}
     if last is not None:
         headers["Last-Event-ID"] = last
@@ -29,7 +29,7 @@ async def offers_of(ask: Callable[[], Awaitable[Offers | None]], patience: Patie
 
 
 async def again_and_again(follow: Callable[[], Awaitable[None]], patience: Patience) -> None:
-    """Follow a stream, and come back after every end; raises the `Refused` that is final."""
+    """Follow a stream, and reconnect after every end; raises the `Refused` that is final."""
     while True:
         await patience.keep_on(follow, _BROKEN)
         await patience.wait("the stream ended")

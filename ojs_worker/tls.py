@@ -65,7 +65,7 @@ def connection(
 
 
 def _read(name: str, file: str) -> None:
-    """The errors of `ssl` do not say which file it is."""
+    """Check that a file can be read, because errors of `ssl` do not name it."""
     try:
         with open(file, "rb") as opened:
             opened.read(1)

@@ -51,7 +51,7 @@ class Transport(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give the connections up."""
+        """Close the connections."""
         ...
 
 
@@ -73,7 +73,7 @@ class BlockingTransport(Protocol):
         ...
 
     def close(self) -> None:
-        """Give the connections up."""
+        """Close the connections."""
         ...
 
 
@@ -107,7 +107,7 @@ class SteadyTransport:
             raise _unexpected(error) from error
 
     async def close(self) -> None:
-        """Give the connections up."""
+        """Close the connections."""
         await self._transport.close()
 
 
@@ -116,7 +116,7 @@ def _unexpected(error: Exception) -> Unreachable:
 
 
 def reason_of(error: BaseException) -> str:
-    """Why there was no answer, in few words."""
+    """Return the reason for a missing answer, in few words."""
     said = str(error)
     if isinstance(error, ConnectionRefusedError) or any(words in said for words in _REFUSED):
         return "nobody listens there (connection refused)"
@@ -124,7 +124,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def base_url(url: str) -> str:
-    """The server's address without what the calls add themselves."""
+    """Return the server's URL without the parts that calls add themselves."""
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"the server's URL must begin with http:// or https://, not {url!r}")
     return url.rstrip("/").removesuffix("/ojs/v1")

@@ -57,7 +57,7 @@ class StreamWaker:
         self._woken.clear()
 
     async def run(self) -> None:
-        """Follow, and come back after every end, until cancelled or told that there is no way."""
+        """Follow the stream, and reconnect after every end, until cancelled or refused for good."""
         patience = Patience("follow the events", self._environment.dice)
         if not (await offers_of(self._ask, patience)).event_streams:
             log.info("the server has no event streams; it is asked to hold each FETCH instead")

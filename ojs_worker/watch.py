@@ -32,11 +32,11 @@ class LoopWatch:
         self._thread = threading.Thread(target=self._run, name="ojs-watch", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start to watch."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._stopped.set()
 
     def _run(self) -> None:

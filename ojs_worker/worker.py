@@ -126,7 +126,7 @@ class Worker:
             router.belong(self._sender)
 
     def discover(self, package: str) -> None:
-        """Import a package with all its modules, and include the routers that they hold."""
+        """Import a package with all its modules, and include the routers in them."""
         self.include(*routers_of(package))
 
     def use(self, layer: Any) -> Any:
@@ -174,8 +174,8 @@ class Worker:
     def diverted(
         self, transport: Transport, blocking: BlockingTransport, now: Now
     ) -> Iterator[None]:
-        """Have worker and clients go another way, by another clock, for the length of a block;
-        tests do."""
+        """Use another transport and clock for worker and clients for the length of a block, for
+        tests."""
         before = self._transport, self._blocking_client
         self._transport = transport
         # One for this while only: it costs less than one that could reach a server.
@@ -202,7 +202,7 @@ class Worker:
         return config
 
     def life(self, flags: Mapping[str, Any] | None = None, *, fetches: bool = True) -> Running:
-        """A new life of this worker, with an id of its own; not started yet."""
+        """Return a new run of this worker, with an id of its own; it is not started yet."""
         config = self.config(flags)
         self.middleware.freeze()
         return Running(

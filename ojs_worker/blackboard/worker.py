@@ -91,7 +91,7 @@ class BoardWorker:
             pings.cancel()
 
     async def register(self) -> None:
-        """Come to the board under a new id, and be online."""
+        """Register at the board under a new id."""
         blocks = [
             {"id": block.id}
             if block.result_schema is None
@@ -123,7 +123,7 @@ class BoardWorker:
         return bool(jobs)
 
     async def _turn(self, patience: Patience) -> float:
-        """Poll once; answers how long to wait before the next time."""
+        """Poll once; returns the seconds to wait before the next poll."""
         try:
             busy = await self.work_once()
         except httpx.HTTPError as error:

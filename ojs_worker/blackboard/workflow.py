@@ -31,7 +31,7 @@ def new_run() -> str:
 
 
 def _job_id(run_id: str, phase: str, step: int, block: str) -> str:
-    """The id of a job of a run: of the run's moment, and always the same."""
+    """Return the id of a job of a run: with the time of the run, and the same each time."""
     moment = int(run_id[:_MOMENT].replace("-", ""), 16)
     digest = hashlib.sha256(f"{run_id} {phase} {step} {block}".encode()).digest()
     return uuid7(moment, lambda bits: int.from_bytes(digest) >> (8 * len(digest) - bits))
@@ -47,7 +47,7 @@ class BoardHooks:
     """
 
     def on_acquires(self, job_id: str, entities: Sequence[Any]) -> None:
-        """An ACQUIRE job has found entities."""
+        """Handle the entities that an ACQUIRE job has found."""
 
     def apply_db_updates(self, job_id: str, updates: Any) -> None:
         """An EXECUTE job wants entities changed: an object of `create`, `patch` and `delete`, or a

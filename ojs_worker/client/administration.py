@@ -41,7 +41,7 @@ class Webhooks(Group[M]):
     @method
     @staticmethod
     def subscribe(target: str, events: Sequence[str], **members: Any) -> Call[Json]:
-        """Have events posted to a URL."""
+        """Subscribe a URL to events."""
         body = {"url": target, "events": [*events], **members}
         return tell("POST", url("webhooks", "subscriptions"), body, repeatable=False)
 
@@ -94,7 +94,7 @@ class Webhooks(Group[M]):
     @method
     @staticmethod
     def retry(delivery_id: str) -> Call[Json]:
-        """Deliver once more."""
+        """Retry a delivery."""
         path = url("webhooks", "deliveries", delivery_id, "retry")
         return tell("POST", path, {}, repeatable=False)
 
@@ -198,7 +198,7 @@ class Tenants(Group[M]):
     @method
     @staticmethod
     def delete(tenant: str) -> Call[Json]:
-        """Forget the settings of a tenant."""
+        """Delete the settings of a tenant."""
         return tell("DELETE", url("admin", "tenants", tenant), repeatable=False)
 
     @method
@@ -266,7 +266,7 @@ class Routing(Group[M]):
     @method
     @staticmethod
     def delete(job_type: str) -> Call[Json]:
-        """Forget the versions and weights of a type."""
+        """Delete the routing of a type."""
         return tell("DELETE", url("admin", "routing", job_type), repeatable=False)
 
 
@@ -288,13 +288,13 @@ class Admin(Group[M]):
     @method
     @staticmethod
     def pause_queue(queue: str) -> Call[Json]:
-        """Hand out no jobs of a queue."""
+        """Pause a queue."""
         return tell("POST", url("admin", "queues", queue, "pause"), {})
 
     @method
     @staticmethod
     def resume_queue(queue: str) -> Call[Json]:
-        """Hand out jobs of a queue again."""
+        """Resume a queue."""
         return tell("POST", url("admin", "queues", queue, "resume"), {})
 
     @listing
@@ -376,7 +376,7 @@ class Admin(Group[M]):
     def set_maintenance(
         enabled: bool, *, reason: str | None = None, duration: str | None = None
     ) -> Call[Json]:
-        """Begin or end maintenance."""
+        """Turn maintenance mode on or off."""
         body = {"enabled": enabled, "reason": reason, "duration": duration}
         return tell("POST", url("admin", "system", "maintenance"), body)
 

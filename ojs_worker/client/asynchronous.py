@@ -81,12 +81,12 @@ class Client(Groups[InLoop]):
         await self.close()
 
     async def close(self) -> None:
-        """Give the connections up."""
+        """Close the connections."""
         await self._transport.close()
 
     @contextmanager
     def diverted(self, transport: Transport, now: Now) -> Iterator[None]:
-        """Go another way, by another clock, for the length of a block; tests do."""
+        """Use another transport and clock for the length of a block, for tests."""
         before = self._transport, self._now
         self._transport, self._now = transport, now
         try:
@@ -102,7 +102,7 @@ class Client(Groups[InLoop]):
         return await self.send(self.request(type, args, **options))
 
     def request(self, type: str, args: Args = (), **options: Unpack[Options]) -> JobRequest:
-        """The request of one job, for `send` and `enqueue_many`."""
+        """Return the request of one job, for `send` and `enqueue_many`."""
         return job_request(type, args, options, self._now(), self._environment.rising_id)
 
     async def send(self, request: JobRequest) -> Job:
@@ -210,11 +210,11 @@ class Client(Groups[InLoop]):
         return await self._run(calls.get_cron(name))
 
     async def list_crons(self) -> list[dict[str, Any]]:
-        """All cron entries."""
+        """List all cron entries."""
         return await self._run(calls.list_crons())
 
     async def enable_cron(self, name: str, *, enabled: bool = True) -> dict[str, Any]:
-        """Let a cron entry fire, or not."""
+        """Enable or disable a cron entry."""
         return await self._run(calls.enable_cron(name, enabled=enabled))
 
     async def delete_cron(self, name: str) -> None:
@@ -309,7 +309,8 @@ class Client(Groups[InLoop]):
         return request if self._codec is None else self._codec.seal(request)
 
     def _opened(self, job: Job) -> Job:
-        """A job as its producer knows it; as it was stored where that cannot be had here."""
+        """Return a job with its arguments decoded; as it was stored if that is not possible
+        here."""
         if self._codec is None:
             return job
         with contextlib.suppress(CannotOpen):

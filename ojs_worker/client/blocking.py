@@ -70,18 +70,18 @@ class BlockingClient(Groups[Blocking]):
         self.close()
 
     def close(self) -> None:
-        """Give the connections up."""
+        """Close the connections."""
         self._transport.close()
 
     @contextmanager
     def diverted(self, transport: BlockingTransport, now: Now) -> Iterator[None]:
-        """Go another way, by another clock, for the length of a block; tests do."""
+        """Use another transport and clock for the length of a block, for tests."""
         with self._client.diverted(_AtOnce(transport), now):
             yield
 
     @property
     def layers(self) -> Chain[EnqueueLayer]:
-        """The middleware, as coroutines that wait for nothing but the next layer."""
+        """Return the middleware as coroutines that wait only for the next layer."""
         return self._client.middleware
 
     def use(self, layer: BlockingLayer) -> BlockingLayer:
@@ -98,7 +98,7 @@ class BlockingClient(Groups[Blocking]):
         return _run(self._client.enqueue(type, args, **options))
 
     def request(self, type: str, args: Args = (), **options: Unpack[Options]) -> JobRequest:
-        """The request of one job, for `send` and `enqueue_many`."""
+        """Return the request of one job, for `send` and `enqueue_many`."""
         return self._client.request(type, args, **options)
 
     def send(self, request: JobRequest) -> Job:
@@ -174,11 +174,11 @@ class BlockingClient(Groups[Blocking]):
         return _run(self._client.get_cron(name))
 
     def list_crons(self) -> list[dict[str, Any]]:
-        """All cron entries."""
+        """List all cron entries."""
         return _run(self._client.list_crons())
 
     def enable_cron(self, name: str, *, enabled: bool = True) -> dict[str, Any]:
-        """Let a cron entry fire, or not."""
+        """Enable or disable a cron entry."""
         return _run(self._client.enable_cron(name, enabled=enabled))
 
     def delete_cron(self, name: str) -> None:

@@ -120,7 +120,7 @@ class Ended(msgspec.Struct, frozen=True):
         return bool(self.state)
 
     def value(self) -> Any:
-        """The result, or the exception that says how it ended."""
+        """Return the result, or raise the exception for the job's end."""
         if self.state == "cancelled":
             raise JobCancelled(self.job_id)
         if self.state == "discarded":
@@ -129,7 +129,7 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 def result(job_id: str, wait_s: float) -> Call[Ended]:
-    """Ask how a job ended; the server may hold the call for as long as `wait_s`."""
+    """Ask for the outcome of a job; the server may hold the call for `wait_s`."""
 
     def read(reply: Reply) -> Ended:
         if reply.status == 404 and b"resource_type" not in reply.body:
@@ -207,12 +207,12 @@ def get_cron(name: str) -> Call[Json]:
 
 
 def list_crons() -> Call[list[Json]]:
-    """All cron entries."""
+    """List all cron entries."""
     return Call(Request("GET", f"{V1}/cron?limit=1000"), lambda reply: _crons_of(reply))
 
 
 def enable_cron(name: str, *, enabled: bool) -> Call[Json]:
-    """Let a cron entry fire, or not."""
+    """Enable or disable a cron entry."""
     return Call(Request("PATCH", _cron_path(name), encode({"enabled": enabled})), _cron_of)
 
 
@@ -281,7 +281,7 @@ def _key(key: str | None) -> Mapping[str, str] | None:
 
 
 def _headers(request: JobRequest) -> Mapping[str, str] | None:
-    """The request is a part of the trace that its job names."""
+    """Return the headers that make the request a part of the trace of its job."""
     key, parent = _key(request.idempotency_key), parent_of(request.meta)
     return key if parent is None else {**(key or {}), "traceparent": parent}
 

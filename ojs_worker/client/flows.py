@@ -33,7 +33,7 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def wire(self, flow_id: str | None = None) -> dict[str, Any]:
-        """The JSON object of the request."""
+        """Return the JSON object of the request."""
         body: dict[str, Any] = {"type": self.type}
         if flow_id is not None:
             body["id"] = flow_id
@@ -48,12 +48,13 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def chain(*steps: JobRequest | Flow, name: str | None = None, **options: Any) -> Flow:
-    """One after the other; each is given the results of those before it, as `parent_results`."""
+    """Return a workflow of steps one after the other; each gets the results of those before it, as
+    `parent_results`."""
     return _flow("chain", steps, name, options)
 
 
 def group(*jobs: JobRequest | Flow, name: str | None = None, **options: Any) -> Flow:
-    """All at once."""
+    """Return a workflow whose jobs run at once."""
     return _flow("group", jobs, name, options)
 
 

@@ -72,7 +72,7 @@ def _jobs(*parts: str, **query: Any) -> Pages[Job]:
 
 
 def _many(path: str, ids: Sequence[str], key: str | None, more: Mapping[str, Any]) -> Call[Json]:
-    """A call for many jobs: by their ids, or by a filter. It may be sent again with a key only."""
+    """Return a call on many jobs, by their ids or by a filter. It is repeatable only with a key."""
     body: dict[str, Any] = {"idempotency_key": key}
     if ids and more:
         raise ValueError("give ids or a filter, not both")
@@ -86,7 +86,8 @@ def _many(path: str, ids: Sequence[str], key: str | None, more: Mapping[str, Any
 
 
 def _item_by_item(call: Call[Json]) -> Call[Json]:
-    """That none of many could be changed is an answer, which says why for each."""
+    """Return the call with the answer of 422 as a result, if it tells for each item why it
+    failed."""
 
     def read(reply: Reply) -> Json:
         if reply.status == 422 and "items" in (answer := decoded(reply.body, _object)):
@@ -143,7 +144,7 @@ class Jobs(Group[M]):
     def retry_many(
         ids: Sequence[str] = (), *, key: str | None = None, **filter: Unpack[JobFilter]
     ) -> Call[Json]:
-        """Have these jobs run again, or those that a filter finds."""
+        """Retry these jobs, or those that match a filter."""
         return _many(url("jobs", "bulk", "retry"), ids, key, filter)
 
     @method
@@ -157,13 +158,13 @@ class Jobs(Group[M]):
     @method
     @staticmethod
     def retry(job_id: str) -> Call[Job]:
-        """Have a job run again."""
+        """Retry a job."""
         return _job_of(tell("POST", url("admin", "jobs", job_id, "retry"), {}, repeatable=False))
 
     @method
     @staticmethod
     def activate(job_id: str) -> Call[Job]:
-        """Let a pending job join its queue."""
+        """Activate a pending job."""
         return _job_of(tell("POST", url("jobs", job_id, "activate"), {}, repeatable=False))
 
     @method
@@ -195,7 +196,7 @@ class Jobs(Group[M]):
     def report_progress(
         job_id: str, progress: float, message: str | None = None, *, data: Any = None
     ) -> Call[Json]:
-        """Say how far a job is, from 0 to 1."""
+        """Report the progress of a job, from 0 to 1."""
         body = {"progress": progress, "message": message, "data": data}
         return tell("PUT", url("jobs", job_id, "progress"), body)
 
@@ -275,13 +276,13 @@ class Queues(Group[M]):
     @method
     @staticmethod
     def pause(queue: str) -> Call[Json]:
-        """Hand out no jobs of a queue."""
+        """Pause a queue."""
         return tell("POST", url("queues", queue, "pause"), {})
 
     @method
     @staticmethod
     def resume(queue: str) -> Call[Json]:
-        """Hand out jobs of a queue again."""
+        """Resume a queue."""
         return tell("POST", url("queues", queue, "resume"), {})
 
     @method
@@ -306,7 +307,7 @@ class Queues(Group[M]):
     @method
     @staticmethod
     def set_rate_limit(queue: str, **limit: Any) -> Call[Json]:
-        """Limit how fast jobs of a queue are handed out."""
+        """Limit the rate at which jobs of a queue are handed out."""
         return tell("PUT", url("queues", queue, "rate-limit"), limit)
 
     @method
@@ -386,7 +387,7 @@ class Workers(Group[M]):
     @method
     @staticmethod
     def direct_all(directive: Literal["quiet", "resume", "terminate"]) -> Call[Json]:
-        """Tell all workers the same."""
+        """Give all workers the same directive."""
         return tell("POST", url("admin", "workers", "directive"), {"directive": directive})
 
     @method
@@ -453,7 +454,7 @@ class Dead(Group[M]):
     def retry_many(
         ids: Sequence[str] = (), *, key: str | None = None, **filter: Unpack[JobFilter]
     ) -> Call[Json]:
-        """Have these dead letters run again, or those that a filter finds."""
+        """Retry these dead letters, or those that match a filter."""
         return _many(url("dead-letter", "retry"), ids, key, filter)
 
     @method
@@ -479,13 +480,13 @@ class CronEntries(Group[M]):
     @method
     @staticmethod
     def pause(name: str) -> Call[Json]:
-        """Let a cron entry not fire."""
+        """Pause a cron entry."""
         return tell("POST", url("cron", name, "pause"), {})
 
     @method
     @staticmethod
     def resume(name: str) -> Call[Json]:
-        """Let a cron entry fire again."""
+        """Resume a cron entry."""
         return tell("POST", url("cron", name, "resume"), {})
 
     @listing
@@ -538,11 +539,11 @@ class RateLimits(Group[M]):
     @method
     @staticmethod
     def override(key: str, **limit: Any) -> Call[Json]:
-        """Put another limit in the place of the one that jobs bring."""
+        """Override the limits that jobs bring for a key."""
         return tell("PUT", url("rate-limits", key), limit)
 
     @method
     @staticmethod
     def restore(key: str) -> Call[Json]:
-        """Take that back."""
+        """Remove the override of a key."""
         return tell("DELETE", url("rate-limits", key))

@@ -24,7 +24,7 @@ class JobRequest(msgspec.Struct, kw_only=True):
     idempotency_key: str | None = None
 
     def wire(self) -> dict[str, Any]:
-        """The JSON object of the request."""
+        """Return the JSON object of the request."""
         body: dict[str, Any] = {"id": self.id, "type": self.type, "args": self.args}
         for name in ("meta", "schema", "options"):
             if value := getattr(self, name):

@@ -51,7 +51,7 @@ class Pages(msgspec.Struct, Generic[T], frozen=True):
     next_mark: str = "next_cursor"
 
     def call(self, place: Mapping[str, Any]) -> Call["Page[T]"]:
-        """Ask for one page; `place` says which."""
+        """Return the call for one page; `place` is the query for it."""
         query = {**self.query, "limit": PAGE, **place}
 
         def read(reply: Any) -> Page[T]:

@@ -79,12 +79,12 @@ def put_job(
 
 
 def list_jobs(room: str) -> Call[list[RoomJob]]:
-    """The jobs of a room."""
+    """List the jobs of a room."""
     return Call(Request("GET", f"{_room(room)}/jobs"), lambda reply: answer_as(reply, _jobs).jobs)
 
 
 def submit(room: str, job: str, payload: Json, task_id: str) -> Call[Task]:
-    """Have a job done; the id is the client's, so it may be sent again."""
+    """Submit a task; its id is the client's, so that it may be sent again."""
     body = encoded({"job": job, "payload": payload, "id": task_id}, "the payload")
     return Call(
         Request("POST", f"{_room(room)}/tasks", body), lambda reply: answer_as(reply, _task)
@@ -92,7 +92,7 @@ def submit(room: str, job: str, payload: Json, task_id: str) -> Call[Task]:
 
 
 def list_tasks(room: str, status: str | None) -> Call[list[Task]]:
-    """The tasks of a room, newest first."""
+    """List the tasks of a room, newest first."""
     query = "" if status is None else "?" + urlencode({"status": status})
     return Call(
         Request("GET", f"{_room(room)}/tasks{query}"), lambda reply: answer_as(reply, _tasks).tasks
@@ -100,13 +100,13 @@ def list_tasks(room: str, status: str | None) -> Call[list[Task]]:
 
 
 def get_task(task_id: str, wait_s: float = 0.0) -> Call[Task]:
-    """A task; with `wait_s` as soon as it has ended within that time."""
+    """Return a task; with `wait_s`, wait until it has ended or the time is over."""
     query = f"?wait={wait_s:g}" if wait_s else ""
     return Call(Request("GET", _task_path(task_id) + query), lambda reply: answer_as(reply, _task))
 
 
 def cancel_task(task_id: str) -> Call[Task]:
-    """Nobody wants the task any more."""
+    """Cancel a task."""
     return Call(
         Request("DELETE", _task_path(task_id)),
         lambda reply: answer_as(reply, _task),
@@ -126,7 +126,7 @@ def claim(worker_id: str, fetch_id: str) -> Call[Task | None]:
 def move(
     task_id: str, status: str, worker_id: str, *, result: Any = None, error: str | None = None
 ) -> Call[Task]:
-    """Say that a task is running, completed or failed."""
+    """Set the status of a task to running, completed or failed."""
     given = {"status": status, "worker_id": worker_id}
     if result is not None:
         given["result"] = result
@@ -145,7 +145,8 @@ def beat(worker_id: str) -> Call[None]:
 
 
 def session(worker_id: str) -> Request:
-    """The stream that tells the server by its end that the worker is gone."""
+    """Return the request of the session stream, whose end tells the server that the worker is
+    gone."""
     return stream_of(f"{_worker_path(worker_id)}/session")
 
 

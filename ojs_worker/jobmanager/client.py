@@ -17,7 +17,8 @@ class JobManagerClient(Client):
     """The client of an event loop; it has the calls of OJS, too."""
 
     async def submit(self, room: str, job: Any, payload: dict[str, Any] | None = None) -> Task:
-        """Have a job of a room done: its name and a payload, or an object that is both."""
+        """Submit a task for a job of a room: by its name and a payload, or by an object that is
+        both."""
         name = job if isinstance(job, str) else type(job).__name__
         if not isinstance(job, str):
             category = getattr(job, "category", None)
@@ -31,15 +32,15 @@ class JobManagerClient(Client):
         return await self._run(calls.list_jobs(room))
 
     async def list_tasks(self, room: str, status: str | None = None) -> list[Task]:
-        """The tasks of a room, newest first."""
+        """List the tasks of a room, newest first."""
         return await self._run(calls.list_tasks(room, status))
 
     async def task(self, task_id: str) -> Task:
-        """A task as it is now."""
+        """Read a task."""
         return await self._run(calls.get_task(task_id))
 
     async def cancel_task(self, task_id: str) -> Task:
-        """Nobody wants the task any more."""
+        """Cancel a task."""
         return await self._run(calls.cancel_task(task_id))
 
     async def wait_for(self, task: Task | str, *, timeout_s: float | None = None) -> Task:
@@ -86,11 +87,11 @@ class JobManagerClient(Client):
         result: Any = None,
         error: str | None = None,
     ) -> Task:
-        """Say that a task is running, completed or failed."""
+        """Set the status of a task to running, completed or failed."""
         return await self._run(calls.move(task.id, status, worker_id, result=result, error=error))
 
     async def beat(self, worker_id: str) -> None:
-        """A sign of life of a worker."""
+        """Send a heartbeat of a worker."""
         await self._run(calls.beat(worker_id))
 
     async def leave(self, worker_id: str) -> None:

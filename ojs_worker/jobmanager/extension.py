@@ -76,15 +76,15 @@ class Registered:
         self.schema: Final = _schema(made if self._function else _arguments(made))
 
     def build(self, payload: Json) -> Any:
-        """The object of a task, ready to be `run`; `BadArguments` names the field that is
-        wrong."""
+        """Return the object of a task, ready to be `run`; raises `BadArguments` with the name of
+        the wrong field."""
         positions, names = self._binding.bind([payload] if payload else [])
         made = self._make(*positions, **names)
         return made if self._function is None else FunctionCall(self._function, made)
 
 
 def payload_of(extension: Any) -> Json:
-    """The payload that makes an object like this one."""
+    """Return the payload from which an object like this one is made."""
     found = msgspec.to_builtins(
         {field: getattr(extension, field) for field in _fields(type(extension))}
     )
@@ -106,7 +106,7 @@ def _fields(target: type) -> list[str]:
 
 
 def _arguments(target: Callable[..., Any]) -> type[msgspec.Struct]:
-    """A record of the parameters of a function or class, but for those that go by place only."""
+    """Return a record of the parameters of a function or class, without positional-only ones."""
     hints = _hints(target)
     fields = [
         (one.name, hints.get(one.name, Any), *_default(one))
@@ -126,7 +126,7 @@ def _default(parameter: inspect.Parameter) -> tuple[Any, ...]:
 
 
 def _schema(record: type[msgspec.Struct]) -> Json:
-    """The JSON Schema of a record."""
+    """Return the JSON Schema of a record."""
     _, parts = msgspec.json.schema_components([record])
     own: Json = parts.pop(record.__name__)
     return {**own, "$defs": parts} if parts else own

@@ -129,11 +129,11 @@ class JobManager:
         return add if target is None else add(target)
 
     def claim(self) -> ClaimedTask | None:
-        """The oldest task that waits for any job of this worker, or None."""
+        """Claim the oldest task that waits for a job of this worker; None if there is none."""
         return self._thread.call(self._service.claim())
 
     def listen(self, polling_interval: float | None = None) -> Iterator[ClaimedTask]:
-        """Task after task, until the worker is disconnected."""
+        """Yield tasks one after the other, until the worker is disconnected."""
         pause_s = self._polling_s if polling_interval is None else polling_interval
         while not self._service.stopping.is_set():
             claimed = self.claim()
@@ -143,19 +143,20 @@ class JobManager:
                 self._thread.call(self._service.news(pause_s))
 
     def start(self, claimed: ClaimedTask) -> None:
-        """Say that the work on a task begins."""
+        """Set a task to running."""
         self._thread.call(self._service.move(claimed.task, "running"))
 
     def complete(self, claimed: ClaimedTask, result: Any = None) -> None:
-        """Say that a task is done."""
+        """Set a task to completed."""
         self._thread.call(self._service.move(claimed.task, "completed", result=result))
 
     def fail(self, claimed: ClaimedTask, error: BaseException | str) -> None:
-        """Say that a task failed; nothing tries it again."""
+        """Set a task to failed; it is not retried."""
         self._thread.call(self._service.move(claimed.task, "failed", error=str(error)))
 
     def submit(self, room: str, job: Any, payload: dict[str, Any] | None = None) -> Task:
-        """Have a job of a room done: its name and a payload, or an object that is both."""
+        """Submit a task for a job of a room: by its name and a payload, or by an object that is
+        both."""
         return self._thread.call(self._service.client.submit(room, job, payload))
 
     def list_jobs(self, room: str) -> list[RoomJob]:
@@ -163,15 +164,15 @@ class JobManager:
         return self._thread.call(self._service.client.list_jobs(room))
 
     def list_tasks(self, room: str, status: str | None = None) -> list[Task]:
-        """The tasks of a room, newest first."""
+        """List the tasks of a room, newest first."""
         return self._thread.call(self._service.client.list_tasks(room, status))
 
     def task(self, task_id: str) -> Task:
-        """A task as it is now."""
+        """Read a task."""
         return self._thread.call(self._service.client.task(task_id))
 
     def cancel(self, task: Task | str) -> Task:
-        """Nobody wants the task any more."""
+        """Cancel a task."""
         task_id = task if isinstance(task, str) else task.id
         return self._thread.call(self._service.client.cancel_task(task_id))
 

@@ -19,12 +19,12 @@ class JobRooms:
         tsio.on("connect", self._connected)
 
     def join(self, job_name: str, worker_id: str) -> None:
-        """Hear of the tasks of a job from now on."""
+        """Join the room of a job, whose tasks are announced there."""
         self._joined[job_name] = worker_id
         self._say("join_job_room", job_name, worker_id)
 
     def leave(self) -> None:
-        """Hear of none any more."""
+        """Leave all rooms."""
         for job_name, worker_id in self._joined.items():
             self._say("leave_job_room", job_name, worker_id)
         self._joined.clear()

@@ -80,7 +80,7 @@ class Service:
         self.stopping = asyncio.Event()
 
     async def register(self, room: str, job: Registered) -> None:
-        """Do a job of a room as well, from now on."""
+        """Register another job of a room for this worker."""
         self._wanted[room, job.category, job.name] = job
         async with self._registering:
             self.worker_id = await self._put(room, job, self.worker_id)
@@ -132,7 +132,7 @@ class Service:
     async def move(
         self, task: Task, status: str, *, result: Any = None, error: str | None = None
     ) -> Task:
-        """Say that a task is running, completed or failed."""
+        """Set the status of a task to running, completed or failed."""
         assert self.worker_id is not None
         return await self.client.move(task, status, self.worker_id, result=result, error=error)
 
@@ -157,7 +157,7 @@ class Service:
         self._threads.close()
 
     async def _put(self, room: str, job: Registered, worker_id: str | None) -> str | None:
-        """Have a worker do a job, or a new one; answers its id."""
+        """Register a job for this worker, or for a new one; returns the worker's id."""
         made = await self.client.put_job(room, job.name, job.category, job.schema, worker_id)
         self._jobs[made.full_name] = job
         self._places.add((made.queue, made.job_type))
@@ -166,7 +166,7 @@ class Service:
         return made.worker_id
 
     async def _return(self, worker_id: str) -> None:
-        """The server has forgotten this worker: it comes back as a new one, with all its jobs."""
+        """Register all jobs under a new worker, after the server has removed this one."""
         async with self._registering:
             if self.worker_id != worker_id:
                 return
@@ -178,7 +178,7 @@ class Service:
             self.worker_id = made
 
     def _follow(self) -> None:
-        """Hear of tasks of all the jobs that there are by now."""
+        """Join the rooms of all jobs registered so far."""
         if not self._push:
             return
         if self._following is not None:
@@ -239,8 +239,8 @@ class Service:
             # The next claim or heartbeat brings the worker back, under another id.
 
     async def _serve(self, execute: Execute) -> None:
-        """Claim, start, execute, complete, and again; one task at a time, waiting only where there
-        is none."""
+        """Claim, start, execute and complete one task after the other; waits only if there is
+        none."""
         patience = Patience("claim tasks", self._environment.dice)
         while not self.stopping.is_set():
             try:
@@ -275,7 +275,7 @@ class Service:
         await self._report(task, "failed", error=words_of(error))
 
     async def _report(self, task: Task, status: str, **more: Any) -> None:
-        """Say how far a task is until the server has heard it: no other worker ever would."""
+        """Report the status of a task, with retries until it is answered."""
         patience = Patience(f"report task {task.id} as {status}", self._environment.dice)
         # No answer, or whatever the program's own connections raise.
         await patience.keep_on(lambda: self.move(task, status, **more), (Exception,))

@@ -46,7 +46,7 @@ class AsgiTransport:
         return await self._there(self._answer(exchange, request.timeout_s))
 
     async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
-        """The pieces of an answer that goes on."""
+        """Yield the parts of a stream."""
         exchange = _Exchange(request, await self._access.headers())
         pieces = self._pieces(exchange, request.timeout_s)
         # A step that was given up may still be on its way out when the end is asked for.
@@ -62,7 +62,7 @@ class AsgiTransport:
             await self._there(_close(pieces, turn))
 
     async def close(self) -> None:
-        """There is no connection to give up; the application is its owner's."""
+        """Do nothing: there is no connection, and the application is its owner's."""
 
     async def _there(self, doing: Coroutine[Any, Any, Done]) -> Done:
         if self._loop is None or self._loop is asyncio.get_running_loop():
@@ -164,7 +164,7 @@ class _Exchange:
         return 200 <= self._status < 300
 
     async def receive(self) -> Message:
-        """The body, and then nothing until the caller has gone."""
+        """Return the body, and then nothing until the caller has gone."""
         if self._body is not None:
             body, self._body = self._body, None
             return {"type": "http.request", "body": body, "more_body": False}
@@ -182,7 +182,7 @@ class _Exchange:
                 self.parts.put_nowait(None)
 
     def reply(self, body: bytes) -> Reply:
-        """The whole answer."""
+        """Return the whole answer."""
         if not self._status:
             raise Unreachable("the application gave no answer", sent=True)
         after = self._headers.get(b"retry-after") if self._status >= 400 else None

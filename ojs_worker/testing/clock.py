@@ -46,7 +46,7 @@ class Clock:
         return self._go_to(parse_moment(moment(at, "at"), self._ms))
 
     def set(self, ms: int) -> None:
-        """Put the hands somewhere, and do nothing else."""
+        """Set the clock to a time, without anything else."""
         self._ms = ms
 
     def _go_to(self, ms: int) -> datetime:

@@ -40,33 +40,33 @@ class Expectations(ABC):
 
     @abstractmethod
     def all_jobs(self) -> list[Job]:
-        """Every job that was enqueued, whatever has become of it; the oldest first."""
+        """List all jobs that were enqueued, in any state, oldest first."""
 
     def enqueued(self, type: JobType | None = None, /, **like: Unpack[Like]) -> list[Job]:
-        """The jobs that were enqueued, whatever has become of them."""
+        """List the jobs that were enqueued, in any state."""
         return matching(self.all_jobs(), Wanted(type=type_of(type), **like))
 
     def assert_enqueued(
         self, type: JobType | None = None, /, *, count: int | None = None, **like: Unpack[Like]
     ) -> list[Job]:
-        """Such a job was enqueued, whatever has become of it."""
+        """Assert that such a job was enqueued, in whatever state it is."""
         __tracebackhide__ = True
         return self._expect(type, "enqueued", count, **like)
 
     def assert_not_enqueued(self, type: JobType | None = None, /, **like: Unpack[Like]) -> None:
-        """No such job was enqueued; without a type, none at all."""
+        """Assert that no such job was enqueued; without a type, none at all."""
         __tracebackhide__ = True
         self._expect(type, "enqueued", 0, **like)
 
     def assert_performed(
         self, type: JobType | None = None, /, *, count: int | None = None, **like: Unpack[Like]
     ) -> list[Job]:
-        """Such a job was run, once at least, with whatever end."""
+        """Assert that such a job was run at least once, with any outcome."""
         __tracebackhide__ = True
         return self._expect(type, "run", count, run=True, **like)
 
     def assert_not_performed(self, type: JobType | None = None, /, **like: Unpack[Like]) -> None:
-        """No such job was run."""
+        """Assert that no such job was run."""
         __tracebackhide__ = True
         self._expect(type, "run", 0, run=True, **like)
 
@@ -98,7 +98,7 @@ class Expectations(ABC):
         count: int | None = None,
         **like: Unpack[LikeFailed],
     ) -> list[Job]:
-        """Such a job failed, and will be tried again."""
+        """Assert that such a job failed and will be retried."""
         __tracebackhide__ = True
         return self._expect(type, "kept for another try", count, states=("retryable",), **like)
 
@@ -110,19 +110,19 @@ class Expectations(ABC):
         count: int | None = None,
         **like: Unpack[LikeFailed],
     ) -> list[Job]:
-        """Such a job was given up for good."""
+        """Assert that such a job was discarded."""
         __tracebackhide__ = True
         return self._expect(type, "discarded", count, states=("discarded",), **like)
 
     def assert_cancelled(
         self, type: JobType | None = None, /, *, count: int | None = None, **like: Unpack[Like]
     ) -> list[Job]:
-        """Such a job was called off."""
+        """Assert that such a job was cancelled."""
         __tracebackhide__ = True
         return self._expect(type, "cancelled", count, states=("cancelled",), **like)
 
     def assert_nothing_waits(self) -> None:
-        """Every job has ended."""
+        """Assert that every job has ended."""
         __tracebackhide__ = True
         states = {job.state for job in self.all_jobs()} - FINAL
         if states:
@@ -141,5 +141,5 @@ def type_of(type: JobType) -> str: ...
 @overload
 def type_of(type: JobType | None) -> str | None: ...
 def type_of(type: JobType | None) -> str | None:
-    """The job type that a handler stands for."""
+    """Return the job type of a handler."""
     return type.type if isinstance(type, Handler) else type

@@ -26,7 +26,7 @@ class Blocking:
         return run_here(lambda: self._way.send(request))
 
     def close(self) -> None:
-        """Give the connections up."""
+        """Close the connections."""
         run_here(self._way.close)
 
 
@@ -54,7 +54,7 @@ def run_here(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def turning() -> asyncio.AbstractEventLoop | None:
-    """The event loop that turns in this thread."""
+    """Return the event loop that runs in this thread."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:

@@ -47,7 +47,7 @@ class InlineTransport:
         return reply
 
     async def close(self) -> None:
-        """There is no connection to give up."""
+        """Do nothing, because there is no connection."""
 
 
 def _may_store(request: Request) -> bool:

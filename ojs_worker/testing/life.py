@@ -154,7 +154,7 @@ class Life:
         return msgspec.json.decode(reply.body, type=shape)
 
     async def _watch(self, job: Job, context: Any, call_next: Inner) -> Any:
-        """The outermost layer: it sees what leaves the handler and its middleware."""
+        """Note the context and the exception of a handler, as the outermost layer of middleware."""
         self._seen[job.id] = context
         try:
             return await call_next()

@@ -31,7 +31,7 @@ class _Events(msgspec.Struct):
 
 
 async def all_jobs(transport: Transport) -> list[Job]:
-    """Every job that is stored, whatever its state; the oldest first."""
+    """List all jobs that are stored, in any state, oldest first."""
     jobs: list[Job] = []
     cursor: str | None = ""
     while cursor is not None:
@@ -44,7 +44,7 @@ async def all_jobs(transport: Transport) -> list[Job]:
 
 
 async def _places(transport: Transport) -> dict[str, int]:
-    """For each subject of the event log, how many came before it."""
+    """Return the position of each subject of the event log, in the order of their first events."""
     places: dict[str, int] = {}
     after, more = "", True
     while more:

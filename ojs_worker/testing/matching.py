@@ -81,7 +81,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def matching(jobs: Sequence[Job], wanted: Wanted) -> list[Job]:
-    """Those of the jobs that are meant."""
+    """Return those of the jobs that meet the criteria."""
     return [job for job in jobs if not wanted.differences(job)]
 
 
@@ -182,7 +182,7 @@ def _same(wanted: Any, given: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Dates, dataclasses and their like as they are written on the wire."""
+    """Return dates, dataclasses and the like as they are written on the wire."""
     try:
         return msgspec.json.decode(msgspec.json.encode(value))
     except (TypeError, ValueError):

@@ -150,7 +150,7 @@ class Performing:
         return matching(await all_jobs(self._server.transport), like)
 
     def _go_on(self) -> bool:
-        """Turn the clock to the next job that waits for its time."""
+        """Move the clock to the next job that is delayed."""
         at = self._server.next_start()
         if at is None or at <= self.clock.ms:
             return False

@@ -24,11 +24,11 @@ class Plants:
         self._next[type] += [_exception(error)] * times
 
     def all(self, type: str, error: Planted) -> None:
-        """Every delivery fails."""
+        """Let every delivery of a type fail."""
         self._all[type] = _exception(error)
 
     def clear(self) -> None:
-        """None fails any more."""
+        """Remove all planted errors."""
         self._next.clear()
         self._all.clear()
 

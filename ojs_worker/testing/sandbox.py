@@ -59,7 +59,7 @@ class Sandbox(Performing, Expectations):
         self._stack.close()
 
     def attach(self, *targets: Target) -> None:
-        """Have workers, with their clients, and other clients use this server, until the end."""
+        """Connect workers, with their clients, and other clients to this server, until the end."""
         for target in targets:
             match target:
                 case Worker():
@@ -73,7 +73,7 @@ class Sandbox(Performing, Expectations):
                     self._stack.enter_context(target.diverted(way, self.clock))
 
     def all_jobs(self) -> list[Job]:
-        """Every job that was enqueued, whatever has become of it; the oldest first."""
+        """List all jobs that were enqueued, in any state, oldest first."""
         return [self._opened(job) for job in self._server.call(all_jobs(self._server.transport))]
 
     def job(self, job: Job | str) -> Job:
@@ -86,7 +86,7 @@ class Sandbox(Performing, Expectations):
         self._plants.next(type_of(type), error, times)
 
     def fail_all(self, type: JobType, error: Planted) -> None:
-        """All deliveries of such jobs fail, until `clear`."""
+        """Let all deliveries of such jobs fail, until `clear`."""
         self._plants.all(type_of(type), error)
 
     def cancel(self, job: Job | str) -> Job:
@@ -104,7 +104,7 @@ class Sandbox(Performing, Expectations):
         self._failures.clear()
 
     def _opened(self, job: Job) -> Job:
-        """A job as its handler sees it, where a worker here has the codec for it."""
+        """Return a job with its arguments decoded, if a worker here has the codec for it."""
         for worker in self._workers:
             if worker.codec is not None:
                 with suppress(CannotOpen):
@@ -117,7 +117,7 @@ class Sandbox(Performing, Expectations):
         self._have_told()
 
     def _have_told(self, job_id: str | None = None) -> None:
-        """Have the workers that hold the job, or any, hear from the server now."""
+        """Let the workers that hold the job, or any job, send a BEAT now."""
         for life in list(self._present):
             if not life.holds(job_id):
                 continue

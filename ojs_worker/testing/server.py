@@ -63,7 +63,7 @@ class PrivateServer:
         self.call(self._turn(until))
 
     def ready(self) -> list[str]:
-        """The queues that have something to hand out."""
+        """Return the queues that have jobs to hand out."""
         return self.call(self._ready())
 
     def next_start(self) -> int | None:
@@ -135,7 +135,7 @@ class PrivateServer:
         return min((at for at in found if at is not None), default=None)
 
     async def _turn(self, until: int) -> None:
-        """Move the clock from one due moment to the next, doing at each what time does."""
+        """Move the clock from one due moment to the next, and do at each what is due."""
         for _ in range(MOST_STEPS):
             at = await self._next_due()
             if at is None or at > until:

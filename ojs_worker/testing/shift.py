@@ -54,7 +54,7 @@ class Shift:
         return None
 
     async def pick(self, worker: Worker, job: Job) -> tuple[Life, Job]:
-        """Have a worker take this very job, which is the next one of its type."""
+        """Let a worker fetch this very job, which is the next one of its type."""
         life = await self._life(worker)
         if taken := await life.take([job.queue], [job.type]):
             if taken.id == job.id:

@@ -99,7 +99,7 @@ class ZeebeJob(_Told):
     async def error(
         self, code: str, message: str = "", variables: Mapping[str, Any] | None = None
     ) -> None:
-        """End the job with an error of the business, as raising `BpmnError` does."""
+        """End the job with a business error, as raising `BpmnError` does."""
         await self._tell(Failed(fault_of(BpmnError(code, message, dict(variables or {})))))
 
     async def update_timeout(self, duration: Duration) -> None:
@@ -141,14 +141,14 @@ class BlockingZeebeJob(_Told):
 
 
 def _results(given: Any) -> list[Any]:
-    """The results of the steps before, in their order."""
+    """Return the results of the steps before, in their order."""
     if isinstance(given, dict):
         return list(given.values())
     return given if isinstance(given, list) else []
 
 
 def _named(values: list[Any]) -> dict[str, Any]:
-    """The members of all objects among these, the last ones winning."""
+    """Return the members of all objects among these; the last ones win."""
     return {
         name: value for item in values if isinstance(item, dict) for name, value in item.items()
     }
