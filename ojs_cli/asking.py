@@ -17,7 +17,7 @@ def confirm(
     destroys: bool,
     sample: Sequence[str] = (),
 ) -> None:
-    """Ask once. What destroys, and what is about many, wants the number typed."""
+    """Ask once. To destroy things, or to change many, the number must be typed."""
     if yes:
         return
     if not sys.stdin.isatty():

@@ -48,7 +48,7 @@ class Tally(msgspec.Struct):
     undone: list[Json] = []
 
     def add(self, answer: Json) -> None:
-        """Take in the answer of one call."""
+        """Add the answer of one call."""
         self.matched += answer.get("matched") or 0
         self.done += answer.get("succeeded") or 0
         for one in answer.get("items") or answer.get("errors") or ():
@@ -59,7 +59,7 @@ class Tally(msgspec.Struct):
 def change(
     session: Session, action: Action, words: Sequence[str], *, yes: bool, dry_run: bool
 ) -> int:
-    """Do something to the jobs that ids or a filter mean; returns the exit code."""
+    """Change the jobs that are named or that match a filter; returns the exit code."""
     ids = [word for word in words if finding.is_id(word)]
     if ids and len(ids) < len(words):
         raise Failure("name jobs by their ids or by a filter, not by both", exit_code=MISUSED)

@@ -54,7 +54,7 @@ class Filter(msgspec.Struct, frozen=True):
         )
 
     def body(self) -> Json:
-        """The filter as the body of a bulk call has it."""
+        """Return the filter in the form of a bulk call's body."""
         found: Json = dict(self.asked)
         if "priority" in found:
             found["priority"] = int(found["priority"])
@@ -119,7 +119,7 @@ def _whole(value: str) -> str:
 
 
 def _moment(name: str, value: str, now_ms: int) -> str:
-    """A timestamp, or a duration before now."""
+    """Parse a timestamp, or a duration before now."""
     try:
         if "T" in value and value[:1].isdigit():
             return format_timestamp(parse_timestamp(value))

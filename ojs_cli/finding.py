@@ -58,7 +58,7 @@ def count(server: Server, wanted: Filter) -> tuple[int, bool]:
 
 
 def job_id(server: Server, text: str) -> str:
-    """The whole id of one that was cut short, `01a1f0c0…0001` or its first eight digits."""
+    """Return the whole id for one that was cut short, `01a1f0c0…0001` or its first eight digits."""
     found = _SHORT.fullmatch(text)
     if _UUID.fullmatch(text) or found is None:
         return text
@@ -103,7 +103,7 @@ def job(server: Server, text: str) -> Json:
 
 
 def known(server: Server, path: str, member: str, name: str, kind: str) -> Failure:
-    """The failure for a name that is not there, with one that is near."""
+    """Return the failure for an unknown name, with a similar one."""
     names = [str(one.get("name") or one.get("id")) for one in server.items(path, member, most=1000)]
     return Failure(f"there is no {kind} {name}", _near(name, names), exit_code=NOT_FOUND)
 

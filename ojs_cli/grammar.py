@@ -121,7 +121,7 @@ class Noun(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb, or say which one is near."""
+        """Find the verb, or suggest a similar one."""
         if args[0] not in self.commands and not ctx.resilient_parsing:
             ctx.fail(_no_such(args[0], list(self.commands)))
         return super().resolve_command(ctx, args)
@@ -157,7 +157,7 @@ class Root(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the noun, or say which one is near."""
+        """Find the noun, or suggest a similar one."""
         if args[0] not in self.list_commands(ctx) and not ctx.resilient_parsing:
             ctx.fail(_no_such(args[0], self.list_commands(ctx)))
         return super().resolve_command(ctx, args)

@@ -264,7 +264,8 @@ def _text(one: Column, item: Json, now_ms: int, narrow: bool) -> str:
 
 
 def _fitting(columns: Sequence[Column], texts: Sequence[Sequence[str]], width: int) -> list[int]:
-    """The places of the columns that fit; the last ones fall first, but for those that are cut."""
+    """Return the indexes of the columns that fit; the last ones are dropped first, except those
+    that can be cut."""
     from rich.cells import cell_len
 
     sizes = [
@@ -299,6 +300,6 @@ def _yaml(value: Any) -> str:
 
 
 def close_quietly() -> None:
-    """Let nothing more be written to a pipe that was closed, not even at the end of Python."""
+    """Redirect output after a closed pipe, so that Python prints no error at its end."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())

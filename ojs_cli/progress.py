@@ -35,7 +35,7 @@ class Progress:
             self._shown.stop()
 
     def at(self, done: int, what: str | None = None) -> None:
-        """Say how much is done, and of what."""
+        """Show the count that is done, and what it counts."""
         if not self._wanted:
             return
         if self._shown is None:

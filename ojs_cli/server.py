@@ -34,7 +34,7 @@ class Server:
         self._read_only = read_only
 
     def close(self) -> None:
-        """Give the connections up."""
+        """Close the connections."""
         self._transport.close()
 
     def get(self, path: str, **query: Any) -> Json:

@@ -28,7 +28,7 @@ _FILTERS: Final = ("--state", "--queue", "--type")
 
 
 def understood(arguments: Sequence[str]) -> tuple[list[str], str]:
-    """Put a line into our own words; what was changed is said where verbs were."""
+    """Translate an alias into the command's own words; a changed verb is told to the user."""
     line = list(arguments)
     if not line:
         return line, ""

@@ -79,7 +79,7 @@ def between(start: Any, end: Any) -> str:
 
 
 def elided(id: str) -> str:
-    """Cut an id short, so that it can still be asked for."""
+    """Shorten an id so that it can still be looked up."""
     return id if len(id) <= 16 else f"{id[:8]}…{id[-6:]}"
 
 

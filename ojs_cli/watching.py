@@ -30,7 +30,7 @@ def watch(
     interval_s: float,
     ended: Callable[[list[Json]], bool] = lambda items: False,
 ) -> list[Json]:
-    """Look until it has ended or is interrupted; returns what was seen last."""
+    """Poll until it has ended or is interrupted; returns the last state."""
     output = session.output
     seen: dict[Any, str] = {}
     in_place = output.is_terminal and output.for_people
@@ -59,7 +59,7 @@ def _live(session: Session) -> Any:
 def wait_for(
     look: Callable[[], list[Json]], ended: Callable[[list[Json]], bool], interval_s: float
 ) -> list[Json]:
-    """Look without a word until it has ended."""
+    """Poll silently until it has ended."""
     while not ended(items := look()):
         time.sleep(interval_s)
     return items

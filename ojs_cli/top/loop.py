@@ -81,7 +81,7 @@ class Loop:
 
 
 def name_of(session: Session) -> str:
-    """The server as the head of the screen names it."""
+    """Return the name of the server for the head of the screen."""
     named, url = session.config.server, session.server.url
     return f"{named}  {url}" if named else url
 

@@ -43,7 +43,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 def look(server: Server, name: str, at_ms: int) -> Snapshot:
-    """Look once; every list is bounded."""
+    """Read a snapshot; every list is bounded."""
     failed = [
         *_list(lambda: server.items("/dead-letter", "jobs", most=LOOKED_AT)),
         *_list(lambda: server.items("/jobs", "jobs", most=LOOKED_AT, states="retryable")),

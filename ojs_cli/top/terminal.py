@@ -34,7 +34,7 @@ _LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 
 
 def keys(typed: str) -> list[str]:
-    """The keys that were typed, by their names; what has none and is no letter is left out."""
+    """Return the keys that were typed, by name; unknown ones are left out."""
     found = (_NAMES.get(one[0], one[0]) for one in _KEY.finditer(typed))
     return [one for one in found if (len(one) > 1 and one[0] != "\x1b") or one.isprintable()]
 

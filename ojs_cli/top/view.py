@@ -63,7 +63,7 @@ class View(msgspec.Struct):
     message: str = ""
 
     def rows(self, snapshot: Snapshot) -> list[Row]:
-        """The lines of the table in their order."""
+        """Return the lines of the table in their order."""
         found = [row for row in _rows(self.table, snapshot) if self.filter in row.key.casefold()]
         orders: dict[str, Any] = {
             "trouble": lambda row: (-row.trouble, -row.size, row.key),
@@ -139,7 +139,7 @@ class View(msgspec.Struct):
                 self.helping = True
 
     def _meant(self, snapshot: Snapshot) -> list[Row]:
-        """The rows that are tagged, or the one under the cursor."""
+        """Return the tagged rows, or the one under the cursor."""
         rows = self.rows(snapshot)
         tagged = [row for row in rows if row.key in self.tagged]
         return tagged or rows[self.place(rows) :][:1]

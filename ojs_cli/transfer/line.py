@@ -40,7 +40,7 @@ class Page(msgspec.Struct):
 
     @property
     def found(self) -> list[Envelope]:
-        """The jobs, under whichever name."""
+        """The jobs, by any of the names that servers use."""
         return self.jobs or self.items
 
     @property

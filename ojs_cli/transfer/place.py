@@ -37,7 +37,7 @@ def read(path: Path) -> Place | None:
 
 
 def write(path: Path, place: Place) -> None:
-    """Keep a place, whole or not at all."""
+    """Write the progress to the file atomically."""
     fresh = path.with_name(f"{path.name}.new")
     with fresh.open("wb") as opened:
         opened.write(msgspec.json.encode(place))
