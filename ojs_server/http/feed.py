@@ -94,7 +94,8 @@ class EventStream(HeldStream):
             yield ENDING
 
     async def _replayed(self) -> AsyncGenerator[bytes, None]:
-        """Yield the events after the client's cursor from the log; a gap is told first."""
+        """Yield the events after the client's cursor from the log, and first a gap, if some are not
+        kept any more."""
         span = await self._engine.read(lambda reader: reader.log_span())
         if 0 < self.cursor < span.first:
             yield self._gap(cursor_of(self.cursor), span.first)

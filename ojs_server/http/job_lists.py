@@ -60,8 +60,8 @@ def jobs_answer(
     next_cursor: str | None,
     show: Callable[[StoredJob], bytes] = envelope,
 ) -> Answer:
-    """Build the answer of a page of jobs; of a list whose total is not known, it says how many
-    there are at least."""
+    """Return the answer for a page of jobs; if the total is not known, it is given as a lower
+    bound."""
     least = page.offset + found + (next_cursor is not None)
     pagination = page.describe(
         least if total is None else total, next_cursor, total_is_exact=total is not None

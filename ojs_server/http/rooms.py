@@ -214,8 +214,8 @@ def _shown(stored: StoredJob, lease: Lease | None) -> Shown:
 
 
 def _wait(call: Call) -> tuple[float, Mapping[str, str]]:
-    """Return the seconds that the query says or the request prefers, with the headers that tell of
-    a preference."""
+    """Return the seconds to wait, from the query or the Prefer header, and the headers for the
+    latter."""
     most_ms = call.server.engine.rules.profile.max_wait_ms
     text = call.query().get("wait")
     if text is None:

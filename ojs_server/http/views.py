@@ -117,7 +117,7 @@ _NEW: Final = (*[None] * 9, 0)
 
 
 def envelopes(jobs: Sequence[StoredJob], earlier: Sequence[bool]) -> Iterable[bytes]:
-    """The jobs of one request; those that were stored before are told apart."""
+    """Encode the jobs of one request; those that were stored before are marked."""
     if isinstance(jobs, Siblings):
         return _alike(jobs)
     return [envelope(one, deduplicated=known) for one, known in zip(jobs, earlier, strict=True)]

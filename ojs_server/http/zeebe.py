@@ -84,7 +84,8 @@ class Created(msgspec.Struct, frozen=True):
 
 
 def require_tenants(given: Collection[str]) -> None:
-    """Refuse tenants as Zeebe knows them: here a key, or a header, says whose a call is."""
+    """Refuse the tenants of Zeebe's calls: here, the tenant of a call is that of its key or
+    header."""
     if any(name not in ("", TENANT) for name in given):
         raise invalid("tenantIds", f"must be {TENANT}; a tenant is named by X-OJS-Tenant")
 
