@@ -227,12 +227,12 @@ class Connections:
 
 
 def job_room(full_name: str) -> str:
-    """Return the room in which the workers of a job hear of its tasks."""
+    """Return the Socket.IO room for workers of a job, to which its tasks are announced."""
     return f"jobs:{full_name}"
 
 
 def provider_room(full_name: str) -> str:
-    """Return the room in which the worker of a provider hears of its reads."""
+    """Return the Socket.IO room for the worker of a provider, to which its requests are sent."""
     return f"providers:{full_name}"
 
 
