@@ -71,8 +71,9 @@ class Certainty:
         return True
 
     def confirmed(self, delivery: Delivery, asked_at: float, *, said: bool) -> bool:
-        """Take in the answer to a BEAT that was sent at `asked_at` and listed the job, which is
-        `said` to be held where the server says such things. False where a waiting job is lost."""
+        """Handle the answer to a BEAT that was sent at `asked_at` and listed the job; `said` tells
+        whether the server confirmed it as held, if it does such things. False if a waiting job is
+        lost."""
         # A server that says nothing has not given away what it heard of in time.
         if said or self._sure(delivery):
             delivery.held_at = asked_at

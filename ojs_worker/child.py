@@ -53,7 +53,8 @@ class _Link:
 
 
 class ProcessContext(JobContext):
-    """The context of a handler that runs in a process. It is not told to stop: it is killed."""
+    """The context of a handler that runs in a process. It gets no notice to stop: the process is
+    killed."""
 
     def checkpoint(self, data: Any) -> None:
         """Raise an error: handlers in processes have no checkpoints."""

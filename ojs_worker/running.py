@@ -130,7 +130,8 @@ class Running:
 
     @property
     def introduced(self) -> asyncio.Event:
-        """Set once the server has heard of this worker, or could not be told."""
+        """An event that is set once the server knows this worker, or registering was not
+        possible."""
         return self._beats.introduced
 
     async def start(self) -> Self:
@@ -172,7 +173,7 @@ class Running:
         return await self.wait()
 
     async def wait(self) -> int:
-        """Wait for the end, whoever asks for it; answers the exit code."""
+        """Wait for the end, whatever causes it; returns the exit code."""
         try:
             await self.engine.ended.wait()
         finally:

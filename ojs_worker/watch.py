@@ -1,4 +1,4 @@
-"""Watches from a thread whether a handler blocks the event loop, and says which."""
+"""A thread that detects handlers which block the event loop, and names them."""
 
 import asyncio
 import logging

@@ -244,7 +244,7 @@ class Worker:
             self.middleware.thaw()
 
     def run(self) -> int:
-        """Run until told to stop; answers the exit code for the process."""
+        """Run until told to stop; returns the exit code for the process."""
 
         async def serve() -> int:
             return await obey(await self.life().start())

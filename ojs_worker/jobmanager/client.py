@@ -70,8 +70,8 @@ class JobManagerClient(Client):
         return await self._run(calls.put_job(room, name, category, schema, worker_id))
 
     async def claim(self, worker_id: str, fetch_id: str | None = None) -> Task | None:
-        """The oldest task that waits for any of a worker's jobs. A claim that had no answer is
-        repeated under its `fetch_id`: nobody else would be given what it has taken."""
+        """Claim the oldest task that waits for a job of the worker. A claim without an answer is
+        repeated under its `fetch_id`, because what it took is given to no other worker."""
         return await self._run(calls.claim(worker_id, fetch_id or self.new_fetch_id()))
 
     def new_fetch_id(self) -> str:

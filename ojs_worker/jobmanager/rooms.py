@@ -1,4 +1,5 @@
-"""The rooms of Socket.IO in which a worker hears of its tasks, by the program's own client."""
+"""The Socket.IO rooms in which tasks are announced to a worker, through the program's own
+client."""
 
 import logging
 from collections.abc import Callable

@@ -21,7 +21,7 @@ from ojs_worker.worker import Worker
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
-    """One delivery that was run, and what became of its job.
+    """The result of one delivery, and its job afterwards.
 
     `exception` is what the handler raised, `stop_reason` why it was told to stop, if it was.
     """

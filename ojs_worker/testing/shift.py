@@ -12,7 +12,7 @@ from ojs_worker.worker import Worker
 
 
 class Shift:
-    """`async with`: the workers go when the block ends. `present` is told who is there."""
+    """The workers that run in a block: `async with`. `present` is kept up to date with them."""
 
     def __init__(
         self,
