@@ -26,7 +26,8 @@ class Failure(Exception):
 
 
 def explain(error: Exception) -> Failure | None:
-    """Put an error of the SDK or of a setting into a sentence; None for what nobody foresaw."""
+    """Return an error of the SDK or of a setting as a failure with a message; None for unexpected
+    errors."""
     if isinstance(error, Failure):
         return error
     # The SDK is loaded by whoever raises these.

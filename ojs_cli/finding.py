@@ -87,7 +87,7 @@ def job_id(server: Server, text: str) -> str:
 
 
 def job(server: Server, text: str) -> Json:
-    """Read one job; an unknown id is told with one that is near."""
+    """Read one job; for an unknown id, the failure names a similar one."""
     whole = job_id(server, text)
     try:
         answer = server.get(f"/jobs/{segment(whole)}")

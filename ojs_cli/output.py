@@ -130,7 +130,7 @@ class Output:
     def listing(
         self, columns: Sequence[Column], items: Sequence[Json], page: Json | None = None
     ) -> None:
-        """Write a list. `page` is what the server says beside it."""
+        """Write a list. `page` is the server's information about it."""
         if self.form == "json":
             beside = {name: value for name, value in (page or {}).items() if value is not None}
             self._write(_json({"items": list(items), **beside}, indent=2))
