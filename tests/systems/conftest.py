@@ -79,7 +79,7 @@ class System:
         return stored
 
     async def told(self, subject: str) -> list[str]:
-        """The types of a subject's events, in order."""
+        """Return the types of a subject's events, in order."""
         events = (await self.call("GET", "/ojs/v1/events", limit=1000))["events"]
         return [one["type"] for one in events if one["subject"] == subject]
 

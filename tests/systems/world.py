@@ -55,7 +55,7 @@ class World:
         return found[0].job
 
     async def told(self, subject: str) -> list[str]:
-        """The types of the events of a job or worker, in their order."""
+        """Return the types of the events of a job or worker, in order."""
         wanted = EventFilter(subject=subject)
         page = await self.server.engine.read(lambda reader: reader.events(0, wanted, 1000))
         return [one.event.type for one in page.events]

@@ -143,7 +143,7 @@ class ScriptedServer:
             raise AssertionError(f"it did not come; the last calls were\n{seen}") from None
 
     async def until_beat(self, **members: Any) -> Json:
-        """Wait for a BEAT, from now on, that says all this."""
+        """Wait for a BEAT, from now on, that has all these members."""
         known = len(self.calls)
 
         def found() -> list[Json]:
