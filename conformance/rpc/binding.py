@@ -9,7 +9,6 @@ import asyncio
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import Any, Final
 
 import httpx
@@ -17,6 +16,7 @@ import msgspec
 from grpc import aio
 
 from conformance.carried import BINDING
+from conformance.own import own
 from conformance.reply import Reply
 from conformance.rpc.asked import Asked, Wordless, asked, metadata_of
 from conformance.rpc.client import Stub
@@ -120,5 +120,5 @@ def _is_unreached(reply: Reply) -> bool:
 @cache
 def _statuses() -> Mapping[str, int]:
     """The status of HTTP that each code has, by the table of the specification."""
-    text = resources.files("conformance").joinpath("data/spec/13-errors.md").read_text("utf-8")
+    text = own("spec/13-errors.md").read_text("utf-8")
     return {name: int(status) for name, status in _ROW.findall(text)}

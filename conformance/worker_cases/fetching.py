@@ -147,11 +147,14 @@ async def stopped_with_an_answer(stage: WorkerStage) -> None:
     await stage.started()
     stopped = asyncio.Event()
     known = stage.server.number
-    # Whatever the worker asks for is answered while it stands still.
+    # What the worker asks for from now on is answered while it stands still; what waits, at once.
     stage.server.script.add(
         Kind.FETCH, Kind.SETTLE, do=lambda asked: held_until(stopped) if wants(asked) else None
     )
+    stage.server.holds_fetches = False
+    stage.server.notify()
     await stage.until(lambda: _waiting(stage, known), "a FETCH")
+    stage.server.holds_fetches = True
     await stage.worker.stop_still()
     lost, kept = stage.offer("test.echo", "lost"), stage.offer("test.echo", "kept")
     stopped.set()

@@ -59,7 +59,7 @@ def test_the_list_is_a_table_of_names_clauses_and_what_is_wrong() -> None:
     (line,) = told
     assert line.split() == [
         *("leases-never-end", "OJS-VIS-005"),
-        *["Nobody", "looks", "for", "leases", "whose", "time", "is", "over."],
+        *"Leases that have run out are not ended.".split(),
     ]
 
 
