@@ -42,6 +42,8 @@ async def stream_jobs(rpc: Rpc, message: pb.StreamJobsRequest) -> None:
     try:
         with rpc.place():
             while not rpc.left.is_set():
+                if engine.wakeups.closed:
+                    raise Unavailable("the server is stopping", headers={"Retry-After": "1"})
                 if len(held) >= most:
                     await _until_settled(engine, held, left)
                     continue
@@ -52,8 +54,6 @@ async def stream_jobs(rpc: Rpc, message: pb.StreamJobsRequest) -> None:
                         await give_back(engine, leases[place:])
                         return
                     held[lease.job_id] = lease.attempt
-                if engine.wakeups.closed:
-                    raise Unavailable("the server is stopping", headers={"Retry-After": "1"})
                 await _drop_settled(engine, held)
     finally:
         left.cancel()

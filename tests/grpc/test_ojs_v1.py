@@ -348,6 +348,18 @@ async def test_a_stop_ends_streams_with_a_sentence(ojs: Stub, server: Server) ->
         assert error == (StatusCode.UNAVAILABLE, "the server is stopping")
 
 
+async def test_a_stop_ends_a_stream_whose_client_holds_all_that_it_may(
+    ojs: Stub, server: Server
+) -> None:
+    await enqueue(ojs)
+    stream = ojs.StreamJobs(queues=["default"])
+    await stream.read()
+    while not len(server.engine.endings):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    server.begin_stop()
+    assert await ojs_error(stream) == (StatusCode.UNAVAILABLE, "the server is stopping")
+
+
 async def ojs_error(stream: Any) -> tuple[StatusCode, str]:
     with pytest.raises(Exception, match="the server is stopping") as caught:
         await stream.read()
