@@ -78,7 +78,7 @@ class Filled:
         cron = {"name": "nightly", "cron": "0 3 * * *", "job_template": {"type": "t", "args": []}}
         await self.post("/cron", cron)
         limit = {"key": "stripe", "concurrency": 5}
-        await self.enqueue("card.charge", queue="bills", rate_limit=limit)
+        await self.enqueue("card.charge", queue="cards", rate_limit=limit)
         schema = {"type": "card.charge", "version": "1.0", "schema": {"type": "array"}}
         await self.post("/schemas", schema)
         pool = {"queues": {"mail": {"weight": 3}}, "strategy": "weighted", "concurrency": 20}
