@@ -18,7 +18,7 @@ from ojs_cli.text import sparkline
 @click.option("--queue", help="of one queue")
 @click.pass_obj
 def command(session: Session, period: str, since: str | None, queue: str | None) -> None:
-    """What went in and out, by the minute, the hour or the day."""
+    """Show how many jobs came, completed and failed, by the minute, the hour or the day."""
     found = session.server.get("/admin/stats/history", period=period, since=since, queue=queue)
     entries: list[dict[str, Any]] = found.get("data") or []
     session.output.listing(STATS, entries, {"period": period, "queue": queue})

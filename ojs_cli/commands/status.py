@@ -18,7 +18,7 @@ Json = dict[str, Any]
 @click.option("--exit-code", "strict", is_flag=True, help="3 where something is wrong")
 @click.pass_obj
 def command(session: Session, strict: bool) -> int:
-    """What the server is, how it does, and what is wrong."""
+    """Show the server, its health, and what is wrong with it."""
     server = session.server
     manifest = server.get("/ojs/manifest")
     health = server.get("/health")
