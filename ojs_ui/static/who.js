@@ -35,7 +35,7 @@ export function isLimited() {
 /** Return why the reader may not do what is of this kind, in a sentence; null where they may. */
 export function obstacle(kind) {
   if (!me || me.can[kind]) return null;
-  return me.read_only ? "This server is read-only." : `Your role is ${me.role}; this needs ${NEEDS[kind]}.`;
+  return `Your role is ${me.role}; this needs ${NEEDS[kind]}.`;
 }
 
 /** Show an element as disabled, with the reason, where the reader may not do what it does. It
