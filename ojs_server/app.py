@@ -12,7 +12,7 @@ from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
 from ojs_server import job_log
-from ojs_server.domain.attempts import Attempts
+from ojs_server.domain.access.failed_attempts import Attempts
 from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.environment import Environment, machine
 from ojs_server.http import sockets, statistics

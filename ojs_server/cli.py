@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_server import __version__
 from ojs_server.app import Server, socket_server_of, tracing_of
-from ojs_server.domain.naming import nearest
 from ojs_server.domain.profile import Profile
+from ojs_server.domain.suggestions import nearest
 from ojs_server.environment import Environment, machine
 from ojs_server.logs import set_up
 from ojs_server.server import serve

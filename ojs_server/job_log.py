@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.domain.job import Event
+from ojs_server.domain.jobs.job import Event
 
 log = logging.getLogger("ojs.jobs")
 

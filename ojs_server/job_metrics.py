@@ -7,7 +7,7 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from ojs_server.domain.event_buffer import EventBuffer, Labels
-from ojs_server.domain.job import Event
+from ojs_server.domain.jobs.job import Event
 from ojs_server.tallies import Tally, Times
 
 # So many values of a label have series of their own. Clients choose them, and a series is never

@@ -13,7 +13,7 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from ojs_server.domain.event_buffer import Labels
-from ojs_server.domain.workers import Presence
+from ojs_server.domain.workers.worker import Presence
 from ojs_server.job_metrics import MAX_SERIES, OTHER, OTHERS, Bounded, JobMetrics
 from ojs_server.store_metrics import StoreMetrics
 from ojs_server.tallies import Tally, Times

@@ -11,11 +11,11 @@ from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
-from ojs_server.domain.cloud_event import MEDIA_TYPE, cloud_event
-from ojs_server.domain.delivery import Delivery, NoAnswer, Reply
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.target import Reach, Target, is_public, parse_url
-from ojs_server.domain.webhook import Format, Webhook, signature, wish_of
+from ojs_server.domain.streams.cloud_event import MEDIA_TYPE, cloud_event
+from ojs_server.domain.webhooks.delivery import Delivery, NoAnswer, Reply
+from ojs_server.domain.webhooks.target import Reach, Target, is_public, parse_url
+from ojs_server.domain.webhooks.webhook import Format, Webhook, signature, wish_of
 from ojs_server.environment import Environment
 
 if TYPE_CHECKING:

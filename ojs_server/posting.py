@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import httpx
 
-from ojs_server.domain.delivery import NoAnswer
+from ojs_server.domain.webhooks.delivery import NoAnswer
 
 # Bytes read of an answer; the rest is left unread, and the connection closed.
 MAX_EXCERPT: Final = 4096

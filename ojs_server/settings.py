@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from ojs_server.domain.joblib import CATEGORIES
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.compat.joblib import CATEGORIES
+from ojs_server.domain.limits.rate_limit import RETRY_PRIORITIES
 from ojs_server.domain.profile import (
     LATE_ACKS,
     OJS,
@@ -19,10 +19,10 @@ from ojs_server.domain.profile import (
     adjusted,
     out_of_order,
 )
-from ojs_server.domain.rate_limit import RETRY_PRIORITIES
 from ojs_server.domain.retention import Retention
-from ojs_server.domain.schema import MODES
-from ojs_server.domain.target import Reach
+from ojs_server.domain.schemas.schema import MODES
+from ojs_server.domain.suggestions import nearest
+from ojs_server.domain.webhooks.target import Reach
 from ojs_server.http.auth import Keys, parse_keys
 from ojs_server.http.origins import Origins, origins_of, parse_host, parse_origin
 from ojs_server.ops.rules import Rules

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ojs_server.domain.job import Event
+from ojs_server.domain.jobs.job import Event
 
 # The kind of an event, its queue, the type of its job, and its tenant.
 Labels = tuple[str, str | None, str | None, str | None]

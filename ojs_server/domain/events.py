@@ -6,14 +6,14 @@ from typing import Any, Final
 from msgspec import Raw
 from msgspec.structs import replace
 
-from ojs_server.domain.attachments import Checkpoint, Progress
-from ojs_server.domain.cron_entry import CronEntry, definition_of
-from ojs_server.domain.delivery import Delivery
+from ojs_server.domain.cron.entry import CronEntry, definition_of
 from ojs_server.domain.event_buffer import AlikeEvents
-from ojs_server.domain.faults import Fault
-from ojs_server.domain.job import Event, Job, Lease, State
-from ojs_server.domain.tenant import apart, unscoped
-from ojs_server.domain.webhook import Webhook
+from ojs_server.domain.jobs.attachments import Checkpoint, Progress
+from ojs_server.domain.jobs.job import Event, Job, Lease, State
+from ojs_server.domain.jobs.reported_error import Fault
+from ojs_server.domain.tenants.tenant import apart, unscoped
+from ojs_server.domain.webhooks.delivery import Delivery
+from ojs_server.domain.webhooks.webhook import Webhook
 from ojs_wire import codec
 from ojs_wire.values import format_timestamp, in_seconds
 

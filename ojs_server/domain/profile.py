@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from ojs_server.domain.workers import Thresholds
+from ojs_server.domain.workers.worker import Thresholds
 
 # Treatment of a job lost by its worker: back into its queue, or as after a FAIL.
 Recovery = Literal["requeue", "fail"]

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, Final
 
 from ojs_server.domain.errors import Conflict, Unavailable
-from ojs_server.domain.job import Lease
+from ojs_server.domain.jobs.job import Lease
 from ojs_server.grpc import messages
 from ojs_server.grpc.calls import Asked, Rpc
 from ojs_server.grpc.proto import ojs_v1_pb2 as pb

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ojs_server import __version__
+from ojs_server.domain.compat.variables import parse_variables
 from ojs_server.domain.errors import Unavailable
-from ojs_server.domain.variables import parse_variables
 from ojs_server.grpc.calls import Behaviour, Rpc
 from ojs_server.grpc.proto import zeebe_pb2 as pb
 from ojs_server.http import zeebe

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ojs_server.domain.action import Actor
+from ojs_server.domain.admin.action import Actor
 from ojs_server.http.auth import Role
 from ojs_server.http.call import Call
 from ojs_server.http.logins import address_of

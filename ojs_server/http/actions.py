@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from ojs_server.domain.action import Action, ActionFilter
+from ojs_server.domain.admin.action import Action, ActionFilter
 from ojs_server.domain.errors import invalid
 from ojs_server.http.auth import LOOK
 from ojs_server.http.call import Answer, Call

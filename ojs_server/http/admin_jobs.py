@@ -5,7 +5,7 @@ from typing import Final
 
 from ojs_server.domain.errors import ValidationError, invalid
 from ojs_server.domain.fields import priority
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.suggestions import nearest
 from ojs_server.http import dialects
 from ojs_server.http.admin_lists import admin_page
 from ojs_server.http.auth import LOOK, OPERATE

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from ojs_server.domain.naming import refuse_unknown
+from ojs_server.domain.suggestions import refuse_unknown
 from ojs_server.http.call import Call
 from ojs_server.http.paging import Page, page_of
 

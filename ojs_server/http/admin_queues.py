@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ojs_server.domain.job import STATES, State
-from ojs_server.domain.statistics import Span, quantile
+from ojs_server.domain.admin.statistics import Span, quantile
+from ojs_server.domain.jobs.job import STATES, State
 from ojs_server.http.admin_lists import admin_page
 from ojs_server.http.auth import LOOK
 from ojs_server.http.call import Answer, Call

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Final
 
-from ojs_server.domain.workers import WorkerState, is_stale
+from ojs_server.domain.workers.worker import WorkerState, is_stale
 from ojs_server.http.admin_lists import admin_page
 from ojs_server.http.auth import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call

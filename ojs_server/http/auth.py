@@ -9,8 +9,8 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import Denied
-from ojs_server.domain.naming import nearest
-from ojs_server.domain.rate_limit import KEY
+from ojs_server.domain.limits.rate_limit import KEY
+from ojs_server.domain.suggestions import nearest
 from ojs_wire import codes
 
 

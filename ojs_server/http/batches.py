@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ojs_server.domain.errors import InvalidRequest, TooLarge, invalid
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.suggestions import nearest
 from ojs_server.http.call import Call
 from ojs_server.ops.enqueue import ReceiptKey
 from ojs_wire import codes

@@ -4,14 +4,21 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from ojs_server.domain.blackboard import QUEUE, Phase, parse_phase, parse_push, phase_of, view
+from ojs_server.domain.compat.blackboard import (
+    QUEUE,
+    Phase,
+    parse_phase,
+    parse_push,
+    phase_of,
+    view,
+)
+from ojs_server.domain.compat.kind import BLOCKS, Kind, type_of
 from ojs_server.domain.errors import ValidationError
 from ojs_server.domain.fields import client_id
-from ojs_server.domain.job import StoredJob
-from ojs_server.domain.kind import BLOCKS, Kind, type_of
-from ojs_server.domain.naming import refuse_lookalikes
-from ojs_server.domain.tenant import scoped
-from ojs_server.domain.validate import parse_draft
+from ojs_server.domain.jobs.job import StoredJob
+from ojs_server.domain.jobs.validate import parse_draft
+from ojs_server.domain.suggestions import refuse_lookalikes
+from ojs_server.domain.tenants.tenant import scoped
 from ojs_server.http.auth import ENQUEUE, READ, WORK
 from ojs_server.http.blocks import check_result
 from ojs_server.http.call import Answer, Call

@@ -7,9 +7,9 @@ import msgspec
 
 from ojs_server.domain.errors import InvalidRequest, invalid
 from ojs_server.domain.fields import object_of
-from ojs_server.domain.job import STATES, TERMINAL, State
-from ojs_server.domain.job_filter import MEMBERS, JobFilter, parse_filter
-from ojs_server.domain.validate import hash_of
+from ojs_server.domain.jobs.filter import MEMBERS, JobFilter, parse_filter
+from ojs_server.domain.jobs.job import STATES, TERMINAL, State
+from ojs_server.domain.jobs.validate import hash_of
 from ojs_server.http import dialects
 from ojs_server.http.auth import OPERATE
 from ojs_server.http.batches import check_size, is_atomic, receipt_for

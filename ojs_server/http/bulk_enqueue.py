@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ojs_server.domain.errors import Duplicate, OjsError
-from ojs_server.domain.validate import Draft, hash_of
+from ojs_server.domain.jobs.validate import Draft, hash_of
 from ojs_server.http.auth import ENQUEUE
 from ojs_server.http.batches import checked_batch, is_atomic, receipt_for
 from ojs_server.http.call import Answer, Call

@@ -5,7 +5,7 @@ A piece holds one message a line.
 
 import asyncio
 
-from ojs_server.domain.realtime import realtime
+from ojs_server.domain.streams.realtime import realtime
 from ojs_server.http.feed import EventStream, Subscription
 from ojs_server.http.placed import cursor_of
 from ojs_server.http.services import Services

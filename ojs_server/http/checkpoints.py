@@ -4,9 +4,9 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.domain.attachments import Checkpoint
-from ojs_server.domain.checkpoint import MAX_METADATA, MAX_STATE
 from ojs_server.domain.errors import NotFound, TooLarge
+from ojs_server.domain.jobs.attachments import Checkpoint
+from ojs_server.domain.jobs.checkpoint import MAX_METADATA, MAX_STATE
 from ojs_server.http.auth import OPERATE, READ, WORK
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.ids import holder_of, job_id_of

@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from ojs_server.domain.cron_entry import CronEntry, CronRun, definition_of
-from ojs_server.domain.cron_request import NAME, parse_changes, registered
+from ojs_server.domain.cron.entry import CronEntry, CronRun, definition_of
+from ojs_server.domain.cron.request import NAME, parse_changes, registered
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.tenant import scoped, unscoped
+from ojs_server.domain.tenants.tenant import scoped, unscoped
 from ojs_server.http import dialects
 from ojs_server.http.auth import ENQUEUE, READ
 from ojs_server.http.call import Answer, Call

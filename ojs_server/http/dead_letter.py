@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from ojs_server.domain.dead_letter import parse_override
-from ojs_server.domain.job import State
-from ojs_server.domain.job_filter import MEMBERS, from_query, parse_filter
+from ojs_server.domain.jobs.dead_letter import parse_override
+from ojs_server.domain.jobs.filter import MEMBERS, from_query, parse_filter
+from ojs_server.domain.jobs.job import State
 from ojs_server.http import bulk, dialects
 from ojs_server.http.auth import LOOK, OPERATE
 from ojs_server.http.call import Answer, Call

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from ojs_server.domain.cloud_event import MEDIA_TYPE, cloud_event
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.streams.cloud_event import MEDIA_TYPE, cloud_event
+from ojs_server.domain.suggestions import nearest
 from ojs_server.http import dialects, streams
 from ojs_server.http.auth import READ
 from ojs_server.http.call import Answer, Call

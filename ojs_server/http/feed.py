@@ -5,9 +5,9 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from ojs_server.domain.cloud_event import cloud_event, cloud_type
-from ojs_server.domain.job import TERMINAL, Event, Job
-from ojs_server.domain.realtime import STATE_CHANGED, realtime, state_changed
+from ojs_server.domain.jobs.job import TERMINAL, Event, Job
+from ojs_server.domain.streams.cloud_event import cloud_event, cloud_type
+from ojs_server.domain.streams.realtime import STATE_CHANGED, realtime, state_changed
 from ojs_server.http.held import HeldStream
 from ojs_server.http.placed import cursor_of
 from ojs_server.http.services import Services

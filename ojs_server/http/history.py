@@ -5,9 +5,9 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from ojs_server.domain.history import Happening, History, history_of
-from ojs_server.domain.job import Job
-from ojs_server.domain.tenant import unscoped
+from ojs_server.domain.jobs.history import Happening, History, history_of
+from ojs_server.domain.jobs.job import Job
+from ojs_server.domain.tenants.tenant import unscoped
 from ojs_server.http.auth import READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of

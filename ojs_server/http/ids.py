@@ -1,8 +1,8 @@
 """Parsing of the ids in a request's path or body."""
 
 from ojs_server.domain.errors import InvalidRequest, invalid
-from ojs_server.domain.tenant import scoped
-from ojs_server.domain.workers import parse_worker_id
+from ojs_server.domain.tenants.tenant import scoped
+from ojs_server.domain.workers.worker import parse_worker_id
 from ojs_server.http.call import Call
 from ojs_server.http.tenancy import require_own
 from ojs_server.ops.settle import missing

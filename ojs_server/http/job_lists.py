@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.job import StoredJob
-from ojs_server.domain.job_filter import MEMBERS, JobFilter, from_query, parse_filter
-from ojs_server.domain.tenant import scoped
+from ojs_server.domain.jobs.filter import MEMBERS, JobFilter, from_query, parse_filter
+from ojs_server.domain.jobs.job import StoredJob
+from ojs_server.domain.tenants.tenant import scoped
 from ojs_server.http import dialects
 from ojs_server.http.auth import LOOK
 from ojs_server.http.call import Answer, Call

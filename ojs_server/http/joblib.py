@@ -7,17 +7,17 @@ which its job is registered.
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
-from ojs_server.domain import joblib
-from ojs_server.domain import room as rooms
+from ojs_server.domain.compat import joblib
+from ojs_server.domain.compat import room as rooms
+from ojs_server.domain.compat.joblib import GLOBAL, INTERNAL, FullName
+from ojs_server.domain.compat.kind import Kind
+from ojs_server.domain.compat.room import TaskNames
 from ojs_server.domain.errors import Denied, NotFound, Unavailable, invalid
-from ojs_server.domain.faults import parse_fault
-from ojs_server.domain.job import TERMINAL, Job, Lease, State, StoredJob
-from ojs_server.domain.job_filter import JobFilter
-from ojs_server.domain.joblib import GLOBAL, INTERNAL, FullName
-from ojs_server.domain.kind import Kind
-from ojs_server.domain.room import TaskNames
-from ojs_server.domain.validate import parse_draft
-from ojs_server.domain.workers import Worker, is_deleted, parse_worker_id
+from ojs_server.domain.jobs.filter import JobFilter
+from ojs_server.domain.jobs.job import TERMINAL, Job, Lease, State, StoredJob
+from ojs_server.domain.jobs.reported_error import parse_fault
+from ojs_server.domain.jobs.validate import parse_draft
+from ojs_server.domain.workers.worker import Worker, is_deleted, parse_worker_id
 from ojs_server.http.auth import ENQUEUE, READ, WORK
 from ojs_server.http.blocks import check_payload, kept_schema
 from ojs_server.http.call import Answer, Call

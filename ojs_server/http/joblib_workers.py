@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from ojs_server.domain import joblib
-from ojs_server.domain.workers import Worker, WorkerState, is_deleted
+from ojs_server.domain.compat import joblib
+from ojs_server.domain.workers.worker import Worker, WorkerState, is_deleted
 from ojs_server.http.answers import NO_CONTENT
 from ojs_server.http.auth import READ, WORK
 from ojs_server.http.call import Answer, Call

@@ -8,12 +8,12 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import replace
 
-from ojs_server.domain.alike import parse_alike
 from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, QueueFull, invalid
-from ojs_server.domain.job import TERMINAL, Change, Lease, StoredJob
-from ojs_server.domain.lifecycle import policy_of
-from ojs_server.domain.progress import shown
-from ojs_server.domain.validate import Draft, hash_of, parse_draft
+from ojs_server.domain.jobs.job import TERMINAL, Change, Lease, StoredJob
+from ojs_server.domain.jobs.lifecycle import policy_of
+from ojs_server.domain.jobs.progress import shown
+from ojs_server.domain.jobs.uniform_batch import parse_alike
+from ojs_server.domain.jobs.validate import Draft, hash_of, parse_draft
 from ojs_server.http import dialects, rate_limits
 from ojs_server.http.auth import ENQUEUE, READ
 from ojs_server.http.batches import checked_batch, receipt_for

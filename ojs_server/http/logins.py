@@ -8,8 +8,8 @@ this server: it is `SameSite=Strict`, and changes have to say their `Origin`.
 import asyncio
 from typing import Final
 
+from ojs_server.domain.access.login import TOKEN_BYTES, Login, hash_of
 from ojs_server.domain.errors import Denied, NotFound, OjsError
-from ojs_server.domain.login import TOKEN_BYTES, Login, hash_of
 from ojs_server.http.auth import Role, unauthenticated
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.me import shown

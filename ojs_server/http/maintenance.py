@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from ojs_server.domain.maintenance import Maintenance, parse_order
+from ojs_server.domain.admin.maintenance import Maintenance, parse_order
 from ojs_server.http import dialects
 from ojs_server.http.auth import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ojs_server import __version__
-from ojs_server.domain.checkpoint import MAX_STATE
-from ojs_server.domain.delivery import MAX_ATTEMPTS
-from ojs_server.domain.demand import RUNTIME
 from ojs_server.domain.errors import Unavailable
-from ojs_server.domain.pool import STRATEGIES as STRATEGIES_OF_POOLS
-from ojs_server.domain.progress import MAX_DATA
-from ojs_server.domain.queue_config import STRATEGIES
-from ojs_server.domain.rate_limit import ACTIONS
-from ojs_server.domain.schema import MAX_SCHEMA, MODES
+from ojs_server.domain.fairness.pool import STRATEGIES as STRATEGIES_OF_POOLS
+from ojs_server.domain.jobs.checkpoint import MAX_STATE
+from ojs_server.domain.jobs.progress import MAX_DATA
+from ojs_server.domain.limits.rate_limit import ACTIONS
+from ojs_server.domain.queues.config import STRATEGIES
+from ojs_server.domain.schemas.schema import MAX_SCHEMA, MODES
+from ojs_server.domain.webhooks.delivery import MAX_ATTEMPTS
+from ojs_server.domain.workers.requirements import RUNTIME
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import ANYONE, root_route
 from ojs_server.http.system import PATIENCE_S

@@ -4,11 +4,11 @@ import asyncio
 from collections import Counter
 from typing import Final
 
+from ojs_server.domain.admin.statistics import ALL, per_minute
 from ojs_server.domain.errors import Unavailable, invalid
-from ojs_server.domain.job import STATES, State
-from ojs_server.domain.naming import nearest
-from ojs_server.domain.statistics import ALL, per_minute
-from ojs_server.domain.workers import Presence, presence, profile_of
+from ojs_server.domain.jobs.job import STATES, State
+from ojs_server.domain.suggestions import nearest
+from ojs_server.domain.workers.worker import Presence, presence, profile_of
 from ojs_server.http.accept import preferred
 from ojs_server.http.auth import READ
 from ojs_server.http.call import Answer, Call

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ojs_server.domain.middleware import AUTHENTICATION, CHAIN, TRACING
+from ojs_server.domain.jobs.middleware import AUTHENTICATION, CHAIN, TRACING
 from ojs_server.http.admin_lists import admin_page
 from ojs_server.http.auth import LOOK
 from ojs_server.http.call import Answer, Call

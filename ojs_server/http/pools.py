@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from ojs_server.domain.admin.statistics import per_minute
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.job import State
-from ojs_server.domain.pool import DEFAULT_STRATEGY, Pool, declared, parse_pool
-from ojs_server.domain.rate_limit import parse_key
-from ojs_server.domain.statistics import per_minute
-from ojs_server.domain.workers import profile_of
+from ojs_server.domain.fairness.pool import DEFAULT_STRATEGY, Pool, declared, parse_pool
+from ojs_server.domain.jobs.job import State
+from ojs_server.domain.limits.rate_limit import parse_key
+from ojs_server.domain.workers.worker import profile_of
 from ojs_server.http.admin_lists import admin_page, checked_query
 from ojs_server.http.auth import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from ojs_server.domain.attachments import PROGRESS, Progress
 from ojs_server.domain.errors import TooLarge, invalid
-from ojs_server.domain.job import Job, Lease, StoredJob
-from ojs_server.domain.progress import MAX_CHECKPOINT, MAX_DATA, Report, Shown, shown
+from ojs_server.domain.jobs.attachments import PROGRESS, Progress
+from ojs_server.domain.jobs.job import Job, Lease, StoredJob
+from ojs_server.domain.jobs.progress import MAX_CHECKPOINT, MAX_DATA, Report, Shown, shown
 from ojs_server.http.auth import READ, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import holder_of, job_id_of

@@ -3,8 +3,8 @@
 from collections.abc import AsyncGenerator
 from typing import Final
 
-from ojs_server.domain.job import TERMINAL, State
-from ojs_server.domain.progress import shown
+from ojs_server.domain.jobs.job import TERMINAL, State
+from ojs_server.domain.jobs.progress import shown
 from ojs_server.http.feed import EventStream
 from ojs_server.http.progress import Found, described, with_progress
 from ojs_server.http.sse import frame

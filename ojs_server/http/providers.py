@@ -4,11 +4,11 @@ import asyncio
 import re
 from typing import Any, Final
 
-from ojs_server.domain import joblib
-from ojs_server.domain import provider as providers
+from ojs_server.domain.compat import joblib
+from ojs_server.domain.compat import provider as providers
+from ojs_server.domain.compat.joblib import GLOBAL
+from ojs_server.domain.compat.provider import Provider
 from ojs_server.domain.errors import InvalidRequest, OjsError
-from ojs_server.domain.joblib import GLOBAL
-from ojs_server.domain.provider import Provider
 from ojs_server.http.answers import NO_CONTENT
 from ojs_server.http.auth import READ, WORK
 from ojs_server.http.blocks import kept_schema

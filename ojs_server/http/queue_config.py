@@ -6,15 +6,15 @@ from typing import Any, Final
 
 from ojs_server.domain.errors import Conflict, invalid
 from ojs_server.domain.fields import parse_queue
-from ojs_server.domain.job import STATES, TERMINAL, State
-from ojs_server.domain.naming import nearest
-from ojs_server.domain.queue_config import (
+from ojs_server.domain.jobs.job import STATES, TERMINAL, State
+from ojs_server.domain.queues.config import (
     NO_CONFIG,
     QueueConfig,
     as_wire,
     parse_config,
     parse_limits,
 )
+from ojs_server.domain.suggestions import nearest
 from ojs_server.http.auth import ADMINISTER, OPERATE, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import route

@@ -5,8 +5,8 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import NotFound
-from ojs_server.domain.job import WAITING, State
-from ojs_server.domain.tenant import scoped
+from ojs_server.domain.jobs.job import WAITING, State
+from ojs_server.domain.tenants.tenant import scoped
 from ojs_server.http import dialects
 from ojs_server.http.auth import OPERATE, READ
 from ojs_server.http.call import Answer, Call

@@ -3,15 +3,21 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ojs_server.domain import limit as limits
-from ojs_server.domain.build_job import rate_key_of
 from ojs_server.domain.errors import NotFound, invalid
 from ojs_server.domain.fields import parse_queue
-from ojs_server.domain.limit import Limit
-from ojs_server.domain.naming import refuse_unknown
-from ojs_server.domain.rate_limit import LIMITS, NO_LIMITS, OF_KEYLESS, parse_key, parse_policy
-from ojs_server.domain.tenant import scoped, unscoped
-from ojs_server.domain.validate import Draft
+from ojs_server.domain.jobs.build_job import rate_key_of
+from ojs_server.domain.jobs.validate import Draft
+from ojs_server.domain.limits import limit_state as limits
+from ojs_server.domain.limits.limit_state import Limit
+from ojs_server.domain.limits.rate_limit import (
+    LIMITS,
+    NO_LIMITS,
+    OF_KEYLESS,
+    parse_key,
+    parse_policy,
+)
+from ojs_server.domain.suggestions import refuse_unknown
+from ojs_server.domain.tenants.tenant import scoped, unscoped
 from ojs_server.http import dialects
 from ojs_server.http.auth import OPERATE, READ
 from ojs_server.http.call import Answer, Call

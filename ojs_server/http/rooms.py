@@ -4,14 +4,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ojs_server.domain import room as rooms
+from ojs_server.domain.compat import room as rooms
+from ojs_server.domain.compat.kind import Kind
 from ojs_server.domain.errors import NotFound, invalid
-from ojs_server.domain.faults import parse_fault
-from ojs_server.domain.job import Lease, StoredJob
-from ojs_server.domain.job_filter import JobFilter
-from ojs_server.domain.kind import Kind
-from ojs_server.domain.tenant import scoped, unscoped
-from ojs_server.domain.validate import parse_draft
+from ojs_server.domain.jobs.filter import JobFilter
+from ojs_server.domain.jobs.job import Lease, StoredJob
+from ojs_server.domain.jobs.reported_error import parse_fault
+from ojs_server.domain.jobs.validate import parse_draft
+from ojs_server.domain.tenants.tenant import scoped, unscoped
 from ojs_server.http.auth import ENQUEUE, READ, WORK
 from ojs_server.http.blocks import check_payload, checked_schema
 from ojs_server.http.call import Answer, Call

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.fields import job_type
-from ojs_server.domain.routing import Routing, parse_routing
+from ojs_server.domain.jobs.version_routing import Routing, parse_routing
 from ojs_server.http.auth import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import route

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.job import State, StoredJob
-from ojs_server.domain.job_filter import from_query, parse_filter
+from ojs_server.domain.jobs.filter import from_query, parse_filter
+from ojs_server.domain.jobs.job import State, StoredJob
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.job_lists import FILTERS, check_offset, jobs_answer, known_total
 from ojs_server.http.paging import Page, cursor_at, place_of

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.fields import job_type
-from ojs_server.domain.schema import compatible_with, is_sealed, registered
+from ojs_server.domain.schemas.schema import compatible_with, is_sealed, registered
 from ojs_server.domain.version import Version, parse_version
 from ojs_server.http import dialects
 from ojs_server.http.auth import READ

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.schema import Schema, compatible_with, read_uri, registered
+from ojs_server.domain.schemas.schema import Schema, compatible_with, read_uri, registered
 from ojs_server.domain.version import Version, parse_version
 from ojs_server.http import dialects
 from ojs_server.http.auth import OPERATE, READ

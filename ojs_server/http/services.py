@@ -5,8 +5,8 @@ from typing import Protocol
 
 import msgspec
 
-from ojs_server.domain.attempts import Attempts
-from ojs_server.domain.job import StoredJob
+from ojs_server.domain.access.failed_attempts import Attempts
+from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.environment import Environment
 from ojs_server.http.body_budget import BodyBudget
 from ojs_server.http.inventory import Inventories

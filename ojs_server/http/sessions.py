@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Coroutine
 from typing import Any, Final
 
 from ojs_server.domain.errors import NotFound, OjsError
-from ojs_server.domain.tenant import unscoped
-from ojs_server.domain.workers import Worker
+from ojs_server.domain.tenants.tenant import unscoped
+from ojs_server.domain.workers.worker import Worker
 from ojs_server.http.auth import WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.feed import HEARTBEAT_S

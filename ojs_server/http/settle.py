@@ -9,8 +9,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ojs_server.domain.errors import MalformedPayload, OjsError, TooLarge, invalid
-from ojs_server.domain.faults import parse_fault
-from ojs_server.domain.job import Change, Job, State
+from ojs_server.domain.jobs.job import Change, Job, State
+from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.http.auth import WORK
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.errors import error_object

@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from starlette.types import Receive, Scope, Send
 
+from ojs_server.domain.access.login import Login
 from ojs_server.domain.errors import InvalidRequest, NotFound, OjsError, Unavailable
-from ojs_server.domain.job import TERMINAL, Event
-from ojs_server.domain.login import Login
-from ojs_server.domain.naming import nearest
-from ojs_server.domain.realtime import STATE_CHANGED, state_changed
+from ojs_server.domain.jobs.job import TERMINAL, Event
+from ojs_server.domain.streams.realtime import STATE_CHANGED, state_changed
+from ojs_server.domain.suggestions import nearest
 from ojs_server.http import answers, dialects, logins
 from ojs_server.http.call import TEXTS, Answer, Call, RequestIds
 from ojs_server.http.channels import ChannelStream, message

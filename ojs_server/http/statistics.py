@@ -3,11 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ojs_server.domain.errors import invalid
-from ojs_server.domain.fields import parse_queue
-from ojs_server.domain.job import STATES
-from ojs_server.domain.naming import nearest
-from ojs_server.domain.statistics import (
+from ojs_server.domain.admin.statistics import (
     ALL,
     DEPTHS,
     HOUR_MS,
@@ -23,7 +19,11 @@ from ojs_server.domain.statistics import (
     recent,
     spans,
 )
-from ojs_server.domain.workers import is_stale
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.fields import parse_queue
+from ojs_server.domain.jobs.job import STATES
+from ojs_server.domain.suggestions import nearest
+from ojs_server.domain.workers.worker import is_stale
 from ojs_server.http import dialects
 from ojs_server.http.admin_lists import checked_query
 from ojs_server.http.auth import LOOK

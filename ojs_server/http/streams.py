@@ -7,8 +7,8 @@ import msgspec
 
 from ojs_server.domain.errors import Unsupported, invalid
 from ojs_server.domain.fields import parse_queue
-from ojs_server.domain.job import Job
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.jobs.job import Job
+from ojs_server.domain.suggestions import nearest
 from ojs_server.http.auth import LOOK, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.feed import EventStream, Form, Subscription

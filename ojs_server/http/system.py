@@ -7,8 +7,8 @@ import msgspec
 
 from ojs_server import __version__
 from ojs_server.domain.errors import Unavailable
-from ojs_server.domain.job import STATES
-from ojs_server.domain.workers import is_stale
+from ojs_server.domain.jobs.job import STATES
+from ojs_server.domain.workers.worker import is_stale
 from ojs_server.http.auth import LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import ANYONE, root_route, route

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ojs_server.domain.errors import Denied
-from ojs_server.domain.tenant import parse_tenant, scoped
+from ojs_server.domain.tenants.tenant import parse_tenant, scoped
 from ojs_server.http import dialects
 from ojs_server.http.auth import ROLES, Role
 from ojs_server.http.call import Call

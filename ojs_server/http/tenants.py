@@ -5,13 +5,13 @@ from typing import Any, Final
 
 import msgspec
 
-from ojs_server.domain import limit as limits
+from ojs_server.domain.admin.statistics import DAY_MS, HOUR_MS
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.job import STATES, WAITING, State
-from ojs_server.domain.naming import refuse_unknown
-from ojs_server.domain.rate_limit import Policy
-from ojs_server.domain.statistics import DAY_MS, HOUR_MS
-from ojs_server.domain.tenant import (
+from ojs_server.domain.jobs.job import STATES, WAITING, State
+from ojs_server.domain.limits import limit_state as limits
+from ojs_server.domain.limits.rate_limit import Policy
+from ojs_server.domain.suggestions import refuse_unknown
+from ojs_server.domain.tenants.tenant import (
     BETWEEN,
     DEFAULT,
     OF_TENANT,

@@ -12,7 +12,7 @@ import msgspec
 
 from ojs_server import __version__
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.job import Job, StoredJob
+from ojs_server.domain.jobs.job import Job, StoredJob
 from ojs_server.http.call import Answer, Call, Disconnected
 from ojs_server.http.route import Route
 from ojs_server.ops.claim import Deliveries

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from ojs_server.domain.job import StoredJob
-from ojs_server.domain.unique import UniquePolicy, policy_of
+from ojs_server.domain.jobs.job import StoredJob
+from ojs_server.domain.jobs.unique import UniquePolicy, policy_of
 from ojs_server.http import dialects
 from ojs_server.http.admin_lists import admin_page
 from ojs_server.http.auth import LOOK

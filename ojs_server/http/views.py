@@ -8,10 +8,10 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
-from ojs_server.domain.job import Change, Job, Lease, State, StoredJob
-from ojs_server.domain.progress import Shown
-from ojs_server.domain.siblings import Siblings
-from ojs_server.domain.tenant import unscoped
+from ojs_server.domain.jobs.job import Change, Job, Lease, State, StoredJob
+from ojs_server.domain.jobs.progress import Shown
+from ojs_server.domain.jobs.uniform_jobs import Siblings
+from ojs_server.domain.tenants.tenant import unscoped
 from ojs_server.ops.attachments import Left
 from ojs_server.ops.schemas import Complaint
 from ojs_wire.codec import encode

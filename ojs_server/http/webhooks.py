@@ -3,12 +3,12 @@
 from base64 import urlsafe_b64encode
 from typing import Any, Final
 
-from ojs_server.domain.delivery import Delivery, Reply, Status, delivery_id
 from ojs_server.domain.errors import Unavailable, invalid
-from ojs_server.domain.job import Event
-from ojs_server.domain.naming import nearest
-from ojs_server.domain.webhook import TEST_EVENT, Webhook, wish_of
-from ojs_server.domain.webhook_request import parse_changes, parse_secret, subscribed
+from ojs_server.domain.jobs.job import Event
+from ojs_server.domain.suggestions import nearest
+from ojs_server.domain.webhooks.delivery import Delivery, Reply, Status, delivery_id
+from ojs_server.domain.webhooks.request import parse_changes, parse_secret, subscribed
+from ojs_server.domain.webhooks.webhook import TEST_EVENT, Webhook, wish_of
 from ojs_server.http import dialects
 from ojs_server.http.auth import LOOK, OPERATE
 from ojs_server.http.call import Answer, Call

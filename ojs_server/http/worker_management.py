@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ojs_server.domain.blackboard import states_of
+from ojs_server.domain.compat.blackboard import states_of
+from ojs_server.domain.compat.kind import Kind
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.job import TERMINAL, State
-from ojs_server.domain.job_filter import JobFilter
-from ojs_server.domain.kind import Kind
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.jobs.filter import JobFilter
+from ojs_server.domain.jobs.job import TERMINAL, State
 from ojs_server.domain.profile import RECOVERIES, Recovery
-from ojs_server.domain.workers import WorkerState, parse_worker_id
+from ojs_server.domain.suggestions import nearest
+from ojs_server.domain.workers.worker import WorkerState, parse_worker_id
 from ojs_server.http.auth import ADMINISTER, LOOK, OPERATE, WORK
 from ojs_server.http.blocks import parse_blocks
 from ojs_server.http.call import Answer, Call

@@ -6,16 +6,16 @@ from typing import Any, Final
 
 import msgspec
 
-from ojs_server.domain.demand import check_handlers, parse_runtime
 from ojs_server.domain.errors import TooLarge, invalid
-from ojs_server.domain.faults import parse_fault
+from ojs_server.domain.fairness.pool import parse_strategy, parse_weights
 from ojs_server.domain.fields import parse_queue
-from ojs_server.domain.job import Change, StoredJob
-from ojs_server.domain.naming import nearest, refuse_lookalikes
-from ojs_server.domain.pool import parse_strategy, parse_weights
-from ojs_server.domain.tenant import scoped, unscoped
-from ojs_server.domain.validate import MAX_META
-from ojs_server.domain.workers import (
+from ojs_server.domain.jobs.job import Change, StoredJob
+from ojs_server.domain.jobs.reported_error import parse_fault
+from ojs_server.domain.jobs.validate import MAX_META
+from ojs_server.domain.suggestions import nearest, refuse_lookalikes
+from ojs_server.domain.tenants.tenant import scoped, unscoped
+from ojs_server.domain.workers.requirements import check_handlers, parse_runtime
+from ojs_server.domain.workers.worker import (
     Presence,
     WorkerState,
     parse_reported,

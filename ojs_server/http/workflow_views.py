@@ -7,9 +7,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from ojs_server.domain.job import State
-from ojs_server.domain.workflow import culprit, tally
-from ojs_server.domain.workflow_plan import (
+from ojs_server.domain.jobs.job import State
+from ojs_server.domain.workflows.lifecycle import culprit, tally
+from ojs_server.domain.workflows.plan import (
     ENDED,
     Kind,
     Node,
@@ -18,7 +18,7 @@ from ojs_server.domain.workflow_plan import (
     Progress,
     WorkflowState,
 )
-from ojs_server.domain.workflow_record import (
+from ojs_server.domain.workflows.record import (
     MemberJob,
     MemberProgress,
     Workflow,

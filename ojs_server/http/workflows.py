@@ -3,11 +3,11 @@
 from typing import Any, Final
 
 from ojs_server.domain.errors import InvalidRequest, invalid
-from ojs_server.domain.naming import nearest
-from ojs_server.domain.validate import hash_of
-from ojs_server.domain.workflow_parse import parse_workflow
-from ojs_server.domain.workflow_plan import Kind, WorkflowState
-from ojs_server.domain.workflow_record import WorkflowView
+from ojs_server.domain.jobs.validate import hash_of
+from ojs_server.domain.suggestions import nearest
+from ojs_server.domain.workflows.parse import parse_workflow
+from ojs_server.domain.workflows.plan import Kind, WorkflowState
+from ojs_server.domain.workflows.record import WorkflowView
 from ojs_server.http import dialects
 from ojs_server.http.auth import ENQUEUE, READ
 from ojs_server.http.batches import receipt_for

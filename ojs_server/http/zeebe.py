@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
+from ojs_server.domain.compat.kind import type_of
+from ojs_server.domain.compat.variables import chosen, headers_of, variables_of
 from ojs_server.domain.errors import (
     Conflict,
     InvalidRequest,
@@ -18,11 +20,9 @@ from ojs_server.domain.errors import (
     Unsupported,
     invalid,
 )
-from ojs_server.domain.faults import MAX_RETRIES, MAX_TEXT, Fault
-from ojs_server.domain.job import TERMINAL, Job, Lease, State
-from ojs_server.domain.kind import type_of
-from ojs_server.domain.validate import parse_draft
-from ojs_server.domain.variables import chosen, headers_of, variables_of
+from ojs_server.domain.jobs.job import TERMINAL, Job, Lease, State
+from ojs_server.domain.jobs.reported_error import MAX_RETRIES, MAX_TEXT, Fault
+from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.http.call import Call
 from ojs_server.http.ids import known_as
 from ojs_server.http.tenancy import require_own

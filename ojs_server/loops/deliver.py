@@ -9,9 +9,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from ojs_server.domain.delivery import Delivery, Reply, Status
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.webhook import Webhook
+from ojs_server.domain.webhooks.delivery import Delivery, Reply, Status
+from ojs_server.domain.webhooks.webhook import Webhook
 from ojs_server.metrics import Metrics
 from ojs_server.ops.deliveries import MAX_WAITING, Report, Spread, Take, look
 from ojs_server.ops.engine import Engine

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from ojs_server.domain.action import DONE, Action, Actor
+from ojs_server.domain.admin.action import DONE, Action, Actor
 from ojs_server.domain.errors import OjsError
 from ojs_server.ops.operation import AnyOperation, Outcome
 from ojs_server.ops.work import Work

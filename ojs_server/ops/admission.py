@@ -5,11 +5,11 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.domain import limit as limits
-from ojs_server.domain.choice import InOrder, QueueOrder
-from ojs_server.domain.limit import Limit
-from ojs_server.domain.rate_limit import OF_QUEUE
-from ojs_server.domain.tenant import scoped
+from ojs_server.domain.fairness.fair_choice import InOrder, QueueOrder
+from ojs_server.domain.limits import limit_state as limits
+from ojs_server.domain.limits.limit_state import Limit
+from ojs_server.domain.limits.rate_limit import OF_QUEUE
+from ojs_server.domain.tenants.tenant import scoped
 from ojs_server.ops import matching
 from ojs_server.ops.rate_limits import guarded
 from ojs_server.ops.sharing import (

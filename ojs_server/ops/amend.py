@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ojs_server.domain import events, lifecycle
-from ojs_server.domain.dead_letter import limited
+from ojs_server.domain import events
+from ojs_server.domain.compat.variables import with_variables
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.job import TERMINAL, Job, Lease, State
-from ojs_server.domain.variables import with_variables
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.dead_letter import limited
+from ojs_server.domain.jobs.job import TERMINAL, Job, Lease, State
 from ojs_server.ops.beat import renewal
 from ojs_server.ops.operation import OnJob, Stage, handles
 from ojs_server.ops.settle import missing

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from ojs_server.domain import events, progress
-from ojs_server.domain.attachments import CHECKPOINT, HOLDERS, PROGRESS, Checkpoint
-from ojs_server.domain.job import Change, Event, Job
+from ojs_server.domain import events
+from ojs_server.domain.jobs import progress
+from ojs_server.domain.jobs.attachments import CHECKPOINT, HOLDERS, PROGRESS, Checkpoint
+from ojs_server.domain.jobs.job import Change, Event, Job
 from ojs_server.store.base import Tx
 
 

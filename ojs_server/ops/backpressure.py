@@ -10,12 +10,13 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.domain import events, lifecycle
+from ojs_server.domain import events
 from ojs_server.domain.errors import OjsError, QueueFull
-from ojs_server.domain.faults import Fault
-from ojs_server.domain.job import WAITING, Change, Job, StoredJob
-from ojs_server.domain.queue_config import Bounds
-from ojs_server.domain.rate_limit import OF_QUEUE
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.job import WAITING, Change, Job, StoredJob
+from ojs_server.domain.jobs.reported_error import Fault
+from ojs_server.domain.limits.rate_limit import OF_QUEUE
+from ojs_server.domain.queues.config import Bounds
 from ojs_server.ops.work import Work
 from ojs_server.store.base import StaleWrite
 from ojs_server.store.records import BYTES

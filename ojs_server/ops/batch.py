@@ -10,7 +10,7 @@ import msgspec
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.event_buffer import EventBuffer
-from ojs_server.domain.weighted_fair import Schedulers
+from ojs_server.domain.fairness.weighted_fair import Schedulers
 from ojs_server.environment import Chance
 from ojs_server.ops.acting import note_actions
 from ojs_server.ops.availability import refusal, unavailable

@@ -6,9 +6,9 @@ import msgspec
 
 from ojs_server.domain import events
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.job import Lease, State
-from ojs_server.domain.reception import is_final
-from ojs_server.domain.workers import (
+from ojs_server.domain.jobs.job import Lease, State
+from ojs_server.domain.workers.fetch_policy import is_final
+from ojs_server.domain.workers.worker import (
     Worker,
     WorkerState,
     directed_state,

@@ -5,12 +5,13 @@ from typing import Final, Literal
 
 import msgspec
 
-from ojs_server.domain import events, lifecycle
+from ojs_server.domain import events
 from ojs_server.domain.errors import Conflict, Duplicate, OjsError
-from ojs_server.domain.job import Change, Job, Lease
-from ojs_server.domain.job_filter import JobFilter
-from ojs_server.domain.workflow import hands_on
-from ojs_server.domain.workflow_record import plan_of, progress_in
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.filter import JobFilter
+from ojs_server.domain.jobs.job import Change, Job, Lease
+from ojs_server.domain.workflows.lifecycle import hands_on
+from ojs_server.domain.workflows.record import plan_of, progress_in
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.settle import missing
 from ojs_server.ops.work import Work

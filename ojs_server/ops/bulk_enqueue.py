@@ -7,8 +7,8 @@ import msgspec
 
 from ojs_server.domain import events
 from ojs_server.domain.errors import Duplicate, NotFound, OjsError
-from ojs_server.domain.job import StoredJob
-from ojs_server.domain.validate import Draft
+from ojs_server.domain.jobs.job import StoredJob
+from ojs_server.domain.jobs.validate import Draft
 from ojs_server.ops.enqueue import Enqueue, ReceiptKey
 from ojs_server.ops.enqueue import run as enqueue
 from ojs_server.ops.operation import Locks, Operation, Stage

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from ojs_server.domain.job_filter import JobFilter
+from ojs_server.domain.jobs.filter import JobFilter
 from ojs_server.ops.bulk import STEP, Action, Bulk, Done, Item, ReceiptKey
 from ojs_server.ops.engine import Engine
 from ojs_server.store.base import Reader

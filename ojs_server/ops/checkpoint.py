@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ojs_server.domain import checkpoint, events
-from ojs_server.domain.attachments import CHECKPOINT, Checkpoint
+from ojs_server.domain import events
 from ojs_server.domain.errors import OjsError
+from ojs_server.domain.jobs import checkpoint
+from ojs_server.domain.jobs.attachments import CHECKPOINT, Checkpoint
 from ojs_server.ops.operation import OnJob, Stage, handles
 from ojs_server.ops.settle import missing
 from ojs_server.ops.work import Work

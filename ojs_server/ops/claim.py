@@ -6,14 +6,15 @@ from itertools import chain
 
 import msgspec
 
-from ojs_server.domain import deadlines, events
+from ojs_server.domain import events
+from ojs_server.domain.compat.room import queue_of
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.job import Job, Lease, StoredJob
+from ojs_server.domain.jobs import deadlines
+from ojs_server.domain.jobs.job import Job, Lease, StoredJob
 from ojs_server.domain.profile import LateAck
-from ojs_server.domain.queue_config import NO_CONFIG
-from ojs_server.domain.reception import Withheld
-from ojs_server.domain.room import queue_of
-from ojs_server.domain.tenant import apart
+from ojs_server.domain.queues.config import NO_CONFIG
+from ojs_server.domain.tenants.tenant import apart
+from ojs_server.domain.workers.fetch_policy import Withheld
 from ojs_server.ops.admission import Admission
 from ojs_server.ops.attachments import NOTHING_LEFT, Left, left_for
 from ojs_server.ops.fetching_workers import load_fetching

@@ -11,10 +11,10 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.domain.build_job import rate_key_of
-from ojs_server.domain.rate_limit import OF_QUEUE
-from ojs_server.domain.tenant import DEFAULT, OF_TENANT
-from ojs_server.domain.weighted_fair import Schedulers
+from ojs_server.domain.fairness.weighted_fair import Schedulers
+from ojs_server.domain.jobs.build_job import rate_key_of
+from ojs_server.domain.limits.rate_limit import OF_QUEUE
+from ojs_server.domain.tenants.tenant import DEFAULT, OF_TENANT
 from ojs_server.environment import Environment
 from ojs_server.ops.batch import Committed, Held, apply, one_by_one
 from ojs_server.ops.claim import Claim

@@ -5,11 +5,12 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.domain import events, lifecycle
+from ojs_server.domain import events
+from ojs_server.domain.admin.maintenance import Maintenance, MaintenanceOrder
 from ojs_server.domain.errors import Conflict
-from ojs_server.domain.job import State
-from ojs_server.domain.maintenance import Maintenance, MaintenanceOrder
-from ojs_server.domain.queue_config import NO_CONFIG, QueueConfig, as_wire
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.job import State
+from ojs_server.domain.queues.config import NO_CONFIG, QueueConfig, as_wire
 from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.prune import COUNT_STEP
 from ojs_server.ops.work import Work

@@ -9,12 +9,12 @@ from typing import Generic
 
 import msgspec
 
-from ojs_server.domain.cron_entry import CronEntry, Overlap, draft_of
-from ojs_server.domain.cron_request import CronChanges, changed, registered
+from ojs_server.domain.cron.entry import CronEntry, Overlap, draft_of
+from ojs_server.domain.cron.request import CronChanges, changed, registered
 from ojs_server.domain.errors import Conflict, NotFound
-from ojs_server.domain.job import StoredJob
-from ojs_server.domain.queue_config import NO_CONFIG, require_type
-from ojs_server.domain.tenant import apart
+from ojs_server.domain.jobs.job import StoredJob
+from ojs_server.domain.queues.config import NO_CONFIG, require_type
+from ojs_server.domain.tenants.tenant import apart
 from ojs_server.ops.cron_firing import Firing, cancel_held
 from ojs_server.ops.operation import Locks, Operation, Result, Stage
 from ojs_server.ops.schemas import hold

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ojs_server.domain import events, lifecycle
-from ojs_server.domain.cron_entry import (
+from ojs_server.domain import events
+from ojs_server.domain.cron.entry import (
     KEPT_RUNS,
     CronEntry,
     CronRun,
@@ -18,9 +18,10 @@ from ojs_server.domain.cron_entry import (
     meet,
 )
 from ojs_server.domain.errors import InvalidRequest, OjsError, TenantFull
-from ojs_server.domain.job import TERMINAL, Event, State, StoredJob
-from ojs_server.domain.queue_config import NO_CONFIG, require_type
-from ojs_server.domain.validate import configured
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.job import TERMINAL, Event, State, StoredJob
+from ojs_server.domain.jobs.validate import configured
+from ojs_server.domain.queues.config import NO_CONFIG, require_type
 from ojs_server.ops.backpressure import Newcomers
 from ojs_server.ops.enqueue import entered
 from ojs_server.ops.quotas import require_room

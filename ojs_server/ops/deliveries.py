@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from ojs_server.domain import events
-from ojs_server.domain.delivery import (
+from ojs_server.domain.webhooks.delivery import (
     Delivery,
     Reply,
     Status,
@@ -20,7 +20,7 @@ from ojs_server.domain.delivery import (
     taken,
     tried,
 )
-from ojs_server.domain.webhook import OWN_EVENTS, Webhook, wish_of
+from ojs_server.domain.webhooks.webhook import OWN_EVENTS, Webhook, wish_of
 from ojs_server.ops.envelope import envelope, event_id
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.work import Work

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ojs_server.domain.job import TERMINAL, StoredJob
+from ojs_server.domain.jobs.job import TERMINAL, StoredJob
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.time_limit import at_most
 

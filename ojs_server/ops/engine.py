@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from ojs_server.domain.event_buffer import EventBuffer
-from ojs_server.domain.weighted_fair import Schedulers
+from ojs_server.domain.fairness.weighted_fair import Schedulers
 from ojs_server.environment import Environment
 from ojs_server.ops import batch
 from ojs_server.ops.acting import ACTOR

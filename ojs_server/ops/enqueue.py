@@ -6,12 +6,12 @@ from typing import Final
 import msgspec
 
 from ojs_server.domain import events
-from ojs_server.domain.alike import AlikeDrafts
 from ojs_server.domain.errors import Duplicate, NotFound, OjsError
-from ojs_server.domain.job import Change, Event, State, StoredJob
-from ojs_server.domain.queue_config import NO_CONFIG, require_type
-from ojs_server.domain.siblings import Siblings, families
-from ojs_server.domain.validate import Draft, configured
+from ojs_server.domain.jobs.job import Change, Event, State, StoredJob
+from ojs_server.domain.jobs.uniform_batch import AlikeDrafts
+from ojs_server.domain.jobs.uniform_jobs import Siblings, families
+from ojs_server.domain.jobs.validate import Draft, configured
+from ojs_server.domain.queues.config import NO_CONFIG, require_type
 from ojs_server.ops.backpressure import BoundedQueues, Newcomers, Pressure
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.quotas import Quotas

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from ojs_server.domain.errors import Conflict, OjsError
-from ojs_server.domain.job import Change, Job, Lease
-from ojs_server.domain.repeated_settlement import acknowledged_before, failed_before
+from ojs_server.domain.jobs.job import Change, Job, Lease
+from ojs_server.domain.jobs.repeated_settlement import acknowledged_before, failed_before
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.operation import Composite
 from ojs_server.ops.settle import Ack, Failing, Repeated

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import Final
 
-from ojs_server.domain.demand import ability_of
 from ojs_server.domain.errors import Unavailable
-from ojs_server.domain.faults import Fault
-from ojs_server.domain.job import Lease
-from ojs_server.domain.workers import Worker
+from ojs_server.domain.jobs.job import Lease
+from ojs_server.domain.jobs.reported_error import Fault
+from ojs_server.domain.workers.requirements import ability_of
+from ojs_server.domain.workers.worker import Worker
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.exchange import Exchange, RepeatableFail

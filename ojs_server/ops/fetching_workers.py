@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from ojs_server.domain.demand import Ability, ability_of
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.reception import Withheld, refusal, withheld
-from ojs_server.domain.workers import Worker, is_deleted, presence
+from ojs_server.domain.workers.fetch_policy import Withheld, refusal, withheld
+from ojs_server.domain.workers.requirements import Ability, ability_of
+from ojs_server.domain.workers.worker import Worker, is_deleted, presence
 from ojs_server.ops.presence import revived, seen, unknown_worker
 from ojs_server.ops.work import Work
 

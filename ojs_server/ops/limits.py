@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import msgspec
 
 from ojs_server.domain import events
-from ojs_server.domain.job import WAITING, Change, Job, State
-from ojs_server.domain.queue_config import Bounds
-from ojs_server.domain.rate_limit import OF_QUEUE
+from ojs_server.domain.jobs.job import WAITING, Change, Job, State
+from ojs_server.domain.limits.rate_limit import OF_QUEUE
+from ojs_server.domain.queues.config import Bounds
 from ojs_server.ops.ledger import Ledger
 from ojs_server.ops.rate_limits import RateLimits
 from ojs_server.store.records import BYTES

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ojs_server.domain.tenant import DEFAULT
+from ojs_server.domain.tenants.tenant import DEFAULT
 from ojs_server.ops import cron, workflow
 from ojs_server.ops.operation import AnyOperation, Locks
 from ojs_server.ops.rate_limits import guarded

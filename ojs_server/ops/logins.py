@@ -1,6 +1,6 @@
 """Logging in and out: sessions of people at the dashboard."""
 
-from ojs_server.domain.login import Login
+from ojs_server.domain.access.login import Login
 from ojs_server.ops.operation import Operation, Stage
 from ojs_server.ops.work import Work
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ojs_server.domain.demand import Ability, may_run, read_demand
+from ojs_server.domain.workers.requirements import Ability, may_run, read_demand
 from ojs_server.store.base import Tx
 from ojs_server.store.records import MAX_DEMANDS, Claimed
 

@@ -1,8 +1,8 @@
 """Move the jobs of a queue that is to be deleted into another queue, in steps."""
 
 from ojs_server.domain import events
-from ojs_server.domain.job import Change
-from ojs_server.domain.unique import in_queue
+from ojs_server.domain.jobs.job import Change
+from ojs_server.domain.jobs.unique import in_queue
 from ojs_server.ops.control import Gone
 from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.work import Work

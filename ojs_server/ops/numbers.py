@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from ojs_server.domain.attachments import NUMBER
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.job import Job
+from ojs_server.domain.jobs.attachments import NUMBER
+from ojs_server.domain.jobs.job import Job
 from ojs_server.ops.operation import OnJob, Stage, handles
 from ojs_server.ops.settle import missing
 from ojs_server.ops.work import Work

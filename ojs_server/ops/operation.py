@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import msgspec
 
-from ojs_server.domain.action import Actor
+from ojs_server.domain.admin.action import Actor
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.validate import Draft
-from ojs_server.domain.workers import Worker
+from ojs_server.domain.jobs.validate import Draft
+from ojs_server.domain.workers.worker import Worker
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.work import Work, outcome_of
 

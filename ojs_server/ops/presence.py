@@ -5,16 +5,17 @@ from typing import Any, Final
 
 import msgspec
 
-from ojs_server.domain import events, lifecycle
+from ojs_server.domain import events
+from ojs_server.domain.compat.kind import BLOCKS, Kind
+from ojs_server.domain.compat.provider import changed
 from ojs_server.domain.errors import Conflict, NotFound
-from ojs_server.domain.faults import Fault
-from ojs_server.domain.job import Event
-from ojs_server.domain.kind import BLOCKS, Kind
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.job import Event
+from ojs_server.domain.jobs.reported_error import Fault
 from ojs_server.domain.profile import Recovery
-from ojs_server.domain.provider import changed
-from ojs_server.domain.reception import is_final
-from ojs_server.domain.tenant import apart
-from ojs_server.domain.workers import (
+from ojs_server.domain.tenants.tenant import apart
+from ojs_server.domain.workers.fetch_policy import is_final
+from ojs_server.domain.workers.worker import (
     Directive,
     Presence,
     Worker,

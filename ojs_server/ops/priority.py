@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ojs_server.domain import events, lifecycle
+from ojs_server.domain import events
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.job import Job
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.job import Job
 from ojs_server.ops.operation import OnJob, Stage, handles
 from ojs_server.ops.settle import missing
 from ojs_server.ops.work import Work

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ojs_server.domain import events, progress
-from ojs_server.domain.attachments import PROGRESS, Progress
+from ojs_server.domain import events
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.job import Job, Lease, State
-from ojs_server.domain.progress import Report, Shown
+from ojs_server.domain.jobs import progress
+from ojs_server.domain.jobs.attachments import PROGRESS, Progress
+from ojs_server.domain.jobs.job import Job, Lease, State
+from ojs_server.domain.jobs.progress import Report, Shown
 from ojs_server.ops.beat import renewal
 from ojs_server.ops.operation import OnJob, Stage, handles
 from ojs_server.ops.settle import missing

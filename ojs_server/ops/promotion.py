@@ -7,7 +7,7 @@ all other requests; without this promotion, no FETCH would see due jobs on a bus
 from collections.abc import Sequence
 from typing import Final
 
-from ojs_server.domain import lifecycle
+from ojs_server.domain.jobs import lifecycle
 from ojs_server.ops.work import Work
 
 # So many jobs in one transaction at most, which is what a loop may do between two requests; the

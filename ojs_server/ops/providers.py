@@ -2,9 +2,9 @@
 
 import msgspec
 
-from ojs_server.domain import provider as providers
-from ojs_server.domain.provider import Provider, ProviderResult
-from ojs_server.domain.workers import is_deleted
+from ojs_server.domain.compat import provider as providers
+from ojs_server.domain.compat.provider import Provider, ProviderResult
+from ojs_server.domain.workers.worker import is_deleted
 from ojs_server.ops import presence
 from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.work import Work

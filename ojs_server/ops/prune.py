@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from ojs_server.domain import events
-from ojs_server.domain.statistics import KEPT
+from ojs_server.domain.admin.statistics import KEPT
 from ojs_server.ops.work import Work
 
 STEP: Final = 500

@@ -11,13 +11,14 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.domain import events, lifecycle
-from ojs_server.domain import limit as limits
-from ojs_server.domain.faults import Fault
-from ojs_server.domain.job import TERMINAL, Change, Job, State
-from ojs_server.domain.limit import Limit, Room
-from ojs_server.domain.queue_config import QueueConfig
-from ojs_server.domain.rate_limit import NO_LIMITS, OF_QUEUE, Policy, policy_in
+from ojs_server.domain import events
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.job import TERMINAL, Change, Job, State
+from ojs_server.domain.jobs.reported_error import Fault
+from ojs_server.domain.limits import limit_state as limits
+from ojs_server.domain.limits.limit_state import Limit, Room
+from ojs_server.domain.limits.rate_limit import NO_LIMITS, OF_QUEUE, Policy, policy_in
+from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.ops.ledger import Ledger
 from ojs_server.store.records import Claimed
 from ojs_wire.values import format_timestamp

@@ -4,8 +4,8 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.domain.limit import Limit
-from ojs_server.domain.rate_limit import OF_QUEUE, Policy
+from ojs_server.domain.limits.limit_state import Limit
+from ojs_server.domain.limits.rate_limit import OF_QUEUE, Policy
 from ojs_server.ops.operation import Operation, Stage
 from ojs_server.ops.work import Work
 

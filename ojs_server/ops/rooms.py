@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ojs_server.domain import events, lifecycle
+from ojs_server.domain import events
+from ojs_server.domain.compat.kind import Kind
+from ojs_server.domain.compat.room import full_name
 from ojs_server.domain.errors import Conflict, OjsError
-from ojs_server.domain.job import Job, Lease
-from ojs_server.domain.kind import Kind
-from ojs_server.domain.room import full_name
-from ojs_server.domain.workers import Worker, is_deleted
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.job import Job, Lease
+from ojs_server.domain.workers.worker import Worker, is_deleted
 from ojs_server.ops import presence
 from ojs_server.ops.operation import OnJob, OnWorker, Stage, handles
 from ojs_server.ops.settle import missing

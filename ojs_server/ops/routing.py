@@ -3,7 +3,7 @@
 import msgspec
 
 from ojs_server.domain.errors import Conflict, NotFound
-from ojs_server.domain.routing import MAX_ROUTINGS, Routing
+from ojs_server.domain.jobs.version_routing import MAX_ROUTINGS, Routing
 from ojs_server.ops.operation import Operation, Stage
 from ojs_server.ops.work import Work
 

@@ -14,7 +14,9 @@ from ojs_server.domain.errors import (
     ValidationError,
     invalid,
 )
-from ojs_server.domain.schema import (
+from ojs_server.domain.jobs.validate import Draft
+from ojs_server.domain.schemas.compatibility import Breach, breaches
+from ojs_server.domain.schemas.schema import (
     MAX_SCHEMAS,
     Schema,
     SchemaMark,
@@ -22,8 +24,6 @@ from ojs_server.domain.schema import (
     is_sealed,
     neighbours,
 )
-from ojs_server.domain.schema_changes import Breach, breaches
-from ojs_server.domain.validate import Draft
 from ojs_server.domain.version import Version
 from ojs_server.ops.operation import Operation, Stage, handles
 from ojs_server.ops.work import Work

@@ -7,7 +7,7 @@ opened ──▶ held ──▶ dropped ── session_grace, without a sign of 
 
 import msgspec
 
-from ojs_server.domain.workers import Worker, is_deleted
+from ojs_server.domain.workers.worker import Worker, is_deleted
 from ojs_server.ops.operation import OnWorker, Stage
 from ojs_server.ops.presence import unknown_worker
 from ojs_server.ops.work import Work

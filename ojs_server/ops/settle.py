@@ -5,16 +5,17 @@ from typing import Any, Generic
 
 import msgspec
 
-from ojs_server.domain import events, lifecycle
-from ojs_server.domain.attachments import HOLDERS
-from ojs_server.domain.dead_letter import Override, limited, overridden
+from ojs_server.domain import events
+from ojs_server.domain.compat.variables import with_variables
 from ojs_server.domain.errors import Conflict, NotFound, OjsError
-from ojs_server.domain.faults import Fault
-from ojs_server.domain.job import TERMINAL, Change, Earlier, Job, Lease, State
-from ojs_server.domain.late_ack import meant
-from ojs_server.domain.queue_config import NO_CONFIG, require_type
-from ojs_server.domain.repeated_settlement import acknowledged_before
-from ojs_server.domain.variables import with_variables
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.attachments import HOLDERS
+from ojs_server.domain.jobs.dead_letter import Override, limited, overridden
+from ojs_server.domain.jobs.job import TERMINAL, Change, Earlier, Job, Lease, State
+from ojs_server.domain.jobs.late_ack import meant
+from ojs_server.domain.jobs.repeated_settlement import acknowledged_before
+from ojs_server.domain.jobs.reported_error import Fault
+from ojs_server.domain.queues.config import NO_CONFIG, require_type
 from ojs_server.ops.operation import OnJob, Result, Stage, handles
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Leased

@@ -1,7 +1,7 @@
 """Fair claims: share queues between tenants, and a worker's time between the queues of its pool.
 
-Such a claim reads the next candidates, lets `domain/choice.py` choose, and takes the chosen jobs.
-The read takes no locks, so another node may be faster; then it reads again.
+Such a claim reads the next candidates, lets `domain/fairness/fair_choice.py` choose, and takes the
+chosen jobs. The read takes no locks, so another node may be faster; then it reads again.
 """
 
 from collections import Counter
@@ -13,12 +13,12 @@ from typing import Final
 import msgspec
 
 from ojs_server.domain import events
-from ojs_server.domain.choice import QueueOrder, choose
-from ojs_server.domain.demand import Ability, may_run
-from ojs_server.domain.pool import OF_POOL, Pool, PoolOrder, declared
-from ojs_server.domain.sharing import Sharing
-from ojs_server.domain.tenant import OF_TENANT, Tenant, counters_of
-from ojs_server.domain.workers import Worker, profile_of
+from ojs_server.domain.fairness.fair_choice import QueueOrder, choose
+from ojs_server.domain.fairness.pool import OF_POOL, Pool, PoolOrder, declared
+from ojs_server.domain.fairness.sharing import Sharing
+from ojs_server.domain.tenants.tenant import OF_TENANT, Tenant, counters_of
+from ojs_server.domain.workers.requirements import Ability, may_run
+from ojs_server.domain.workers.worker import Worker, profile_of
 from ojs_server.ops import matching
 from ojs_server.ops.work import Work
 from ojs_server.store.records import Claimed, Lane

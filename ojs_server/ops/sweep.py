@@ -5,9 +5,10 @@ from itertools import chain
 
 import msgspec
 
-from ojs_server.domain import deadlines, events, lifecycle
-from ojs_server.domain.job import Change, Job, Lease, State
-from ojs_server.domain.workers import Worker
+from ojs_server.domain import events
+from ojs_server.domain.jobs import deadlines, lifecycle
+from ojs_server.domain.jobs.job import Change, Job, Lease, State
+from ojs_server.domain.workers.worker import Worker
 from ojs_server.ops import attachments
 from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.presence import DEATH, DROPPED, bury, noticed

@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from ojs_server.domain.errors import Unavailable
-from ojs_server.domain.job import Event
+from ojs_server.domain.jobs.job import Event
 from ojs_server.store.event_log import matches, tenant_of
 from ojs_server.store.records import EventFilter, EventPage, LogSpan, PlacedEvent
 from ojs_wire import codes

@@ -4,8 +4,8 @@ import msgspec
 
 from ojs_server.domain import events
 from ojs_server.domain.errors import NotFound
-from ojs_server.domain.pool import Pool
-from ojs_server.domain.tenant import Tenant
+from ojs_server.domain.fairness.pool import Pool
+from ojs_server.domain.tenants.tenant import Tenant
 from ojs_server.ops.operation import Operation, Stage
 from ojs_server.ops.work import Work
 

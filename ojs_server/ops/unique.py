@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ojs_server.domain import lifecycle
 from ojs_server.domain.errors import Duplicate, OjsError
-from ojs_server.domain.job import TERMINAL, Change, Job, State, StoredJob
-from ojs_server.domain.unique import Unique
-from ojs_server.domain.validate import Draft
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.job import TERMINAL, Change, Job, State, StoredJob
+from ojs_server.domain.jobs.unique import Unique
+from ojs_server.domain.jobs.validate import Draft
 from ojs_server.ops.work import Work
 from ojs_wire.values import format_timestamp
 

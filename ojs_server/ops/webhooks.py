@@ -5,10 +5,10 @@ from typing import Final
 import msgspec
 
 from ojs_server.domain import events
-from ojs_server.domain.delivery import Delivery, replayed
 from ojs_server.domain.errors import Conflict, NotFound
-from ojs_server.domain.webhook import Webhook, rotated, webhook_id
-from ojs_server.domain.webhook_request import WebhookChanges, changed, subscribed
+from ojs_server.domain.webhooks.delivery import Delivery, replayed
+from ojs_server.domain.webhooks.request import WebhookChanges, changed, subscribed
+from ojs_server.domain.webhooks.webhook import Webhook, rotated, webhook_id
 from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.work import Work
 

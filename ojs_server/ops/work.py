@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar, TypeVarTuple
 
-from ojs_server.domain.build_job import born, likeness
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.job import Job, State, StoredJob
-from ojs_server.domain.rate_limit import place_of_retry
-from ojs_server.domain.routing import routed
-from ojs_server.domain.siblings import Siblings, looks_of, siblings
-from ojs_server.domain.validate import Draft
-from ojs_server.domain.weighted_fair import Schedulers
+from ojs_server.domain.fairness.weighted_fair import Schedulers
+from ojs_server.domain.jobs.build_job import born, likeness
+from ojs_server.domain.jobs.job import Job, State, StoredJob
+from ojs_server.domain.jobs.uniform_jobs import Siblings, looks_of, siblings
+from ojs_server.domain.jobs.validate import Draft
+from ojs_server.domain.jobs.version_routing import routed
+from ojs_server.domain.limits.rate_limit import place_of_retry
 from ojs_server.environment import Chance
 from ojs_server.ops.ledger import Ledger
 from ojs_server.ops.limits import Limits

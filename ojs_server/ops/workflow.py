@@ -4,15 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from ojs_server.domain import lifecycle, workflow
 from ojs_server.domain.errors import Conflict, Duplicate, NotFound, OjsError
-from ojs_server.domain.job import Change, Job, State
-from ojs_server.domain.queue_config import NO_CONFIG
-from ojs_server.domain.validate import Draft, configured
-from ojs_server.domain.workflow_events import told
-from ojs_server.domain.workflow_parse import Definition, require_types
-from ojs_server.domain.workflow_plan import Effects, Launch, NodeState, Plan, Progress
-from ojs_server.domain.workflow_record import (
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.job import Change, Job, State
+from ojs_server.domain.jobs.validate import Draft, configured
+from ojs_server.domain.queues.config import NO_CONFIG
+from ojs_server.domain.workflows import lifecycle as workflow
+from ojs_server.domain.workflows.events import told
+from ojs_server.domain.workflows.parse import Definition, require_types
+from ojs_server.domain.workflows.plan import Effects, Launch, NodeState, Plan, Progress
+from ojs_server.domain.workflows.record import (
     MemberJob,
     Workflow,
     WorkflowJob,
@@ -20,7 +21,7 @@ from ojs_server.domain.workflow_record import (
     begun,
     progress_in,
 )
-from ojs_server.domain.workflow_results import parents_of
+from ojs_server.domain.workflows.results import parents_of
 from ojs_server.ops.backpressure import Newcomers
 from ojs_server.ops.enqueue import ReceiptKey, entered
 from ojs_server.ops.operation import Locks, Operation, Stage, handles

@@ -9,14 +9,14 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.domain import workflow as rules
 from ojs_server.domain.errors import Duplicate, OjsError
-from ojs_server.domain.faults import Fault, entry
-from ojs_server.domain.job import Change, State, StoredJob
-from ojs_server.domain.queue_config import NO_CONFIG
-from ojs_server.domain.validate import Draft, configured, parse_draft
-from ojs_server.domain.workflow_events import StepEnd, told
-from ojs_server.domain.workflow_plan import (
+from ojs_server.domain.jobs.job import Change, State, StoredJob
+from ojs_server.domain.jobs.reported_error import Fault, entry
+from ojs_server.domain.jobs.validate import Draft, configured, parse_draft
+from ojs_server.domain.queues.config import NO_CONFIG
+from ojs_server.domain.workflows import lifecycle as rules
+from ojs_server.domain.workflows.events import StepEnd, told
+from ojs_server.domain.workflows.plan import (
     Effects,
     Launch,
     NodeState,
@@ -25,7 +25,7 @@ from ojs_server.domain.workflow_plan import (
     Progress,
     WorkflowState,
 )
-from ojs_server.domain.workflow_record import (
+from ojs_server.domain.workflows.record import (
     Workflow,
     WorkflowJob,
     moved,

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ojs_server.domain.workflow_plan import Launch, Plan, Progress
-from ojs_server.domain.workflow_record import MemberJob, WaitingJob
-from ojs_server.domain.workflow_results import gather, sources
+from ojs_server.domain.workflows.plan import Launch, Plan, Progress
+from ojs_server.domain.workflows.record import MemberJob, WaitingJob
+from ojs_server.domain.workflows.results import gather, sources
 from ojs_server.store.base import Reader, Tx
 from ojs_server.store.records import NodePlace
 from ojs_wire import codec

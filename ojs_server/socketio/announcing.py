@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import socketio
 
-from ojs_server.domain import joblib
-from ojs_server.domain import provider as providers
+from ojs_server.domain.compat import joblib
+from ojs_server.domain.compat import provider as providers
 from ojs_server.domain.errors import Unavailable
-from ojs_server.domain.job import Event
+from ojs_server.domain.jobs.job import Event
 from ojs_server.http.joblib import Shown, task_of
 from ojs_server.http.services import Services
 from ojs_server.ops.tail import Follower

@@ -10,11 +10,11 @@ import msgspec
 import socketio
 from socketio.exceptions import ConnectionRefusedError as Refused
 
-from ojs_server.domain import joblib
-from ojs_server.domain import provider as providers
+from ojs_server.domain.compat import joblib
+from ojs_server.domain.compat import provider as providers
+from ojs_server.domain.compat.joblib import FullName
 from ojs_server.domain.errors import Denied, InvalidRequest, NotFound, OjsError, Unavailable
-from ojs_server.domain.joblib import FullName
-from ojs_server.domain.workers import is_deleted
+from ojs_server.domain.workers.worker import is_deleted
 from ojs_server.http.errors import problem_of
 from ojs_server.http.route import READERS
 from ojs_server.http.services import Services

@@ -12,24 +12,24 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec.structs import astuple
 
-from ojs_server.domain.action import Action
-from ojs_server.domain.attachments import Checkpoint, Progress
-from ojs_server.domain.choice import Candidate
-from ojs_server.domain.cron_entry import CronEntry, CronRun
-from ojs_server.domain.dead_letter import Mark
-from ojs_server.domain.delivery import Delivery
-from ojs_server.domain.job import Change, Earlier, Job, Lease, StoredJob
-from ojs_server.domain.kind import Kind
-from ojs_server.domain.limit import Limit
-from ojs_server.domain.login import Login
-from ojs_server.domain.maintenance import Maintenance
-from ojs_server.domain.provider import Provider, ProviderResult
-from ojs_server.domain.schema import SchemaMark
-from ojs_server.domain.statistics import Count
+from ojs_server.domain.access.login import Login
+from ojs_server.domain.admin.action import Action
+from ojs_server.domain.admin.maintenance import Maintenance
+from ojs_server.domain.admin.statistics import Count
+from ojs_server.domain.compat.kind import Kind
+from ojs_server.domain.compat.provider import Provider, ProviderResult
+from ojs_server.domain.cron.entry import CronEntry, CronRun
+from ojs_server.domain.fairness.fair_choice import Candidate
+from ojs_server.domain.jobs.attachments import Checkpoint, Progress
+from ojs_server.domain.jobs.dead_letter import Mark
+from ojs_server.domain.jobs.job import Change, Earlier, Job, Lease, StoredJob
+from ojs_server.domain.limits.limit_state import Limit
+from ojs_server.domain.schemas.schema import SchemaMark
 from ojs_server.domain.version import Version
-from ojs_server.domain.webhook import Webhook
-from ojs_server.domain.workers import Worker
-from ojs_server.domain.workflow_record import (
+from ojs_server.domain.webhooks.delivery import Delivery
+from ojs_server.domain.webhooks.webhook import Webhook
+from ojs_server.domain.workers.worker import Worker
+from ojs_server.domain.workflows.record import (
     MemberJob,
     MemberProgress,
     WaitingJob,

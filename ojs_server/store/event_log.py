@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ojs_server.domain.job import Event
+from ojs_server.domain.jobs.job import Event
 from ojs_server.store.records import EventFilter, EventPage, PlacedEvent
 
 # Most events that do not match which one request reads.

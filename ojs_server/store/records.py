@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from ojs_server.domain.delivery import Delivery
-from ojs_server.domain.job import Event, Job, Lease, StoredJob
-from ojs_server.domain.kind import Kind
-from ojs_server.domain.limit import Limit
-from ojs_server.domain.queue_config import QueueConfig
-from ojs_server.domain.schema import SchemaMark
-from ojs_server.domain.webhook import Webhook
-from ojs_server.domain.workers import Worker
-from ojs_server.domain.workflow_record import WaitingJob, Workflow
+from ojs_server.domain.compat.kind import Kind
+from ojs_server.domain.jobs.job import Event, Job, Lease, StoredJob
+from ojs_server.domain.limits.limit_state import Limit
+from ojs_server.domain.queues.config import QueueConfig
+from ojs_server.domain.schemas.schema import SchemaMark
+from ojs_server.domain.webhooks.delivery import Delivery
+from ojs_server.domain.webhooks.webhook import Webhook
+from ojs_server.domain.workers.worker import Worker
+from ojs_server.domain.workflows.record import WaitingJob, Workflow
 from ojs_wire.codec import Json
 
 # A position is a transaction's number and a running number inside it: rising with every

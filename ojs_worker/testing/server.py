@@ -117,8 +117,8 @@ class PrivateServer:
         return [one.name for one in queues if one.counts["available"] > 0 and not one.paused]
 
     async def _next_start(self) -> int | None:
-        from ojs_server.domain.job import State
-        from ojs_server.domain.job_filter import JobFilter
+        from ojs_server.domain.jobs.filter import JobFilter
+        from ojs_server.domain.jobs.job import State
 
         waiting = JobFilter(states=(State.SCHEDULED, State.RETRYABLE))
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain.build_job import born, likeness
-from ojs_server.domain.job import Event, Job, Lease, State, StoredJob
-from ojs_server.domain.validate import Draft
+from ojs_server.domain.jobs.build_job import born, likeness
+from ojs_server.domain.jobs.job import Event, Job, Lease, State, StoredJob
+from ojs_server.domain.jobs.validate import Draft
 from ojs_wire import codec
 
 NOW = 1_700_000_000_000

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ojs_server.domain.alike import parse_alike
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.validate import MAX_META, parse_draft
+from ojs_server.domain.jobs.uniform_batch import parse_alike
+from ojs_server.domain.jobs.validate import MAX_META, parse_draft
 
 # Of each kind of what a batch's jobs may be: plain ones, and such as must be looked at singly.
 SHARED: list[dict[str, Any]] = [

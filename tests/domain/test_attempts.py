@@ -1,6 +1,6 @@
 """Attempts that failed: how many are allowed, and how much is remembered of them."""
 
-from ojs_server.domain.attempts import ADDRESSES, MOST, PER_MS, Attempts, network_of
+from ojs_server.domain.access.failed_attempts import ADDRESSES, MOST, PER_MS, Attempts, network_of
 
 
 def failed(attempts: Attempts, address: str, times: int, now: int = 0) -> None:

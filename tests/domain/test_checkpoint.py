@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_server.domain.attachments import Checkpoint
-from ojs_server.domain.checkpoint import save
 from ojs_server.domain.errors import Conflict
-from ojs_server.domain.job import STATES, TERMINAL, Job, State
+from ojs_server.domain.jobs.attachments import Checkpoint
+from ojs_server.domain.jobs.checkpoint import save
+from ojs_server.domain.jobs.job import STATES, TERMINAL, Job, State
 from tests.domain.jobs import JOB_ID, NOW, job, lease
 
 

@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_server.domain.choice import Candidate, InOrder, choose
-from ojs_server.domain.tenant import DEFAULT, Tenant
-from ojs_server.domain.weighted_fair import Schedulers
+from ojs_server.domain.fairness.fair_choice import Candidate, InOrder, choose
+from ojs_server.domain.fairness.weighted_fair import Schedulers
+from ojs_server.domain.tenants.tenant import DEFAULT, Tenant
 
 CANDIDATES = st.lists(
     st.tuples(st.sampled_from(["q", "r"]), st.sampled_from([None, "a", "b"]), st.integers(-2, 2)),

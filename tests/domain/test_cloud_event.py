@@ -2,7 +2,7 @@
 
 import pytest
 
-from ojs_server.domain.cloud_event import cloud_event, cloud_type
+from ojs_server.domain.streams.cloud_event import cloud_event, cloud_type
 from ojs_wire.codec import decode, encode
 
 EVENT = {

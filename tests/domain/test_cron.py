@@ -4,7 +4,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ojs_server.domain.cron import missed, next_fire, parse_cron, skipped_by_clock_change
+from ojs_server.domain.cron.expression import missed, next_fire, parse_cron, skipped_by_clock_change
 from ojs_wire.values import MAX_TIME, format_timestamp, parse_timestamp
 
 UTC = ZoneInfo("UTC")

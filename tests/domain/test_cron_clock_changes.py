@@ -4,7 +4,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ojs_server.domain.cron import missed, next_fire, parse_cron, skipped_by_clock_change
+from ojs_server.domain.cron.expression import missed, next_fire, parse_cron, skipped_by_clock_change
 from ojs_wire.values import format_timestamp, parse_timestamp
 
 # Zone, its change, the moment just before, and the local hours that are left out or repeated:

@@ -4,7 +4,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ojs_server.domain.cron import Calendar, Every, next_fire, parse_cron
+from ojs_server.domain.cron.expression import Calendar, Every, next_fire, parse_cron
 from ojs_server.domain.errors import InvalidRequest
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ojs_server.domain.cron import Schedule, missed, next_fire, parse_cron
+from ojs_server.domain.cron.expression import Schedule, missed, next_fire, parse_cron
 from ojs_server.domain.errors import InvalidRequest
 from ojs_wire.values import format_timestamp, parse_timestamp
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.cron_entry import (
+from ojs_server.domain.cron.entry import (
     CronEntry,
     Meeting,
     Overlap,
@@ -12,7 +12,7 @@ from ojs_server.domain.cron_entry import (
     draft_of,
     meet,
 )
-from ojs_server.domain.cron_request import parse_changes, registered
+from ojs_server.domain.cron.request import parse_changes, registered
 from ojs_server.domain.errors import OjsError, TooLarge, ValidationError
 from ojs_wire import codec
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from ojs_server.domain.dead_letter import Mark, Override, marks_of, overridden, parse_override
 from ojs_server.domain.errors import InvalidRequest, TooLarge, ValidationError
-from ojs_server.domain.job import Change, StoredJob
-from ojs_server.domain.retry import RetryPolicy
-from ojs_server.domain.validate import parse_draft
+from ojs_server.domain.jobs.dead_letter import Mark, Override, marks_of, overridden, parse_override
+from ojs_server.domain.jobs.job import Change, StoredJob
+from ojs_server.domain.jobs.retry import RetryPolicy
+from ojs_server.domain.jobs.validate import parse_draft
 from ojs_wire import codec
 from tests.domain.jobs import JOB_ID, job, made
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_server.domain import deadlines, lifecycle
 from ojs_server.domain.errors import InvalidRequest
-from ojs_server.domain.faults import Fault
-from ojs_server.domain.job import TERMINAL, Change, Job
+from ojs_server.domain.jobs import deadlines, lifecycle
+from ojs_server.domain.jobs.job import TERMINAL, Change, Job
+from ojs_server.domain.jobs.reported_error import Fault
+from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.domain.profile import PROFILES
 from ojs_server.domain.retention import Retention
-from ojs_server.domain.validate import parse_draft
 from ojs_wire import codec
 from tests.domain.jobs import NOW, data, job, kinds, lease, made, positions
 

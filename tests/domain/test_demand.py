@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.demand import (
+from ojs_server.domain.errors import InvalidRequest
+from ojs_server.domain.jobs.validate import parse_draft
+from ojs_server.domain.version import Version
+from ojs_server.domain.workers.requirements import (
     MAX_TAGS,
     RUNTIME,
     Ability,
@@ -13,9 +16,6 @@ from ojs_server.domain.demand import (
     parse_runtime,
     read_demand,
 )
-from ojs_server.domain.errors import InvalidRequest
-from ojs_server.domain.validate import parse_draft
-from ojs_server.domain.version import Version
 from ojs_wire.calls import HandlerTerms
 from ojs_wire.codec import encode
 

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from ojs_server.domain.errors import ValidationError
-from ojs_server.domain.job import StoredJob
-from ojs_server.domain.validate import parse_draft
+from ojs_server.domain.jobs.job import StoredJob
+from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.http.views import envelope
 from ojs_wire import codec
 from tests.domain.jobs import NOW, lease, made

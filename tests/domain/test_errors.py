@@ -6,7 +6,7 @@ import pytest
 
 from ojs_server.domain import errors
 from ojs_server.domain.errors import Conflict, Duplicate, OjsError, Unavailable, invalid
-from ojs_server.domain.naming import nearest
+from ojs_server.domain.suggestions import nearest
 from ojs_wire import codes
 
 KINDS = [

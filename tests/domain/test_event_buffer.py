@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_server.domain.event_buffer import AlikeEvents, EventBuffer
-from ojs_server.domain.job import Event
+from ojs_server.domain.jobs.job import Event
 
 kinds = st.sampled_from(["job.enqueued", "job.started", "worker.quiet"])
 runs = st.lists(

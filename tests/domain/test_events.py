@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ojs_server.domain import events
-from ojs_server.domain.faults import parse_fault
-from ojs_server.domain.job import Event
+from ojs_server.domain.jobs.job import Event
+from ojs_server.domain.jobs.reported_error import parse_fault
 from tests.domain.jobs import JOB_ID, NOW, data, job, lease
 
 FAULT = parse_fault({"code": "c", "type": "t", "message": "m", "retryable": False})

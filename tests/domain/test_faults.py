@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import InvalidRequest, OjsError, TooLarge
-from ojs_server.domain.faults import (
+from ojs_server.domain.jobs.reported_error import (
     HISTORY,
     MAX_DETAILS,
     MAX_FRAMES,

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain.faults import append_entry, entry, parse_fault
-from ojs_server.domain.history import history_of
-from ojs_server.domain.job import Job, State
+from ojs_server.domain.jobs.history import history_of
+from ojs_server.domain.jobs.job import Job, State
+from ojs_server.domain.jobs.reported_error import append_entry, entry, parse_fault
 from tests.domain.jobs import NOW, job, lease
 
 BOOM = parse_fault({"type": "Boom", "message": "no"})

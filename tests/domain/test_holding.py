@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain import lifecycle
 from ojs_server.domain.errors import Conflict, InvalidRequest
-from ojs_server.domain.faults import parse_fault
-from ojs_server.domain.job import Change, Job, Lease
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.job import Change, Job, Lease
+from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.domain.retention import Retention
 from ojs_wire import codec
 from tests.domain.jobs import JOB_ID, NOW, job, kinds, lease, positions

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import InvalidRequest, ValidationError
-from ojs_server.domain.job import State
-from ojs_server.domain.job_filter import JobFilter, from_query, parse_filter
+from ojs_server.domain.jobs.filter import JobFilter, from_query, parse_filter
+from ojs_server.domain.jobs.job import State
 from tests.domain.jobs import NOW, job
 
 ERROR = b'{"type":"Smtp.Timeout"}'

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_server.domain import limit as limits
-from ojs_server.domain.limit import MOMENTS, Limit, Room, room, start
-from ojs_server.domain.rate_limit import Policy, Window
+from ojs_server.domain.limits import limit_state as limits
+from ojs_server.domain.limits.limit_state import MOMENTS, Limit, Room, room, start
+from ojs_server.domain.limits.rate_limit import Policy, Window
 
 NOW = 1_700_000_000_000
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from ojs_server.domain.admin.maintenance import Maintenance, MaintenanceOrder, parse_order
 from ojs_server.domain.errors import InvalidRequest
-from ojs_server.domain.maintenance import Maintenance, MaintenanceOrder, parse_order
 
 NOW = 1_750_000_000_000
 

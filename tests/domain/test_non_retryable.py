@@ -5,8 +5,8 @@ import time
 import pytest
 
 from ojs_server.domain.errors import ValidationError
-from ojs_server.domain.faults import MAX_NAME, Fault, parse_fault
-from ojs_server.domain.retry import is_non_retryable, parse_policy
+from ojs_server.domain.jobs.reported_error import MAX_NAME, Fault, parse_fault
+from ojs_server.domain.jobs.retry import is_non_retryable, parse_policy
 
 
 def matches(pattern: str, name: str) -> bool:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.pool import Pool, PoolOrder, Starving, declared, parse_pool
-from ojs_server.domain.weighted_fair import FairScheduler, StarvationGuard
+from ojs_server.domain.fairness.pool import Pool, PoolOrder, Starving, declared, parse_pool
+from ojs_server.domain.fairness.weighted_fair import FairScheduler, StarvationGuard
 
 QUEUES = ("a", "b", "c")
 

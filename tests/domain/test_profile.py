@@ -3,7 +3,7 @@
 import pytest
 
 from ojs_server.domain.profile import OJS, PROFILES, Given, Profile, adjusted, out_of_order
-from ojs_server.domain.workers import Thresholds
+from ojs_server.domain.workers.worker import Thresholds
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_server.domain import events, lifecycle
-from ojs_server.domain.attachments import PROGRESS, Progress
+from ojs_server.domain import events
 from ojs_server.domain.errors import Conflict
-from ojs_server.domain.job import STATES, Job, State
-from ojs_server.domain.progress import TOLD_EVERY_MS, Report, Shown, advance, restarted, shown
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.attachments import PROGRESS, Progress
+from ojs_server.domain.jobs.job import STATES, Job, State
+from ojs_server.domain.jobs.progress import TOLD_EVERY_MS, Report, Shown, advance, restarted, shown
 from ojs_server.domain.retention import Retention
 from tests.domain.jobs import JOB_ID, NOW, data, job, kinds, lease
 

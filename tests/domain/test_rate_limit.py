@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import InvalidRequest
-from ojs_server.domain.rate_limit import Policy, RateLimit, Window, parse_rate_limit
+from ojs_server.domain.limits.rate_limit import Policy, RateLimit, Window, parse_rate_limit
 
 SECOND = 1000
 

@@ -3,8 +3,8 @@
 import pytest
 
 from ojs_server.domain.profile import PROFILES
-from ojs_server.domain.reception import Withheld, is_final, refusal, withheld
-from ojs_server.domain.workers import Directive, Presence, Worker, WorkerState
+from ojs_server.domain.workers.fetch_policy import Withheld, is_final, refusal, withheld
+from ojs_server.domain.workers.worker import Directive, Presence, Worker, WorkerState
 
 NOW = 1_700_000_000_000
 COUNTING = "blackboard"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ojs_server.domain.faults import Fault, append_entry, entry, parse_fault
-from ojs_server.domain.job import Job, State
-from ojs_server.domain.repeated_settlement import acknowledged_before, failed_before
+from ojs_server.domain.jobs.job import Job, State
+from ojs_server.domain.jobs.repeated_settlement import acknowledged_before, failed_before
+from ojs_server.domain.jobs.reported_error import Fault, append_entry, entry, parse_fault
 from tests.domain.jobs import NOW, job
 
 BOOM = parse_fault({"type": "Boom", "message": "no"})

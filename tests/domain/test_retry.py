@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_server.domain.errors import ValidationError
-from ojs_server.domain.retry import DEFAULT, MAX_ATTEMPTS, RetryPolicy, next_delay, parse_policy
+from ojs_server.domain.jobs.retry import (
+    DEFAULT,
+    MAX_ATTEMPTS,
+    RetryPolicy,
+    next_delay,
+    parse_policy,
+)
 from ojs_wire import codec
 from ojs_wire.values import MAX_DURATION
 

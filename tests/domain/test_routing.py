@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import InvalidRequest, OjsError, Unsupported, ValidationError
-from ojs_server.domain.routing import MAX_RULES, parse_routing, routed
-from ojs_server.domain.unique import in_queue
-from ojs_server.domain.validate import Draft, parse_draft
+from ojs_server.domain.fairness.weighted_fair import Schedulers
+from ojs_server.domain.jobs.unique import in_queue
+from ojs_server.domain.jobs.validate import Draft, parse_draft
+from ojs_server.domain.jobs.version_routing import MAX_RULES, parse_routing, routed
 from ojs_server.domain.version import Version
-from ojs_server.domain.weighted_fair import Schedulers
 from ojs_wire.codec import decode
 from tests.domain.jobs import made
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import InvalidRequest, OjsError, TooLarge
-from ojs_server.domain.schema import (
+from ojs_server.domain.schemas.schema import (
     MAX_SCHEMA,
     MAX_URI,
     SchemaMark,

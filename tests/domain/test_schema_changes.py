@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ojs_server.domain import schema_changes
-from ojs_server.domain.schema_changes import Rule, breaches
+from ojs_server.domain.schemas import compatibility
+from ojs_server.domain.schemas.compatibility import Rule, breaches
 from ojs_server.ops.json_schema import compile_schema
 
 TEXT = {"type": "string"}
@@ -105,7 +105,7 @@ def test_what_breaks_a_rule_is_named_with_its_place(
 
 
 def test_what_takes_too_long_to_compare_is_incomparable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema_changes, "MAX_PAIRS", 2)
+    monkeypatch.setattr(compatibility, "MAX_PAIRS", 2)
     nested = {"items": {"items": {"items": TEXT}}}
     (breach,) = breaches(nested, {"items": {"items": {"items": dict(TEXT)}}})
     assert breach.rule is Rule.INCOMPARABLE
@@ -113,7 +113,7 @@ def test_what_takes_too_long_to_compare_is_incomparable(monkeypatch: pytest.Monk
 
 def test_only_the_first_breaches_are_told() -> None:
     old = {"properties": {f"field{place}": TEXT for place in range(99)}}
-    assert len(breaches(old, {})) == schema_changes.MAX_BREACHES
+    assert len(breaches(old, {})) == compatibility.MAX_BREACHES
 
 
 LEAVES = st.sampled_from([{}, TEXT, {"type": "integer"}, {"minimum": 1}, {"enum": [1, "a"]}, False])

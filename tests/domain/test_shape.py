@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.shape import MAX_REMEMBERED
-from ojs_server.domain.validate import parse_draft
+from ojs_server.domain.jobs.request_shape import MAX_REMEMBERED
+from ojs_server.domain.jobs.validate import parse_draft
 
 PLAIN = {"type": "email.send", "args": [1]}
 

@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ojs_server.domain.alike import parse_alike
-from ojs_server.domain.build_job import born, likeness
-from ojs_server.domain.siblings import Siblings, families, siblings
-from ojs_server.domain.validate import Draft, parse_draft
+from ojs_server.domain.jobs.build_job import born, likeness
+from ojs_server.domain.jobs.uniform_batch import parse_alike
+from ojs_server.domain.jobs.uniform_jobs import Siblings, families, siblings
+from ojs_server.domain.jobs.validate import Draft, parse_draft
 from tests.domain.jobs import NOW
 
 TRACED = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}

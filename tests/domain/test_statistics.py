@@ -2,7 +2,7 @@
 
 import pytest
 
-from ojs_server.domain.statistics import (
+from ojs_server.domain.admin.statistics import (
     ALL,
     BOUNDS,
     HOUR_MS,

@@ -3,7 +3,7 @@
 import pytest
 
 from ojs_server.domain.errors import InvalidRequest
-from ojs_server.domain.target import MAX_URL, Reach, Target, is_public, parse_url
+from ojs_server.domain.webhooks.target import MAX_URL, Reach, Target, is_public, parse_url
 
 CLOSED = Reach()
 OPEN = Reach(private=True, plain=True)

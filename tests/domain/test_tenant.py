@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_server.domain.errors import InvalidRequest, OjsError
-from ojs_server.domain.tenant import (
+from ojs_server.domain.jobs.validate import hash_of, parse_draft
+from ojs_server.domain.tenants.tenant import (
     Tenant,
     apart,
     parse_limits,
@@ -17,7 +18,6 @@ from ojs_server.domain.tenant import (
     unscoped,
     with_tenant,
 )
-from ojs_server.domain.validate import hash_of, parse_draft
 
 NAMES = st.from_regex(r"[a-zA-Z0-9][a-zA-Z0-9._:-]{0,10}", fullmatch=True)
 

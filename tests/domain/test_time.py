@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain import lifecycle
-from ojs_server.domain.faults import HISTORY, Fault
-from ojs_server.domain.job import Change, Job
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.job import Change, Job
+from ojs_server.domain.jobs.reported_error import HISTORY, Fault
 from ojs_server.domain.retention import Retention
 from ojs_wire import codec
 from tests.domain.jobs import NOW, job, kinds, lease, positions

@@ -2,8 +2,8 @@
 
 import pytest
 
+from ojs_server.domain.cron.time_zones import known_zones, parse_zone
 from ojs_server.domain.errors import InvalidRequest
-from ojs_server.domain.time_zones import known_zones, parse_zone
 
 
 @pytest.mark.parametrize(

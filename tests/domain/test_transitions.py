@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from ojs_server.domain import lifecycle
 from ojs_server.domain.errors import Conflict
-from ojs_server.domain.faults import Fault, parse_fault
-from ojs_server.domain.job import STATES, TERMINAL, Change, Job, State
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.job import STATES, TERMINAL, Change, Job, State
+from ojs_server.domain.jobs.reported_error import Fault, parse_fault
 from ojs_server.domain.retention import Retention
 from tests.domain.jobs import JOB_ID, NOW, job, kinds, lease, positions
 

@@ -7,8 +7,8 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 from ojs_server.domain.errors import InvalidRequest
-from ojs_server.domain.job import STATES, TERMINAL, Job
-from ojs_server.domain.unique import UNFINISHED, Unique, parse_unique, unique_of
+from ojs_server.domain.jobs.job import STATES, TERMINAL, Job
+from ojs_server.domain.jobs.unique import UNFINISHED, Unique, parse_unique, unique_of
 from ojs_wire import codec
 from tests.domain.jobs import NOW, job
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.deadlines import NO_LIMITS
 from ojs_server.domain.errors import InvalidRequest, OjsError, TooLarge, ValidationError
-from ojs_server.domain.shape import Shape
-from ojs_server.domain.validate import MAX_ENVELOPE, MAX_META, Draft, hash_of, parse_draft
+from ojs_server.domain.jobs.deadlines import NO_LIMITS
+from ojs_server.domain.jobs.request_shape import Shape
+from ojs_server.domain.jobs.validate import MAX_ENVELOPE, MAX_META, Draft, hash_of, parse_draft
 from ojs_wire import codec
 
 BODY = {"type": "email.send", "args": [1, {"a": None}]}

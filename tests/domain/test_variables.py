@@ -2,15 +2,15 @@
 
 import pytest
 
-from ojs_server.domain.errors import InvalidRequest
-from ojs_server.domain.job import StoredJob
-from ojs_server.domain.variables import (
+from ojs_server.domain.compat.variables import (
     chosen,
     headers_of,
     parse_variables,
     variables_of,
     with_variables,
 )
+from ojs_server.domain.errors import InvalidRequest
+from ojs_server.domain.jobs.job import StoredJob
 from ojs_wire import codec
 from tests.domain.jobs import job
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.delivery import (
+from ojs_server.domain.errors import Conflict, InvalidRequest, OjsError, TooLarge, ValidationError
+from ojs_server.domain.webhooks.delivery import (
     LADDER_MS,
     MAX_ATTEMPTS,
     MAX_PAUSE_MS,
@@ -16,10 +17,9 @@ from ojs_server.domain.delivery import (
     taken,
     tried,
 )
-from ojs_server.domain.errors import Conflict, InvalidRequest, OjsError, TooLarge, ValidationError
-from ojs_server.domain.target import Reach
-from ojs_server.domain.webhook import OVERLAP_MS, Webhook, rotated, signature, wish_of
-from ojs_server.domain.webhook_request import changed, parse_changes, subscribed
+from ojs_server.domain.webhooks.request import changed, parse_changes, subscribed
+from ojs_server.domain.webhooks.target import Reach
+from ojs_server.domain.webhooks.webhook import OVERLAP_MS, Webhook, rotated, signature, wish_of
 
 NOW = 1_750_000_000_000
 REACH = Reach()

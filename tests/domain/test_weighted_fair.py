@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_server.domain.weighted_fair import MOST, FairScheduler, Schedulers
+from ojs_server.domain.fairness.weighted_fair import MOST, FairScheduler, Schedulers
 
 WEIGHTS = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 50), min_size=2)
 

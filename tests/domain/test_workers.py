@@ -3,7 +3,7 @@
 import pytest
 
 from ojs_server.domain.errors import InvalidRequest
-from ojs_server.domain.workers import (
+from ojs_server.domain.workers.worker import (
     MAX_ID,
     RESERVED,
     Presence,

@@ -5,8 +5,8 @@ from typing import Any, Final
 import pytest
 
 from ojs_server.domain.errors import Conflict
-from ojs_server.domain.job import State
-from ojs_server.domain.workflow import (
+from ojs_server.domain.jobs.job import State
+from ojs_server.domain.workflows.lifecycle import (
     Outcome,
     advance,
     cancel,
@@ -17,8 +17,8 @@ from ojs_server.domain.workflow import (
     start,
     tally,
 )
-from ojs_server.domain.workflow_parse import parse_workflow
-from ojs_server.domain.workflow_plan import Effects, NodeState, WorkflowState
+from ojs_server.domain.workflows.parse import parse_workflow
+from ojs_server.domain.workflows.plan import Effects, NodeState, WorkflowState
 
 DONE: Final = NodeState.COMPLETED
 FAILED: Final = NodeState.FAILED

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import InvalidRequest
-from ojs_server.domain.workflow_parse import parse_workflow
-from ojs_server.domain.workflow_plan import Kind, Plan
+from ojs_server.domain.workflows.parse import parse_workflow
+from ojs_server.domain.workflows.plan import Kind, Plan
 
 
 def step(name: str, *depends_on: str, **more: Any) -> dict[str, Any]:

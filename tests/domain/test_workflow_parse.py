@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from ojs_server.domain.errors import InvalidRequest, ValidationError
-from ojs_server.domain.validate import Draft
-from ojs_server.domain.workflow_parse import MAX_NODES, Definition, parse_workflow
-from ojs_server.domain.workflow_plan import Callback, Kind, Node
+from ojs_server.domain.jobs.validate import Draft
+from ojs_server.domain.workflows.parse import MAX_NODES, Definition, parse_workflow
+from ojs_server.domain.workflows.plan import Callback, Kind, Node
 
 ID = "01900000-0000-7000-8000-000000000001"
 

@@ -7,9 +7,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_server.domain.workflow import Outcome, advance, cancel, culprit, start, tally
-from ojs_server.domain.workflow_parse import parse_workflow
-from ojs_server.domain.workflow_plan import ENDED, NodeState, Plan, Progress, WorkflowState
+from ojs_server.domain.workflows.lifecycle import Outcome, advance, cancel, culprit, start, tally
+from ojs_server.domain.workflows.parse import parse_workflow
+from ojs_server.domain.workflows.plan import ENDED, NodeState, Plan, Progress, WorkflowState
 from tests.domain.workflows import requests
 
 DONE: Final = NodeState.COMPLETED

@@ -2,10 +2,10 @@
 
 import pytest
 
-from ojs_server.domain.workflow import advance, start
-from ojs_server.domain.workflow_parse import parse_workflow
-from ojs_server.domain.workflow_plan import NodeState, Progress, progress_of
-from ojs_server.domain.workflow_record import begun, moved, plan_of, progress_in
+from ojs_server.domain.workflows.lifecycle import advance, start
+from ojs_server.domain.workflows.parse import parse_workflow
+from ojs_server.domain.workflows.plan import NodeState, Progress, progress_of
+from ojs_server.domain.workflows.record import begun, moved, plan_of, progress_in
 
 BODY = {"type": "chain", "steps": [{"type": "a", "args": []}]}
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.workflow import Outcome, advance, start
-from ojs_server.domain.workflow_parse import parse_workflow
-from ojs_server.domain.workflow_plan import NodeState, Plan
-from ojs_server.domain.workflow_results import gather, parents_of, sources
+from ojs_server.domain.workflows.lifecycle import Outcome, advance, start
+from ojs_server.domain.workflows.parse import parse_workflow
+from ojs_server.domain.workflows.plan import NodeState, Plan
+from ojs_server.domain.workflows.results import gather, parents_of, sources
 
 
 def job(name: str, *depends_on: str) -> dict[str, Any]:

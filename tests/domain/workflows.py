@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from ojs_server.domain.workflow_plan import NodeState
+from ojs_server.domain.workflows.plan import NodeState
 
 CALLBACKS: Final = ("on_complete", "on_success", "on_failure")
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 import httpx
 import msgspec
 
-from ojs_server.domain.webhook import signature
+from ojs_server.domain.webhooks.webhook import signature
 from tests.e2e.node import running, until
 from tests.http.target import Posted, listening
 

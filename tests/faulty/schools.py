@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ojs_server.cli import main
-from ojs_server.domain import shape
+from ojs_server.domain.jobs import request_shape
 from tests.faulty.planting import put
 from tests.faulty.traffic import answered, dropped
 
@@ -30,7 +30,7 @@ _CLAIMED: Final = frozenset(
 
 def options_only() -> None:
     """Options are read in `options` only, FETCH does not wait, and extensions are not known."""
-    put(shape, "merge", lambda body, options: dict(options))
+    put(request_shape, "merge", lambda body, options: dict(options))
     dropped("/workers/fetch", "wait_ms", "fetch_id")
     dropped("/workers/(ack|nack)", "attempt")
 
@@ -43,7 +43,11 @@ def options_only() -> None:
 
 def flat_only() -> None:
     """Options are read at the top level only."""
-    put(shape, "merge", lambda body, options: {k: v for k, v in body.items() if v is not None})
+    put(
+        request_shape,
+        "merge",
+        lambda body, options: {k: v for k, v in body.items() if v is not None},
+    )
 
 
 SCHOOLS: Final[Mapping[str, Callable[[], None]]] = {

@@ -12,8 +12,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from grpc import StatusCode, aio
 
 from ojs_server.app import Server
-from ojs_server.domain.job import State
-from ojs_server.domain.validate import parse_draft
+from ojs_server.domain.jobs.job import State
+from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.grpc.ojs_v1 import BEHAVIOURS, SERVICE
 from ojs_server.grpc.proto import ojs_v1_pb2 as pb
 from ojs_server.grpc.values import EXACT, value_of

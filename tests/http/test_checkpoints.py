@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ojs_server.domain.checkpoint import MAX_METADATA, MAX_STATE
+from ojs_server.domain.jobs.checkpoint import MAX_METADATA, MAX_STATE
 from ojs_server.http.checkpoints import MAX_BODY
 from tests.http.keys import bearer
 from tests.http.steps import (

@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.domain.attempts import MOST
-from ojs_server.domain.login import hash_of
+from ojs_server.domain.access.failed_attempts import MOST
+from ojs_server.domain.access.login import hash_of
 from ojs_server.http import logins
 from ojs_server.http.auth import parse_keys
 from ojs_server.settings import Settings

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.domain.progress import MAX_CHECKPOINT, MAX_DATA
+from ojs_server.domain.jobs.progress import MAX_CHECKPOINT, MAX_DATA
 from tests.http.conftest import connect
 from tests.http.keys import bearer
 from tests.http.steps import (

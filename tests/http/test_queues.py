@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.domain.validate import parse_draft
+from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.ops.enqueue import Enqueue
 from tests.http.clock import Hands
 from tests.http.conftest import Serve, connect

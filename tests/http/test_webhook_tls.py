@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ojs_server.domain.delivery import Reply
-from ojs_server.domain.target import Reach
+from ojs_server.domain.webhooks.delivery import Reply
+from ojs_server.domain.webhooks.target import Reach
 from ojs_server.environment import machine
 from ojs_server.outbound import Outbound
 from tests.authority import Authority

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.domain.delivery import Reply
-from ojs_server.domain.target import Reach
-from ojs_server.domain.webhook import signature
+from ojs_server.domain.webhooks.delivery import Reply
+from ojs_server.domain.webhooks.target import Reach
+from ojs_server.domain.webhooks.webhook import signature
 from ojs_server.environment import machine
 from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import Unavailable
-from ojs_server.domain.workers import WorkerState
+from ojs_server.domain.workers.worker import WorkerState
 from ojs_server.environment import machine
 from ojs_server.loops import housekeeping
 from ojs_server.loops.housekeeping import Housekeeping

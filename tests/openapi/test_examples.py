@@ -6,10 +6,10 @@ import httpx
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.domain.delivery import Delivery
-from ojs_server.domain.target import Reach
-from ojs_server.domain.webhook_request import parse_changes
-from ojs_server.domain.webhook_request import subscribed as webhook_of
+from ojs_server.domain.webhooks.delivery import Delivery
+from ojs_server.domain.webhooks.request import parse_changes
+from ojs_server.domain.webhooks.request import subscribed as webhook_of
+from ojs_server.domain.webhooks.target import Reach
 from ojs_server.store.base import Store
 from tests.http.contract import Contract, Deviation, contract, document, escape
 from tests.http.steps import JOBS, V1, WORKERS

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain.faults import parse_fault
-from ojs_server.domain.job import Job, Lease
-from ojs_server.domain.validate import hash_of, parse_draft
-from ojs_server.domain.workers import Worker, WorkerState
+from ojs_server.domain.jobs.job import Job, Lease
+from ojs_server.domain.jobs.reported_error import parse_fault
+from ojs_server.domain.jobs.validate import hash_of, parse_draft
+from ojs_server.domain.workers.worker import Worker, WorkerState
 from ojs_server.environment import Chance, Environment, machine
 from ojs_server.ops import batch
 from ojs_server.ops.batch import Committed

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ojs_server.domain.workflow_parse import parse_workflow
-from ojs_server.domain.workflow_record import WorkflowView, plan_of, progress_in
+from ojs_server.domain.workflows.parse import parse_workflow
+from ojs_server.domain.workflows.record import WorkflowView, plan_of, progress_in
 from ojs_server.ops.settle import Ack
 from ojs_server.ops.workflow import Cancel, Cancelled, Start, retry, start
 from ojs_server.store.base import Store

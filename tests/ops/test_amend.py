@@ -2,9 +2,9 @@
 
 import pytest
 
+from ojs_server.domain.compat.variables import variables_of
 from ojs_server.domain.errors import Conflict, NotFound
-from ojs_server.domain.faults import Fault
-from ojs_server.domain.variables import variables_of
+from ojs_server.domain.jobs.reported_error import Fault
 from ojs_server.ops.amend import Amend
 from ojs_server.ops.settle import Ack, Cancel, Fail, Revive
 from tests.ops.bench import Bench

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.attachments import Checkpoint, Progress
 from ojs_server.domain.errors import Conflict, NotFound
-from ojs_server.domain.progress import Report, Shown
+from ojs_server.domain.jobs.attachments import Checkpoint, Progress
+from ojs_server.domain.jobs.progress import Report, Shown
 from ojs_server.domain.retention import DAY
 from ojs_server.ops.checkpoint import Clear, Save
 from ojs_server.ops.progress import Advance, Advanced

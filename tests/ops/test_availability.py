@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import Unavailable
-from ojs_server.domain.workers import WorkerState
+from ojs_server.domain.workers.worker import WorkerState
 from ojs_server.ops import batch
 from ojs_server.ops.availability import refusal
 from ojs_server.ops.beat import Beat

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from ojs_server.domain.errors import Unavailable
-from ojs_server.domain.tenant import Tenant
-from ojs_server.domain.weighted_fair import Schedulers
-from ojs_server.domain.workers import WorkerState
+from ojs_server.domain.fairness.weighted_fair import Schedulers
+from ojs_server.domain.tenants.tenant import Tenant
+from ojs_server.domain.workers.worker import WorkerState
 from ojs_server.ops import batch
 from ojs_server.ops.beat import Beat
 from ojs_server.ops.bulk import Bulk

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.workers import Directive, WorkerState
+from ojs_server.domain.workers.worker import Directive, WorkerState
 from ojs_server.ops.beat import Beat
 from ojs_server.ops.presence import Deregister, Direct, Register
 from ojs_server.ops.rules import Rules

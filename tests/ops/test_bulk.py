@@ -2,9 +2,9 @@
 
 import asyncio
 
-from ojs_server.domain.job import State
-from ojs_server.domain.job_filter import JobFilter
-from ojs_server.domain.validate import parse_draft
+from ojs_server.domain.jobs.filter import JobFilter
+from ojs_server.domain.jobs.job import State
+from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.ops.bulk import Bulk, Done
 from ojs_server.ops.bulk_enqueue import BulkEnqueue, Entry, Settled
 from ojs_server.ops.bulk_find import by_filter

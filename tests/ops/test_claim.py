@@ -4,7 +4,7 @@ import pytest
 
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.profile import HEARD_EVERY_MS
-from ojs_server.domain.workers import Directive, WorkerState
+from ojs_server.domain.workers.worker import Directive, WorkerState
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import SetPaused
 from ojs_server.ops.presence import Deregister, Direct

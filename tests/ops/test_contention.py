@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.tenant import Tenant
+from ojs_server.domain.tenants.tenant import Tenant
 from ojs_server.ops import contention as contentions
 from ojs_server.ops import group_commit
 from ojs_server.ops.batch import Held

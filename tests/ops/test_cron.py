@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from ojs_server.domain.cron_entry import KEPT_RUNS, CronEntry, CronRun
-from ojs_server.domain.cron_request import parse_changes
+from ojs_server.domain.cron.entry import KEPT_RUNS, CronEntry, CronRun
+from ojs_server.domain.cron.request import parse_changes
 from ojs_server.domain.errors import InvalidRequest, NotFound, TenantFull
 from ojs_server.domain.profile import OJS
-from ojs_server.domain.tenant import Tenant
+from ojs_server.domain.tenants.tenant import Tenant
 from ojs_server.ops.cron import Amend, Fire, Forget, Kept, Register, Trigger
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.tenants_and_pools import SaveTenant

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ojs_server.domain.cron_entry import MOST_HELD
+from ojs_server.domain.cron.entry import MOST_HELD
 from ojs_server.domain.errors import Conflict
 from ojs_server.ops.cron import Fire, Forget, Trigger
 from ojs_server.ops.settle import Activate, Cancel

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from ojs_server.domain.delivery import Delivery, Reply
 from ojs_server.domain.errors import Conflict, NotFound
-from ojs_server.domain.target import Reach
-from ojs_server.domain.webhook import Webhook
-from ojs_server.domain.webhook_request import parse_changes
+from ojs_server.domain.webhooks.delivery import Delivery, Reply
+from ojs_server.domain.webhooks.request import parse_changes
+from ojs_server.domain.webhooks.target import Reach
+from ojs_server.domain.webhooks.webhook import Webhook
 from ojs_server.environment import wall_ms
 from ojs_server.loops import deliver
 from ojs_server.loops.deliver import Deliver

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ojs_server.domain.job import StoredJob
+from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.ops import ending
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.ending import wait_for_end

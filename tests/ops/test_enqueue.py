@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from ojs_server.domain.errors import Duplicate, NotFound
-from ojs_server.domain.tenant import DEFAULT
+from ojs_server.domain.tenants.tenant import DEFAULT
 from ojs_server.ops.settle import Cancel, Remove
 from ojs_server.store.base import Store
 from ojs_server.store.records import Foreseen

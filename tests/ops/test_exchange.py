@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import Conflict, NotFound
-from ojs_server.domain.faults import parse_fault
-from ojs_server.domain.job import Change
+from ojs_server.domain.jobs.job import Change
+from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.exchange import (

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import Unavailable
-from ojs_server.domain.faults import parse_fault
+from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.domain.profile import PROFILES
-from ojs_server.domain.workers import Directive, Worker, WorkerState
+from ojs_server.domain.workers.worker import Directive, Worker, WorkerState
 from ojs_server.ops import fetch as fetching
 from ojs_server.ops.beat import Beat
 from ojs_server.ops.claim import Claim, Deliveries

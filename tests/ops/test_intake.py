@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import OjsError, Unavailable
-from ojs_server.domain.queue_config import parse_config
+from ojs_server.domain.queues.config import parse_config
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import Configure
 from ojs_server.ops.engine import Engine

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ojs_server.domain import lifecycle
-from ojs_server.domain.job import Change, Job
-from ojs_server.domain.weighted_fair import Schedulers
+from ojs_server.domain.fairness.weighted_fair import Schedulers
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.job import Change, Job
 from ojs_server.ops.enqueue import entered
 from ojs_server.ops.ledger import Ledger
 from ojs_server.ops.work import Work

@@ -10,9 +10,9 @@ import pytest
 
 from ojs_server.app import Server
 from ojs_server.domain.errors import QueueFull
-from ojs_server.domain.faults import Fault
-from ojs_server.domain.job import Job
-from ojs_server.domain.queue_config import parse_config
+from ojs_server.domain.jobs.job import Job
+from ojs_server.domain.jobs.reported_error import Fault
+from ojs_server.domain.queues.config import parse_config
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import Configure
 from ojs_server.ops.engine import Engine

@@ -6,23 +6,23 @@ from typing import Any, Final
 
 import pytest
 
-from ojs_server.domain.cron_request import parse_changes as cron_changes
-from ojs_server.domain.delivery import Reply
-from ojs_server.domain.faults import parse_fault
-from ojs_server.domain.kind import Kind
-from ojs_server.domain.maintenance import MaintenanceOrder
-from ojs_server.domain.pool import Pool
-from ojs_server.domain.progress import Report as Progress
-from ojs_server.domain.provider import Provider
-from ojs_server.domain.rate_limit import Policy
-from ojs_server.domain.routing import parse_routing
-from ojs_server.domain.schema import registered
-from ojs_server.domain.target import Reach
-from ojs_server.domain.tenant import Tenant
+from ojs_server.domain.admin.maintenance import MaintenanceOrder
+from ojs_server.domain.compat.kind import Kind
+from ojs_server.domain.compat.provider import Provider
+from ojs_server.domain.cron.request import parse_changes as cron_changes
+from ojs_server.domain.fairness.pool import Pool
+from ojs_server.domain.fairness.weighted_fair import Schedulers
+from ojs_server.domain.jobs.progress import Report as Progress
+from ojs_server.domain.jobs.reported_error import parse_fault
+from ojs_server.domain.jobs.version_routing import parse_routing
+from ojs_server.domain.limits.rate_limit import Policy
+from ojs_server.domain.schemas.schema import registered
+from ojs_server.domain.tenants.tenant import Tenant
 from ojs_server.domain.version import Version
-from ojs_server.domain.webhook_request import parse_changes as webhook_changes
-from ojs_server.domain.weighted_fair import Schedulers
-from ojs_server.domain.workers import Directive, WorkerState
+from ojs_server.domain.webhooks.delivery import Reply
+from ojs_server.domain.webhooks.request import parse_changes as webhook_changes
+from ojs_server.domain.webhooks.target import Reach
+from ojs_server.domain.workers.worker import Directive, WorkerState
 from ojs_server.ops import batch, cron, presence, workflow
 from ojs_server.ops.amend import Amend
 from ojs_server.ops.beat import Beat

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.dead_letter import Override
-from ojs_server.domain.demand import RUNTIME
+from ojs_server.domain.jobs.dead_letter import Override
+from ojs_server.domain.workers.requirements import RUNTIME
 from ojs_server.ops import matching
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.presence import Register

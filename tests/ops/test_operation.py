@@ -5,7 +5,7 @@ from typing import Any, assert_type
 
 import pytest
 
-from ojs_server.domain.job import Change
+from ojs_server.domain.jobs.job import Change
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.enqueue import Enqueued

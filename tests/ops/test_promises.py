@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 from ojs_server.domain.errors import Conflict, Duplicate, NotFound
 from ojs_server.domain.profile import OJS
 from ojs_server.domain.retention import Retention
-from ojs_server.domain.workers import WorkerState
+from ojs_server.domain.workers.worker import WorkerState
 from ojs_server.ops.control import SetPaused
 from ojs_server.ops.presence import Deregister, Register
 from ojs_server.ops.rules import Rules

@@ -1,9 +1,9 @@
 """FETCH hands out due jobs of its queues, whether the sweep has run or not."""
 
-from ojs_server.domain.faults import parse_fault
-from ojs_server.domain.kind import Kind
-from ojs_server.domain.maintenance import MaintenanceOrder
-from ojs_server.domain.workers import WorkerState
+from ojs_server.domain.admin.maintenance import MaintenanceOrder
+from ojs_server.domain.compat.kind import Kind
+from ojs_server.domain.jobs.reported_error import parse_fault
+from ojs_server.domain.workers.worker import WorkerState
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import Maintain, SetPaused
 from ojs_server.ops.exchange import Exchange, RepeatableFail

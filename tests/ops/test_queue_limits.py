@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.dead_letter import Override
 from ojs_server.domain.errors import Conflict, InvalidRequest
-from ojs_server.domain.queue_config import QueueConfig, parse_config
+from ojs_server.domain.jobs.dead_letter import Override
+from ojs_server.domain.queues.config import QueueConfig, parse_config
 from ojs_server.domain.retention import DAY
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import Configure, Purge, Reset

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ojs_server.domain.rate_limit import FAR, Policy, Window
+from ojs_server.domain.limits.rate_limit import FAR, Policy, Window
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.control import SetPaused
 from ojs_server.ops.reopening import Override, Reopen

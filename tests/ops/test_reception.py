@@ -6,8 +6,8 @@ import pytest
 
 from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.profile import PROFILES
-from ojs_server.domain.reception import Withheld
-from ojs_server.domain.workers import Presence, WorkerState
+from ojs_server.domain.workers.fetch_policy import Withheld
+from ojs_server.domain.workers.worker import Presence, WorkerState
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.exchange import Exchange, RepeatableAck
 from ojs_server.ops.presence import Delete, Deregister, Register

@@ -3,8 +3,8 @@
 import pytest
 
 from ojs_server.domain.errors import Conflict, NotFound, ValidationError
-from ojs_server.domain.routing import parse_routing
-from ojs_server.domain.schema import registered
+from ojs_server.domain.jobs.version_routing import parse_routing
+from ojs_server.domain.schemas.schema import registered
 from ojs_server.ops import routing
 from ojs_server.ops.routing import DropRouting, SaveRouting
 from ojs_server.ops.schemas import RegisterSchema

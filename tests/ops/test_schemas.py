@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import Conflict, Duplicate, InvalidRequest, NotFound, ValidationError
-from ojs_server.domain.schema import compatible_with, registered
+from ojs_server.domain.schemas.schema import compatible_with, registered
 from ojs_server.domain.version import Version
 from ojs_server.ops import schemas
 from ojs_server.ops.bulk_enqueue import BulkEnqueue, Entry

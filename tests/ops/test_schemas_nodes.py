@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import Duplicate, OjsError, ValidationError
-from ojs_server.domain.schema import Schema, registered
+from ojs_server.domain.schemas.schema import Schema, registered
 from ojs_server.domain.version import Version
 from ojs_server.ops.schemas import RegisterSchema
 from ojs_server.store.base import Store

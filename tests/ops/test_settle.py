@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import Conflict, NotFound
-from ojs_server.domain.faults import parse_fault
+from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.settle import Ack, Activate, Cancel, Fail, Remove, Repeated, Revive
 from tests.ops.bench import Bench

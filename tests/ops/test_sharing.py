@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.choice import Candidate
-from ojs_server.domain.pool import Pool
-from ojs_server.domain.tenant import Tenant
+from ojs_server.domain.fairness.fair_choice import Candidate
+from ojs_server.domain.fairness.pool import Pool
+from ojs_server.domain.tenants.tenant import Tenant
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.tenants_and_pools import DropTenant, SavePool, SaveTenant
 from ojs_server.store.records import Lane

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 
 from ojs_server.domain.profile import OJS, PROFILES
-from ojs_server.domain.workers import WorkerState
+from ojs_server.domain.workers.worker import WorkerState
 from ojs_server.ops.beat import Beat
 from ojs_server.ops.claim import Claim, Deliveries
 from ojs_server.ops.engine import Engine

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from ojs_server.domain.errors import Unavailable
-from ojs_server.domain.job import Event
+from ojs_server.domain.jobs.job import Event
 from ojs_server.ops import tail as tailing
 from ojs_server.ops.engine import Engine
 from ojs_server.ops.rules import Rules

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.progress import Report
-from ojs_server.domain.workers import WorkerState
+from ojs_server.domain.jobs.progress import Report
+from ojs_server.domain.workers.worker import WorkerState
 from ojs_server.environment import chance
 from ojs_server.ops import batch
 from ojs_server.ops.beat import Beat

@@ -14,9 +14,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from ojs_server.domain.faults import parse_fault
-from ojs_server.domain.workflow_plan import NodeState
-from ojs_server.domain.workflow_record import plan_of
+from ojs_server.domain.jobs.reported_error import parse_fault
+from ojs_server.domain.workflows.plan import NodeState
+from ojs_server.domain.workflows.record import plan_of
 from ojs_server.ops.control import Reset
 from ojs_server.ops.settle import Ack, Cancel, Fail, Revive
 from ojs_server.ops.workflow import Cancel as CancelWorkflow

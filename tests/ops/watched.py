@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
-from ojs_server.domain.job import Job, Lease
+from ojs_server.domain.jobs.job import Job, Lease
 from ojs_server.ops.control import Reset
 from ojs_server.store.records import EventFilter
 from tests.ops.bench import Bench

@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from ojs_server.domain.job import STATES
-from ojs_server.domain.retry import DEFAULT
-from ojs_server.domain.retry import MEMBERS as RETRY_MEMBERS
+from ojs_server.domain.jobs.job import STATES
+from ojs_server.domain.jobs.retry import DEFAULT
+from ojs_server.domain.jobs.retry import MEMBERS as RETRY_MEMBERS
 from ojs_server.http.dialects import ALIASES
 from ojs_server.http.routes import CAMUNDA, CANONICAL, JOBLIB, ROUTES
 from ojs_wire import codes

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ojs_server.domain.job import Change, Event, Job, Lease, StoredJob
-from ojs_server.domain.workers import Worker
+from ojs_server.domain.jobs.job import Change, Event, Job, Lease, StoredJob
+from ojs_server.domain.workers.worker import Worker
 from ojs_server.store.base import Store, Tx
 from ojs_server.store.records import Claimed, EventFilter, Foreseen, Receipt
 

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from ojs_server.domain.dead_letter import error_type_of
-from ojs_server.domain.job_filter import JobFilter
+from ojs_server.domain.jobs.dead_letter import error_type_of
+from ojs_server.domain.jobs.filter import JobFilter
 from ojs_server.store import migrations
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store

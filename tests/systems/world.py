@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ojs_server.app import Application, Server
-from ojs_server.domain.job import Job
+from ojs_server.domain.jobs.job import Job
 from ojs_server.domain.profile import PROFILES
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.settings import Settings

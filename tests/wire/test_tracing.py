@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ojs_server.domain import events
-from ojs_server.domain.validate import parse_draft
+from ojs_server.domain.jobs.validate import parse_draft
 from ojs_wire.tracing import MAX_TRACE_ID, trace_of
 from tests.domain.jobs import NOW, data, job, lease
 

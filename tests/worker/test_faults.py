@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_server.domain.faults import parse_fault
+from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_worker.errors import error_body, refusal
 from ojs_worker.faults import (
     MAX_BACKTRACE,

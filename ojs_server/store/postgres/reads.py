@@ -7,8 +7,8 @@ requested together with BEGIN, all others with the next statement whose answer i
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ojs_server.domain.job import Job, Lease
-from ojs_server.domain.workers import Worker
+from ojs_server.domain.jobs.job import Job, Lease
+from ojs_server.domain.workers.worker import Worker
 from ojs_server.store.postgres.pipe import Pipe
 from ojs_server.store.postgres.statements import STATEMENTS, can_hold
 from ojs_server.store.records import Foreseen, Leased

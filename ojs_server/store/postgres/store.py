@@ -10,10 +10,10 @@ from typing import Final
 import psycopg
 from psycopg_pool import ConnectionPool
 
-from ojs_server.domain.maintenance import Maintenance
-from ojs_server.domain.queue_config import QueueConfig
-from ojs_server.domain.routing import Routings
-from ojs_server.domain.sharing import ALONE
+from ojs_server.domain.admin.maintenance import Maintenance
+from ojs_server.domain.fairness.sharing import ALONE
+from ojs_server.domain.jobs.version_routing import Routings
+from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.environment import Environment, machine
 from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
 from ojs_server.store.errors import StoreUnavailable

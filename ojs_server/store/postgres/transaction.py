@@ -20,11 +20,11 @@ from typing import Any, Final
 
 import msgspec
 
-from ojs_server.domain.choice import Candidate
-from ojs_server.domain.job import Change, Job, Lease, StoredJob
-from ojs_server.domain.queue_config import QueueConfig
-from ojs_server.domain.sharing import ALONE
-from ojs_server.domain.workers import Worker
+from ojs_server.domain.fairness.fair_choice import Candidate
+from ojs_server.domain.fairness.sharing import ALONE
+from ojs_server.domain.jobs.job import Change, Job, Lease, StoredJob
+from ojs_server.domain.queues.config import QueueConfig
+from ojs_server.domain.workers.worker import Worker
 from ojs_server.store.postgres.arrays import texts
 from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.pipe import Look, touched

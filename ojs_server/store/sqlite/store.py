@@ -10,9 +10,9 @@ from typing import Final
 
 import apsw
 
-from ojs_server.domain.maintenance import Maintenance
-from ojs_server.domain.queue_config import QueueConfig
-from ojs_server.domain.sharing import Sharing
+from ojs_server.domain.admin.maintenance import Maintenance
+from ojs_server.domain.fairness.sharing import Sharing
+from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.environment import Environment, machine
 from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
 from ojs_server.store.clock import RisingClock

@@ -5,10 +5,10 @@ from typing import Final
 
 import apsw
 
-from ojs_server.domain.choice import Candidate
-from ojs_server.domain.job import Job, StoredJob
-from ojs_server.domain.queue_config import QueueConfig
-from ojs_server.domain.sharing import ALONE
+from ojs_server.domain.fairness.fair_choice import Candidate
+from ojs_server.domain.fairness.sharing import ALONE
+from ojs_server.domain.jobs.job import Job, StoredJob
+from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.store.columns import Row
 from ojs_server.store.records import Claimed, Lane, Leased, Released
 from ojs_server.store.sqlite.statements import (

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ojs_server.domain.action import Action, ActionFilter
+from ojs_server.domain.admin.action import Action, ActionFilter
 from ojs_server.store.tables.statements import Statements, Writing
 
 # A page looks through so many actions at most.

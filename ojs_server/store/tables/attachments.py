@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ojs_server.domain.attachments import Checkpoint, Progress
-from ojs_server.domain.job import Earlier
+from ojs_server.domain.jobs.attachments import Checkpoint, Progress
+from ojs_server.domain.jobs.job import Earlier
 from ojs_server.store.errors import StaleWrite
 from ojs_server.store.tables.statements import Statements, Writing, by_name
 

@@ -8,8 +8,8 @@ are the same in both stores are in the table classes; those that differ are abst
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from ojs_server.domain.choice import Candidate
-from ojs_server.domain.job import Job, StoredJob
+from ojs_server.domain.fairness.fair_choice import Candidate
+from ojs_server.domain.jobs.job import Job, StoredJob
 from ojs_server.store.records import Claimed, DueTimes, Lane, Leased, Released
 from ojs_server.store.tables.actions import ActionReads, ActionWrites
 from ojs_server.store.tables.attachments import AttachmentReads, AttachmentWrites

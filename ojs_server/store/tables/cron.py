@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from ojs_server.domain.cron_entry import CronEntry, CronRun
+from ojs_server.domain.cron.entry import CronEntry, CronRun
 from ojs_server.store.tables.statements import Statements, Writing
 
 

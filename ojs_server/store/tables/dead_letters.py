@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ojs_server.domain.dead_letter import Mark
-from ojs_server.domain.job import Job, StoredJob
-from ojs_server.domain.job_filter import JobFilter
+from ojs_server.domain.jobs.dead_letter import Mark
+from ojs_server.domain.jobs.filter import JobFilter
+from ojs_server.domain.jobs.job import Job, StoredJob
 from ojs_server.store.records import DeadLetterGroup, DeadLetterStats, JobPage, Place
 from ojs_server.store.tables.job_lists import wanted_of
 from ojs_server.store.tables.statements import Statements, Writing

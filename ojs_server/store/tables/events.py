@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Final
 
 from ojs_server.domain.event_buffer import AlikeEvents, EventBuffer
-from ojs_server.domain.job import Event
+from ojs_server.domain.jobs.job import Event
 from ojs_server.store.event_log import read_page
 from ojs_server.store.records import POSITION_BITS, EventFilter, EventPage, EventTally, LogSpan
 from ojs_server.store.tables.statements import Statements, Values

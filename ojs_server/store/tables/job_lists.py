@@ -3,8 +3,8 @@
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from ojs_server.domain.job import State, StoredJob
-from ojs_server.domain.job_filter import JobFilter
+from ojs_server.domain.jobs.filter import JobFilter
+from ojs_server.domain.jobs.job import State, StoredJob
 from ojs_server.store.records import JobIds, Place, ScheduledIds
 from ojs_server.store.tables.statements import Statements
 from ojs_wire.codec import encode

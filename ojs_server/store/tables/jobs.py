@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from ojs_server.domain.job import Change, Job, StoredJob
-from ojs_server.domain.siblings import Siblings
+from ojs_server.domain.jobs.job import Change, Job, StoredJob
+from ojs_server.domain.jobs.uniform_jobs import Siblings
 from ojs_server.store.errors import StaleWrite
 from ojs_server.store.records import Claimed, Keyed, WholeJob
 from ojs_server.store.tables.statements import Statements, Values, Writing, by_name

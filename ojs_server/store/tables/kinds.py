@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from ojs_server.domain.job import Job
-from ojs_server.domain.kind import Kind
+from ojs_server.domain.compat.kind import Kind
+from ojs_server.domain.jobs.job import Job
 from ojs_server.store.tables.statements import Statements, Writing, by_name
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from ojs_server.domain.job import Lease
+from ojs_server.domain.jobs.job import Lease
 from ojs_server.store.records import JUDGED_AFTER_MS, Held
 from ojs_server.store.tables.statements import Writing
 

@@ -6,7 +6,7 @@ keys; a transaction that holds one waits for no job.
 
 from collections.abc import Iterable, Sequence
 
-from ojs_server.domain.limit import Limit
+from ojs_server.domain.limits.limit_state import Limit
 from ojs_server.store.records import LimitLoad, LimitPage
 from ojs_server.store.tables.statements import Statements, Writing, by_name
 

@@ -1,6 +1,6 @@
 """Sessions of people at the dashboard."""
 
-from ojs_server.domain.login import Login
+from ojs_server.domain.access.login import Login
 from ojs_server.store.tables.statements import Statements, Writing
 
 

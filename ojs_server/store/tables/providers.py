@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from ojs_server.domain.provider import Provider, ProviderResult
+from ojs_server.domain.compat.provider import Provider, ProviderResult
 from ojs_server.store.tables.statements import Statements, Writing
 
 

@@ -5,9 +5,9 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.domain.job import STATES, Job
-from ojs_server.domain.maintenance import Maintenance
-from ojs_server.domain.queue_config import QueueConfig
+from ojs_server.domain.admin.maintenance import Maintenance
+from ojs_server.domain.jobs.job import STATES, Job
+from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.store.records import BYTES, LoadedQueue, QueueCounts, QueueLoad, QueueSums, Span
 from ojs_server.store.tables.statements import Statements, Values, Writing, by_name
 from ojs_wire.codec import encode

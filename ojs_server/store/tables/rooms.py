@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from ojs_server.domain.kind import Kind
-from ojs_server.domain.tenant import apart
+from ojs_server.domain.compat.kind import Kind
+from ojs_server.domain.tenants.tenant import apart
 from ojs_server.store.records import KindRun, Staffed
 from ojs_server.store.tables.statements import Statements, Writing, by_name
 

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.domain.routing import Routing, Routings
+from ojs_server.domain.jobs.version_routing import Routing, Routings
 from ojs_server.store.tables.statements import Statements, Writing
 from ojs_wire.codec import encode
 

@@ -8,7 +8,7 @@ from itertools import groupby
 
 import msgspec
 
-from ojs_server.domain.schema import Schema
+from ojs_server.domain.schemas.schema import Schema
 from ojs_server.domain.version import Version
 from ojs_server.store.records import Marks, SchemaHead
 from ojs_server.store.tables.statements import Statements, Writing

@@ -5,9 +5,9 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.domain.pool import Pool
-from ojs_server.domain.sharing import ALONE, Sharing
-from ojs_server.domain.tenant import Tenant, unscoped
+from ojs_server.domain.fairness.pool import Pool
+from ojs_server.domain.fairness.sharing import ALONE, Sharing
+from ojs_server.domain.tenants.tenant import Tenant, unscoped
 from ojs_server.store.records import Lane, QueueCounts, QueueSums, Stamped
 from ojs_server.store.tables.queues import queue_of
 from ojs_server.store.tables.statements import Statements, Writing, by_name

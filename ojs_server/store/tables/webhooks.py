@@ -6,8 +6,8 @@ Subscriptions are locked before deliveries, and neither together with jobs.
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from ojs_server.domain.delivery import Delivery
-from ojs_server.domain.webhook import Webhook
+from ojs_server.domain.webhooks.delivery import Delivery
+from ojs_server.domain.webhooks.webhook import Webhook
 from ojs_server.store.records import MAX_COUNTED, DeliveryFilter, DeliveryPage, Place, WebhookLoad
 from ojs_server.store.tables.events import LogSpans
 from ojs_server.store.tables.statements import Statements, Writing

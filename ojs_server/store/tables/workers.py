@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from ojs_server.domain.workers import Worker
+from ojs_server.domain.workers.worker import Worker
 from ojs_server.store.records import WorkerLoad
 from ojs_server.store.tables.statements import Statements, Writing
 

@@ -5,7 +5,7 @@ They are locked after the jobs whose end concerns them, as only these tell their
 
 from collections.abc import Iterable, Sequence
 
-from ojs_server.domain.workflow_record import (
+from ojs_server.domain.workflows.record import (
     MemberJob,
     MemberProgress,
     WaitingJob,

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ojs_server.domain.statistics import Recent
+from ojs_server.domain.admin.statistics import Recent
 from ojs_server.http import call as calls
 from ojs_server.http import dialects, gate, manifest, preference, queues, workers
 from ojs_server.http.auth import Keys, Role

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain import cron_entry
-from ojs_server.domain.cron_entry import CronEntry, Meeting
+from ojs_server.domain.cron import entry as cron_entry
+from ojs_server.domain.cron.entry import CronEntry, Meeting
 from ojs_server.ops import cron, cron_firing
 from ojs_server.ops.cron_firing import Firing
 from tests.faulty.fault import fault

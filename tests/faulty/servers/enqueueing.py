@@ -8,12 +8,13 @@ import msgspec
 from msgspec.structs import replace as replaced
 
 from ojs_server import cli
-from ojs_server.domain import fields, shape, validate
+from ojs_server.domain import fields
 from ojs_server.domain.errors import Duplicate, OjsError
-from ojs_server.domain.job import Job
-from ojs_server.domain.options import KNOWN
-from ojs_server.domain.routing import Routing
-from ojs_server.domain.validate import parse_draft
+from ojs_server.domain.jobs import request_shape, validate
+from ojs_server.domain.jobs.job import Job
+from ojs_server.domain.jobs.options import KNOWN
+from ojs_server.domain.jobs.validate import parse_draft
+from ojs_server.domain.jobs.version_routing import Routing
 from ojs_server.http import batches, dialects, jobs, schema_trials
 from ojs_server.http import schemas as schema_calls
 from ojs_server.http.call import Call
@@ -161,7 +162,7 @@ def capitals_are_accepted() -> None:
 def own_members_are_dropped() -> None:
     """Members of a job that the protocol does not know are not stored."""
     wrap(
-        shape,
+        request_shape,
         "_spec",
         lambda spec: (
             lambda body, *more: spec(

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain import reception
-from ojs_server.domain.demand import Ability
+from ojs_server.domain.workers import fetch_policy
+from ojs_server.domain.workers.requirements import Ability
 from ojs_server.http import workers
 from ojs_server.http.call import Call
 from ojs_server.ops import claim, fetching_workers, work
@@ -128,7 +128,7 @@ def paused_queues_go_on() -> None:
 @fault("OJS-FET-012")
 def quiet_workers_are_served() -> None:
     """A worker that reported quiet is given jobs."""
-    put(reception, "may_fetch", lambda worker: True)
+    put(fetch_policy, "may_fetch", lambda worker: True)
 
 
 @fault("OJS-FET-012")

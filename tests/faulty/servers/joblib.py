@@ -1,7 +1,7 @@
 """Faults of the job manager's own calls."""
 
-from ojs_server.domain import joblib, provider
-from ojs_server.domain.job import Event
+from ojs_server.domain.compat import joblib, provider
+from ojs_server.domain.jobs.job import Event
 from ojs_server.http import errors, manifest
 from ojs_server.http import joblib as handlers
 from ojs_server.ops import claim, presence, rooms

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain import lifecycle
-from ojs_server.domain.job import WAITING, Change, Job, State
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.job import WAITING, Change, Job, State
 from ojs_server.http import dialects, history, jobs, queue_config, queues
 from ojs_server.ops import enqueue
 from ojs_server.ops.work import Work

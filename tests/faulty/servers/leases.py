@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ojs_server.domain import deadlines
+from ojs_server.domain.jobs import deadlines
 from ojs_server.ops import beat, sweep
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap

@@ -4,8 +4,9 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain import limit, shape
-from ojs_server.domain.rate_limit import Policy, RateLimit
+from ojs_server.domain.jobs import request_shape
+from ojs_server.domain.limits import limit_state
+from ojs_server.domain.limits.rate_limit import Policy, RateLimit
 from ojs_server.http import jobs
 from ojs_server.ops.backpressure import BoundedQueues
 from ojs_server.store.tables.queues import QueueWrites
@@ -15,7 +16,7 @@ from tests.faulty.traffic import asked
 
 
 def _in_force(change: Any) -> None:
-    after(limit, "in_force", lambda policy, *_: change(policy))
+    after(limit_state, "in_force", lambda policy, *_: change(policy))
 
 
 @fault("OJS-RLM-006")
@@ -46,13 +47,13 @@ def rates_let_one_more_in() -> None:
 @fault("OJS-RLM-008")
 def throttles_let_pairs_through() -> None:
     """Starts under a throttle lie half as far apart as they should."""
-    after(limit, "_gap", lambda gap, *_: gap // 2)
+    after(limit_state, "_gap", lambda gap, *_: gap // 2)
 
 
 @fault("OJS-RLM-011")
 def places_are_not_given_back() -> None:
     """A job that ends leaves its place taken."""
-    put(limit, "finish", lambda row, count: row)
+    put(limit_state, "finish", lambda row, count: row)
 
 
 @fault("OJS-RLM-014")
@@ -63,7 +64,7 @@ def dropping_is_waiting() -> None:
         drops = given is not None and given.on_limit == "drop"
         return msgspec.structs.replace(given, on_limit="wait") if given and drops else given
 
-    after(shape, "parse_rate_limit", wait)
+    after(request_shape, "parse_rate_limit", wait)
 
 
 @fault("OJS-RLM-016")
@@ -80,7 +81,7 @@ def workers_cannot_close_keys() -> None:
 @fault("OJS-RLM-019")
 def operators_are_not_heard() -> None:
     """The limits that an operator sets do not count."""
-    put(limit, "in_force", lambda row, now: row.policy)
+    put(limit_state, "in_force", lambda row, now: row.policy)
 
 
 @fault("OJS-BPR-002")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ojs_server.domain.pool import Pool, PoolOrder
+from ojs_server.domain.fairness.pool import Pool, PoolOrder
 from ojs_server.ops import admission
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain import workers
+from ojs_server.domain.workers import worker as workers
 from ojs_server.ops import presence, sessions
 from ojs_server.ops.work import Work
 from ojs_server.store.tables.job_lists import JobListReads

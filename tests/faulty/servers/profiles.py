@@ -5,9 +5,10 @@ from typing import Any
 import msgspec
 
 from ojs_server import settings
-from ojs_server.domain import deadlines, events, profile
+from ojs_server.domain import events, profile
+from ojs_server.domain.jobs import deadlines
 from ojs_server.domain.profile import PROFILES
-from ojs_server.domain.workers import Thresholds
+from ojs_server.domain.workers.worker import Thresholds
 from ojs_server.ops import fetching_workers
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap

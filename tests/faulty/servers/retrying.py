@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain import faults as stored
-from ojs_server.domain import lifecycle, retry
-from ojs_server.domain.job import Change, Job
-from ojs_server.domain.retry import RetryPolicy
+from ojs_server.domain.jobs import lifecycle, retry
+from ojs_server.domain.jobs import reported_error as stored
+from ojs_server.domain.jobs.job import Change, Job
+from ojs_server.domain.jobs.retry import RetryPolicy
 from ojs_server.http.call import Call
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap

@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain import deadlines, lifecycle
-from ojs_server.domain.faults import Fault
-from ojs_server.domain.job import Change, Job, State
-from ojs_server.domain.repeated_settlement import acknowledged_before
+from ojs_server.domain.jobs import deadlines, lifecycle
+from ojs_server.domain.jobs.job import Change, Job, State
+from ojs_server.domain.jobs.repeated_settlement import acknowledged_before
+from ojs_server.domain.jobs.reported_error import Fault
 from ojs_server.http import workers
 from ojs_server.ops import exchange, settle
 from tests.faulty.fault import fault

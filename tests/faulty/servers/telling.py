@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from ojs_server import job_metrics
-from ojs_server.domain import progress, validate
 from ojs_server.domain.errors import InvalidRequest
 from ojs_server.domain.event_buffer import EventBuffer
+from ojs_server.domain.jobs import progress, validate
 from ojs_server.http import (
     admin_lists,
     dialects,

@@ -4,11 +4,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ojs_server.domain import build_job, cron_request, room
+from ojs_server.domain.compat import room
+from ojs_server.domain.cron import request as cron_request
 from ojs_server.domain.errors import TenantFull
-from ojs_server.domain.validate import Draft, parse_draft
-from ojs_server.domain.webhook import Webhook
-from ojs_server.domain.weighted_fair import FairScheduler
+from ojs_server.domain.fairness.weighted_fair import FairScheduler
+from ojs_server.domain.jobs import build_job
+from ojs_server.domain.jobs.validate import Draft, parse_draft
+from ojs_server.domain.webhooks.webhook import Webhook
 from ojs_server.http import blackboard, blocks, cron, rooms, tenancy
 from ojs_server.http.call import Call
 from ojs_server.ops import deliveries, tail, workflow_moves

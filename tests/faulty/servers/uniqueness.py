@@ -5,9 +5,9 @@ import json
 
 import msgspec
 
-from ojs_server.domain import unique as policies
-from ojs_server.domain import validate
-from ojs_server.domain.unique import UNFINISHED, Unique
+from ojs_server.domain.jobs import unique as policies
+from ojs_server.domain.jobs import validate
+from ojs_server.domain.jobs.unique import UNFINISHED, Unique
 from ojs_server.ops import unique
 from ojs_server.store.tables import job_lists
 from tests.faulty.fault import fault

@@ -9,8 +9,8 @@ import httpx
 import msgspec
 
 from ojs_server import outbound, posting
-from ojs_server.domain import delivery
-from ojs_server.domain.delivery import Delivery, Reply, Status
+from ojs_server.domain.webhooks import delivery
+from ojs_server.domain.webhooks.delivery import Delivery, Reply, Status
 from ojs_server.loops import deliver
 from ojs_server.ops import deliveries, webhooks
 from ojs_server.ops.deliveries import News

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain import reception
-from ojs_server.domain.workers import Worker
+from ojs_server.domain.workers import fetch_policy
+from ojs_server.domain.workers.worker import Worker
 from ojs_server.ops import beat, fetching_workers, presence, signs_of_life, sweep
 from ojs_server.store.tables.leases import LeaseWrites
 from tests.faulty.fault import fault
@@ -47,7 +47,7 @@ def the_dead_ask_in_vain() -> None:
         "withheld",
         lambda withheld: (
             lambda worker, *more: (
-                reception.Withheld() if worker.gone_at else withheld(worker, *more)
+                fetch_policy.Withheld() if worker.gone_at else withheld(worker, *more)
             )
         ),
     )

@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain import workflow, workflow_graph
-from ojs_server.domain.workflow_plan import ENDED, Callback, Node
+from ojs_server.domain.workflows import graph as workflow_graph
+from ojs_server.domain.workflows import lifecycle as workflow
+from ojs_server.domain.workflows.plan import ENDED, Callback, Node
 from ojs_server.http import workflows
 from ojs_server.ops import workflow_moves
 from tests.faulty.fault import fault

@@ -1,6 +1,6 @@
 """The store contract: what people did."""
 
-from ojs_server.domain.action import Action, ActionFilter
+from ojs_server.domain.admin.action import Action, ActionFilter
 from ojs_server.store.base import Store, Tx
 from tests.store.records import ON_ALL_VERSIONS, START
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ojs_server.domain.attachments import CHECKPOINT, PROGRESS, Checkpoint, Progress
-from ojs_server.domain.job import Earlier
+from ojs_server.domain.jobs.attachments import CHECKPOINT, PROGRESS, Checkpoint, Progress
+from ojs_server.domain.jobs.job import Earlier
 from ojs_server.store.base import StaleWrite, Store
 from tests.store.records import (
     ON_ALL_VERSIONS,

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ojs_server.domain.cron_entry import CronEntry, CronRun
+from ojs_server.domain.cron.entry import CronEntry, CronRun
 from ojs_server.store.base import StaleWrite, Store
 from ojs_server.store.records import DueTimes
 from tests.store.records import ON_ALL_VERSIONS, START, HandClock, a_job, put, undone

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ojs_server.domain.dead_letter import Mark
-from ojs_server.domain.job import StoredJob
-from ojs_server.domain.job_filter import JobFilter
+from ojs_server.domain.jobs.dead_letter import Mark
+from ojs_server.domain.jobs.filter import JobFilter
+from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.store.base import Store
 from ojs_server.store.records import DeadLetterGroup, DeadLetterStats, JobPage, Place
 from ojs_server.store.tables import dead_letters

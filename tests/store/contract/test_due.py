@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.job import StoredJob
+from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.store.base import Store
 from ojs_server.store.records import DueTimes, Foreseen
 from tests.store.records import (

@@ -3,7 +3,7 @@
 import pytest
 
 from ojs_server.domain.event_buffer import AlikeEvents, EventBuffer
-from ojs_server.domain.job import Event
+from ojs_server.domain.jobs.job import Event
 from ojs_server.store import event_log
 from ojs_server.store.base import Store
 from ojs_server.store.event_log import LOOK_AHEAD

@@ -6,8 +6,8 @@ from contextlib import ExitStack, closing
 import psycopg
 import pytest
 
-from ojs_server.domain.limit import Limit
-from ojs_server.domain.rate_limit import NO_LIMITS
+from ojs_server.domain.limits.limit_state import Limit
+from ojs_server.domain.limits.rate_limit import NO_LIMITS
 from ojs_server.store.base import Store, StoreBusy
 from ojs_server.store.open import open_store
 from ojs_server.store.records import Contended

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from ojs_server.domain.dead_letter import Mark
-from ojs_server.domain.job import STATES, State
-from ojs_server.domain.job_filter import JobFilter
+from ojs_server.domain.jobs.dead_letter import Mark
+from ojs_server.domain.jobs.filter import JobFilter
+from ojs_server.domain.jobs.job import STATES, State
 from ojs_server.store.base import Store
 from ojs_server.store.records import JobIds, Place
 from ojs_server.store.tables import job_lists

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from ojs_server.domain.job_filter import JobFilter
-from ojs_server.domain.siblings import Siblings
+from ojs_server.domain.jobs.filter import JobFilter
+from ojs_server.domain.jobs.uniform_jobs import Siblings
 from ojs_server.store.base import Store
 from ojs_server.store.records import Place
 from tests.store.records import ON_ALL_VERSIONS, START, a_job, a_lease, hold, put, record, whole

@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain.job import StoredJob
-from ojs_server.domain.limit import Limit
-from ojs_server.domain.queue_config import Bounds, QueueConfig
-from ojs_server.domain.rate_limit import Policy, Window
+from ojs_server.domain.jobs.job import StoredJob
+from ojs_server.domain.limits.limit_state import Limit
+from ojs_server.domain.limits.rate_limit import Policy, Window
+from ojs_server.domain.queues.config import Bounds, QueueConfig
 from ojs_server.store.base import Store, Tx
 from ojs_server.store.records import QueueLoad
 from tests.store.records import ON_ALL_VERSIONS, START, HandClock, a_job, claim, ids, put, undone

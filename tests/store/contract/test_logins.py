@@ -2,7 +2,7 @@
 
 from contextlib import closing
 
-from ojs_server.domain.login import Login, hash_of
+from ojs_server.domain.access.login import Login, hash_of
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from tests.store.records import ON_ALL_VERSIONS, START

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from ojs_server.domain.provider import Provider, ProviderResult
+from ojs_server.domain.compat.provider import Provider, ProviderResult
 from ojs_server.store.base import Store
 from tests.store.records import ON_ALL_VERSIONS, START
 

@@ -2,7 +2,7 @@
 
 from contextlib import closing
 
-from ojs_server.domain.job import STATES
+from ojs_server.domain.jobs.job import STATES
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from ojs_server.store.records import QueueCounts

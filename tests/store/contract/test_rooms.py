@@ -1,6 +1,6 @@
 """The store contract: kinds of jobs by room, their workers, and the order of their oldest jobs."""
 
-from ojs_server.domain.kind import Kind
+from ojs_server.domain.compat.kind import Kind
 from ojs_server.store.base import Store
 from tests.store.records import ON_ALL_VERSIONS, START, a_job, a_lease, claim, hold, put
 

@@ -1,6 +1,6 @@
 """The store contract: the routing of versions, which every transaction knows."""
 
-from ojs_server.domain.routing import Routing, Share
+from ojs_server.domain.jobs.version_routing import Routing, Share
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from tests.store.records import undone

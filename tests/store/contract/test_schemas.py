@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ojs_server.domain.schema import Schema, registered
+from ojs_server.domain.schemas.schema import Schema, registered
 from ojs_server.domain.version import Version
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from ojs_server.domain.job import StoredJob
-from ojs_server.domain.pool import Pool
-from ojs_server.domain.rate_limit import Window
-from ojs_server.domain.sharing import ALONE
-from ojs_server.domain.tenant import Tenant
+from ojs_server.domain.fairness.pool import Pool
+from ojs_server.domain.fairness.sharing import ALONE
+from ojs_server.domain.jobs.job import StoredJob
+from ojs_server.domain.limits.rate_limit import Window
+from ojs_server.domain.tenants.tenant import Tenant
 from ojs_server.store.base import Store
 from ojs_server.store.records import Lane
 from tests.store.records import ON_ALL_VERSIONS, START, put, undone

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ojs_server.domain.job import Event
-from ojs_server.domain.maintenance import Maintenance
-from ojs_server.domain.statistics import ALL, BOUNDS, HOUR_MS, MINUTE_MS, Count
+from ojs_server.domain.admin.maintenance import Maintenance
+from ojs_server.domain.admin.statistics import ALL, BOUNDS, HOUR_MS, MINUTE_MS, Count
+from ojs_server.domain.jobs.job import Event
 from ojs_server.store.base import Store
 from ojs_server.store.tables import statistics
 from tests.store.records import ON_ALL_VERSIONS, START, HandClock, log, undone

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from ojs_server.domain.job import Lease
+from ojs_server.domain.jobs.job import Lease
 from ojs_server.store.base import StaleWrite, Store
 from tests.store.records import ON_ALL_VERSIONS, a_job, a_lease, an_event, change, hold, put, record
 

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ojs_server.domain.delivery import Delivery
-from ojs_server.domain.webhook import Webhook
+from ojs_server.domain.webhooks.delivery import Delivery
+from ojs_server.domain.webhooks.webhook import Webhook
 from ojs_server.store.base import StaleWrite, Store
 from ojs_server.store.records import DeliveryFilter, Place
 from tests.store.records import ON_ALL_VERSIONS, START, HandClock

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from ojs_server.domain.workers import Worker
+from ojs_server.domain.workers.worker import Worker
 from ojs_server.store.base import Store
 from tests.store.records import ON_ALL_VERSIONS, START, a_lease, a_worker, hold
 

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ojs_server.domain.attachments import Progress as Report
-from ojs_server.domain.workflow_record import (
+from ojs_server.domain.jobs.attachments import Progress as Report
+from ojs_server.domain.workflows.record import (
     MemberJob,
     MemberProgress,
     WaitingJob,

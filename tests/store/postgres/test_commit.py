@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 import psycopg
 import pytest
 
-from ojs_server.domain.job import StoredJob
+from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, StoreUnavailable
 from ojs_server.store.postgres.store import PostgresStore
 from ojs_server.store.records import Foreseen

@@ -5,7 +5,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ojs_server.domain.cron_request import parse_changes
+from ojs_server.domain.cron.request import parse_changes
 from ojs_server.environment import chance
 from ojs_server.ops import batch
 from ojs_server.ops.batch import Committed

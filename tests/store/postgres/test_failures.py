@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from ojs_server.domain.job import StoredJob
+from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, StoreBusy, StoreUnavailable
 from ojs_server.store.postgres import writer
 from ojs_server.store.postgres.failures import translated

@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack
 
-from ojs_server.domain.job import State
+from ojs_server.domain.jobs.job import State
 from ojs_server.store.base import Store
 from ojs_server.store.records import POSITION_BITS, EventTally
 from tests.store.conftest import OpenNode

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from ojs_server.domain.workers import WorkerState
+from ojs_server.domain.workers.worker import WorkerState
 from ojs_server.ops.beat import Beat
 from ojs_server.ops.claim import Claim
 from ojs_server.ops.settle import Ack

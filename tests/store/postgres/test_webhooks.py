@@ -1,6 +1,6 @@
 """Two nodes on one database: each delivery is taken by one of them, without waiting."""
 
-from ojs_server.domain.delivery import Delivery
+from ojs_server.domain.webhooks.delivery import Delivery
 from tests.store.conftest import OpenNode
 from tests.store.records import START
 

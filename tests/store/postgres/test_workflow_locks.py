@@ -1,6 +1,6 @@
 """Concurrent nodes on one workflow: one waits for the other's decision; cancels wait for no job."""
 
-from ojs_server.domain.workflow_record import Workflow
+from ojs_server.domain.workflows.record import Workflow
 from tests.store.conftest import OpenNode
 from tests.store.postgres.conftest import Apart
 from tests.store.postgres.server import blocked, wait_until

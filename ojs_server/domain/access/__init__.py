@@ -1,0 +1,1 @@
+"""Rules of access: sessions of people, and failed attempts."""

@@ -1,0 +1,1 @@
+"""Rules of operation: maintenance, statistics and the action log."""

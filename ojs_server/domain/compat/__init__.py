@@ -1,0 +1,1 @@
+"""Rules of the compatible APIs: blackboard, job manager and Zeebe."""

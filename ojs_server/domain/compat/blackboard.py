@@ -1,0 +1,152 @@
+"""The blackboard's view of jobs: three states, three phases, and the results that workers push.
+
+PENDING ── poll ──▶ POLLED ── result, 12 minutes, or the worker's end ──▶ PUSHED
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.jobs.job import STATES, TERMINAL, Job, State
+from ojs_server.domain.jobs.reported_error import Fault, parse_fault
+from ojs_server.domain.suggestions import nearest
+from ojs_wire import codec
+from ojs_wire.values import kind_of
+
+# The queue of jobs that are put on the blackboard by its own call.
+QUEUE: Final = "blackboard"
+# Of `acquires`, and of `dbUpdates` where it is a list.
+MAX_ITEMS: Final = 1000
+UPDATES: Final = ("create", "patch", "delete")
+
+
+class Phase(StrEnum):
+    """Which hook of its block a job is for."""
+
+    ACQUIRE = "ACQUIRE"
+    EXECUTE = "EXECUTE"
+    ROLLBACK = "ROLLBACK"
+
+
+_SUCCESS: Final = frozenset({"success", "completed"})
+_STATUSES: Final = ("success", "completed", "failure", "failed")
+
+
+class Push(msgspec.Struct, frozen=True):
+    """A checked result: the outcome of the job, and the data to keep."""
+
+    data: Any
+    acquires: list[Any] | dict[str, Any] | None
+    db_updates: list[Any] | dict[str, Any] | None
+    fault: Fault | None
+
+    def stored(self) -> bytes:
+        """Return the JSON that the job keeps as its result."""
+        kept = {"acquires": self.acquires, "db_updates": self.db_updates}
+        return codec.encode({"result": self.data, **{k: v for k, v in kept.items() if v}})
+
+
+class _Meta(msgspec.Struct):
+    phase: object = None
+
+
+def phase_of(meta: bytes) -> Phase:
+    """The phase of a job; one that says none is executed."""
+    said = msgspec.json.decode(meta, type=_Meta).phase
+    return (
+        Phase(said.upper())
+        if isinstance(said, str) and said.upper() in Phase.__members__
+        else Phase.EXECUTE
+    )
+
+
+def parse_phase(word: str | None) -> Phase:
+    """The phase that a request names."""
+    if word is None:
+        return Phase.EXECUTE
+    if word.upper() not in Phase.__members__:
+        raise invalid("jobType", f"must be one of {', '.join(Phase)}{nearest(word.upper(), Phase)}")
+    return Phase(word.upper())
+
+
+def states_of(word: str) -> frozenset[str]:
+    """The states that a place on the board, or the name of a state, stands for."""
+    places = {place_of(state).lower() for state in STATES}
+    if word.lower() not in {*places, *STATES}:
+        allowed = sorted(places | {*STATES})
+        raise invalid("status", f"must be one of {', '.join(allowed)}{nearest(word, allowed)}")
+    return frozenset(state for state in STATES if word.lower() in (state, place_of(state).lower()))
+
+
+def place_of(state: str) -> str:
+    """The board's name for a state."""
+    if state == State.ACTIVE:
+        return "POLLED"
+    return "PUSHED" if state in TERMINAL else "PENDING"
+
+
+def view(job: Job) -> dict[str, Any]:
+    """Return the status of a job as the blackboard API shows it."""
+    error: Mapping[str, Any] = {} if job.error is None else codec.decode(job.error)
+    return {
+        "jobId": job.id,
+        "blackboard_status": place_of(job.state),
+        "outcome": _OUTCOMES.get(job.state),
+        "failure_reason": error.get("type") if job.state == State.DISCARDED else None,
+    }
+
+
+_OUTCOMES: Final[Mapping[str, str]] = {
+    State.COMPLETED: "success",
+    State.DISCARDED: "failure",
+    State.CANCELLED: "cancelled",
+}
+
+
+def parse_push(
+    phase: Phase, status: str, result: object, error: object, acquires: object, updates: object
+) -> Push:
+    """Check a worker's result in all but the schema of its block; None for members not sent."""
+    word = status.lower()
+    if word not in _STATUSES:
+        allowed = ", ".join(_STATUSES)
+        raise invalid("status", f"must be one of {allowed}{nearest(word, _STATUSES)}")
+    if error is not None and (result is not None or word in _SUCCESS):
+        raise invalid("error", "must not be combined with a result or a success")
+    for field, given, wanted in (
+        ("acquires", acquires, Phase.ACQUIRE),
+        ("dbUpdates", updates, Phase.EXECUTE),
+    ):
+        if given is not None and phase is not wanted:
+            raise invalid(field, f"belongs to {wanted} jobs; this one is for {phase}")
+    if word in _SUCCESS:
+        return Push(result, _acquires(acquires), _updates(updates), None)
+    # Workers that know no `error` say what went wrong in the result.
+    said = error if error is not None else result if isinstance(result, str | dict) else None
+    return Push(None, None, None, parse_fault(said))
+
+
+def _acquires(given: object) -> list[Any] | dict[str, Any] | None:
+    if given is None or (isinstance(given, list | dict) and len(given) <= MAX_ITEMS):
+        return given
+    raise invalid("acquires", f"must be a list or an object of at most {MAX_ITEMS} entities")
+
+
+def _updates(given: object) -> list[Any] | dict[str, Any] | None:
+    if given is None:
+        return None
+    if isinstance(given, list):
+        if len(given) > MAX_ITEMS or not all(isinstance(item, dict) for item in given):
+            raise invalid("dbUpdates", f"as a list must hold objects, {MAX_ITEMS} at most")
+        return given
+    if not isinstance(given, dict):
+        raise invalid("dbUpdates", f"must be an object or a list, not {kind_of(given)}")
+    for name, items in given.items():
+        if name not in UPDATES:
+            raise invalid("dbUpdates", f"may hold {', '.join(UPDATES)}{nearest(name, UPDATES)}")
+        if not isinstance(items, list):
+            raise invalid(f"dbUpdates.{name}", f"must be a list, not {kind_of(items)}")
+    return given

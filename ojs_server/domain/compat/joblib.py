@@ -1,0 +1,137 @@
+"""The job manager API under `/v1/joblib`: names of rooms, jobs and tasks, and the states of a
+task.
+
+pending ──▶ claimed ──▶ running ──▶ completed
+   │           ├───────────┴──────▶ failed
+   └───────────┴──────────────────▶ cancelled
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+from uuid import UUID, uuid5
+
+from ojs_server.domain.compat import room as rooms
+from ojs_server.domain.errors import Conflict, NotFound, invalid
+from ojs_server.domain.jobs.job import Job
+from ojs_wire.codes import Code
+
+# Rooms that every other room sees; only administrators register jobs there.
+GLOBAL: Final = "@global"
+INTERNAL: Final = "@internal"
+CATEGORIES: Final = ("modifiers", "selections", "analysis")
+# A claim repeats what its worker claimed so long ago and has not begun: its answer was lost.
+RESUME_AFTER_MS: Final = 5_000
+# Places in a queue are counted up to this one.
+LAST_POSITION: Final = 1_000
+# Everything that jobs and providers are called by gets its id from its name under this one.
+_NAMES: Final = UUID("6f6a7300-6a6f-5d6c-8962-000000000034")
+
+# Only the job manager's own calls answer this, so that it is no code of OJS.
+INTERNAL_JOB_NOT_CONFIGURED: Final = Code(
+    "internal_job_not_configured", 503, False, "internal_job_not_configured"
+)
+
+MOVES: Final[Mapping[str, frozenset[str]]] = {
+    "pending": frozenset({"cancelled"}),
+    "claimed": frozenset({"running", "failed", "cancelled"}),
+    "running": frozenset({"completed", "failed", "cancelled"}),
+}
+WORDS: Final = ("running", "completed", "failed", "cancelled")
+
+# The event that the jobs of a room have changed, and those of tasks with the status that they tell.
+JOBS_CHANGED: Final = "job_types.changed"
+STATUS_TOLD: Final[Mapping[str, str]] = {
+    "job.enqueued": "pending",
+    "job.released": "pending",
+    "dead_letter.retried": "pending",
+    "job.started": "claimed",
+    "task.running": "running",
+    "job.completed": "completed",
+    "job.discarded": "failed",
+    "job.cancelled": "cancelled",
+}
+
+
+class FullName(NamedTuple):
+    """A job or provider: the room that it is registered in, its category, and its name there."""
+
+    room: str
+    category: str
+    name: str
+
+    @property
+    def in_room(self) -> str:
+        """The name that kinds of jobs are kept under."""
+        return f"{self.category}:{self.name}"
+
+    def __str__(self) -> str:
+        return f"{self.room}:{self.category}:{self.name}"
+
+
+def parse_room(name: str) -> str:
+    """Check the name of a room; those with `@` are the server's own."""
+    room = rooms.parse_room(name)
+    if room not in (GLOBAL, INTERNAL) and ("@" in room or ":" in room):
+        raise invalid("room", f"must be without `@` and `:`, or {GLOBAL} or {INTERNAL}")
+    return room
+
+
+def parse_category(value: str, allowed: tuple[str, ...]) -> str:
+    """Check the category of a job."""
+    if value not in allowed:
+        raise invalid("category", f"must be one of {', '.join(allowed)}")
+    return value
+
+
+def parse_full_name(text: str) -> FullName:
+    """Split a full name into its parts; an invalid one names no job."""
+    parts = text.split(":", 2)
+    if len(parts) != 3:
+        raise unknown_job(text)
+    return FullName(*parts)
+
+
+def unknown_job(name: str) -> NotFound:
+    """The answer for a job that no worker has registered."""
+    return NotFound(
+        f"there is no job {name[:300]}",
+        details={"resource_type": "room_job", "resource_id": name[:300]},
+        hint="a job is there once a worker has registered it",
+    )
+
+
+def visible_from(room: str) -> tuple[str, ...]:
+    """The rooms whose jobs a room sees."""
+    return (room,) if room in (GLOBAL, INTERNAL) else (room, GLOBAL, INTERNAL)
+
+
+def id_of(name: str) -> str:
+    """The id of a job, which lasts as long as its name."""
+    return str(uuid5(_NAMES, name))
+
+
+def check_move(job: Job, status: str, wanted: str) -> None:
+    """Refuse a move that a task cannot make."""
+    if wanted not in MOVES.get(status, ()):
+        raise Conflict(
+            f"the task is {status} and cannot become {wanted}",
+            details={"resource_type": "task", "resource_id": job.id, "status": status},
+        )
+
+
+def status_told(task: Mapping[str, Any], status: str) -> dict[str, Any]:
+    """Return the status event of a task, which may have gone further by now."""
+    ended = status in ("completed", "failed", "cancelled")
+    waits = status == "pending"
+    return {
+        "id": task["id"],
+        "name": task["job_name"],
+        "room_id": task["room_id"],
+        "status": status,
+        "created_at": task["created_at"],
+        "started_at": task["started_at"] if ended or status == "running" else None,
+        "completed_at": task["completed_at"] if ended else None,
+        "queue_position": task["queue_position"] if waits else None,
+        "worker_id": None if waits else task["worker_id"],
+        "error": task["error"] if ended else None,
+    }

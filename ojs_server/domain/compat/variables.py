@@ -1,0 +1,90 @@
+"""Variables of a job in the Zeebe API: one object of named values.
+
+They are the first argument of the job if that is an object, overlaid by the results of earlier
+steps; the variables of a completion are merged into them.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain.errors import InvalidRequest
+from ojs_server.domain.jobs.dead_letter import Override, overridden
+from ojs_server.domain.jobs.job import StoredJob
+from ojs_wire import codec
+from ojs_wire.values import kind_of
+
+# The member of `meta` that holds the headers of a task.
+HEADERS: Final = "custom_headers"
+# Arguments that are no variables are one, under this name.
+ARGS: Final = "args"
+
+
+def parse_variables(text: str) -> dict[str, Any]:
+    """Read variables: a JSON text of an object, or nothing. No digit of a number is lost."""
+    if not text:
+        return {}
+    try:
+        value = codec.decode(text.encode())
+    except codec.MalformedJSON as error:
+        raise InvalidRequest(
+            f"`variables` is not valid JSON: {error}", details={"field": "variables"}
+        ) from None
+    if not isinstance(value, dict):
+        raise InvalidRequest(
+            f"`variables` must be a JSON object, not {kind_of(value)}",
+            details={"field": "variables"},
+        )
+    return value
+
+
+def variables_of(args: bytes, parent_results: bytes | None = None) -> dict[str, Any]:
+    """The variables of a job; the results of earlier steps are newer than its arguments."""
+    given: list[Any] = codec.decode(args)
+    found = _own(given)
+    if parent_results is not None:
+        results = codec.decode(parent_results)
+        for one in results.values() if isinstance(results, dict) else results:
+            if isinstance(one, dict):
+                found.update(one)
+    return found
+
+
+def _own(given: list[Any]) -> dict[str, Any]:
+    if given and isinstance(given[0], dict):
+        return dict(given[0])
+    return {ARGS: given} if given else {}
+
+
+def chosen(variables: Mapping[str, Any], names: Collection[str]) -> Mapping[str, Any]:
+    """Those of these names, all where none is named."""
+    if not names:
+        return variables
+    return {name: variables[name] for name in names if name in variables}
+
+
+def with_variables(stored: StoredJob, more: Mapping[str, Any] | None) -> StoredJob:
+    """Return the job with these variables merged into its own."""
+    if not more:
+        return stored
+    given: list[Any] = codec.decode(stored.args)
+    merged = [{**_own(given), **more}, *(given[1:] if _has_object(given) else ())]
+    return overridden(stored, Override(args=merged))
+
+
+def _has_object(given: list[Any]) -> bool:
+    return bool(given) and isinstance(given[0], dict)
+
+
+class _Meta(msgspec.Struct):
+    custom_headers: Any = None
+
+
+_meta: Final = msgspec.json.Decoder(_Meta)
+
+
+def headers_of(meta: bytes) -> dict[str, Any]:
+    """The headers of a task."""
+    given = _meta.decode(meta).custom_headers
+    return given if isinstance(given, dict) else {}

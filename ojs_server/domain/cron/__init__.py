@@ -1,0 +1,1 @@
+"""Rules of cron: expressions, entries and time zones."""

@@ -1,0 +1,196 @@
+"""A cron entry: its record, its next run time, and its policy for overlapping runs."""
+
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain.cron.expression import (
+    Schedule,
+    missed,
+    next_fire,
+    parse_cron,
+    skipped_by_clock_change,
+)
+from ojs_server.domain.cron.time_zones import parse_zone
+from ojs_server.domain.jobs.validate import Draft, parse_draft
+from ojs_server.domain.tenants.tenant import apart
+from ojs_wire import codec
+from ojs_wire.codec import Json
+from ojs_wire.values import format_timestamp
+
+# A fired job that names no visibility timeout is hidden for at least this long.
+MIN_LEASE_MS: Final = 600_000
+# More runs than this are not held back for one entry; the next ones are skipped.
+MOST_HELD: Final = 100
+# Number of runs kept in the history of an entry.
+KEPT_RUNS: Final = 100
+
+
+class Overlap(StrEnum):
+    """The policy for a run that is due while the previous one has not ended; the default first."""
+
+    SKIP = "skip"
+    ALLOW = "allow"
+    CANCEL_PREVIOUS = "cancel_previous"
+    ENQUEUE = "enqueue"
+
+
+class Outcome(StrEnum):
+    """The result of a due time."""
+
+    TRIGGERED = "triggered"
+    SKIPPED = "skipped"
+
+
+class Skip(StrEnum):
+    """Why a due time made no job."""
+
+    OVERLAP = "overlap_skip"
+    CLOCK_CHANGE = "dst_skip"
+    # The queue takes no jobs of this type, since its settings have changed.
+    TYPE = "type_refused"
+    # The tenant of the job has reached one of its limits.
+    LIMIT = "tenant_limit"
+    # The entry was stored by a version with other rules or zones; it is switched off.
+    INVALID = "invalid"
+
+
+class CronEntry(msgspec.Struct, frozen=True):
+    """A stored entry. `next_run_at` was counted from `counted_from`; it is empty when disabled.
+
+    `definition` is a Definition as JSON. `last_job_id` is the newest job that was not held
+    back, `held` the number of runs that wait for it.
+    """
+
+    name: str
+    expression: str
+    timezone: str
+    overlap: str
+    enabled: bool
+    definition: Json
+    created_at: int
+    updated_at: int
+    counted_from: int
+    next_run_at: int | None = None
+    last_run_at: int | None = None
+    last_job_id: str | None = None
+    run_count: int = 0
+    held: int = 0
+
+    @property
+    def whose(self) -> tuple[str | None, str]:
+        """The entry's tenant, and the name by which that one knows it."""
+        return apart(self.name)
+
+
+class CronRun(msgspec.Struct, frozen=True):
+    """One line of an entry's history; `held` while its job waits for the one before."""
+
+    position: int
+    name: str
+    scheduled_at: int
+    at: int
+    outcome: str
+    reason: str | None = None
+    job_id: str | None = None
+    manual: bool = False
+    held: bool = False
+
+
+class Definition(msgspec.Struct, frozen=True):
+    """The parts of an entry without columns: its description, and the job template as sent."""
+
+    job_template: dict[str, Any]
+    description: str | None = None
+
+
+class Due(msgspec.Struct, frozen=True):
+    """The one run to carry out for all that fell due, and the entry as it counts on from it.
+
+    `swallowed` is a local time before the run that a clock change jumped over.
+    """
+
+    run_at: int
+    after: CronEntry
+    swallowed: str | None
+
+
+class Meeting(StrEnum):
+    """The action for a due run after the overlap policy was applied."""
+
+    RUN = "run"
+    SKIP = "skip"
+    REPLACE = "replace"
+    HOLD = "hold"
+
+
+_definition = msgspec.json.Decoder(Definition)
+
+
+def definition_of(entry: CronEntry) -> Definition:
+    """The parts of an entry that are kept as JSON."""
+    return _definition.decode(entry.definition)
+
+
+def counted(entry: CronEntry, since: int) -> CronEntry:
+    """The entry with its next run counted from a moment; none while it is disabled."""
+    next_run_at = None
+    if entry.enabled:
+        next_run_at = next_fire(parse_cron(entry.expression), since, parse_zone(entry.timezone))
+    return msgspec.structs.replace(entry, counted_from=since, next_run_at=next_run_at)
+
+
+def due(entry: CronEntry, now: int) -> Due:
+    """Return the run to start now that `next_run_at` has come: the newest that was missed."""
+    schedule: Schedule = parse_cron(entry.expression)
+    zone = parse_zone(entry.timezone)
+    first = now if entry.next_run_at is None else entry.next_run_at
+    newest = missed(schedule, first, now, zone)
+    run_at = first if newest is None else newest
+    # Up to the first due time only: the pause after it may be long.
+    swallowed = skipped_by_clock_change(schedule, entry.counted_from, first, zone)
+    return Due(
+        run_at=run_at,
+        after=counted(entry, run_at),
+        swallowed=None if swallowed is None else swallowed.isoformat(),
+    )
+
+
+def meet(entry: CronEntry, *, outstanding: bool) -> Meeting:
+    """Apply the overlap policy; `outstanding` is true while the last job has not ended."""
+    if not outstanding and not entry.held:
+        return Meeting.RUN
+    match Overlap(entry.overlap):
+        case Overlap.ALLOW:
+            return Meeting.RUN
+        case Overlap.CANCEL_PREVIOUS:
+            return Meeting.REPLACE
+        case Overlap.ENQUEUE if entry.held < MOST_HELD:
+            return Meeting.HOLD
+        case _:
+            return Meeting.SKIP
+
+
+def draft_of(
+    entry: CronEntry, run_at: int, now: int, *, lease_ms: int, strict: bool = False
+) -> Draft:
+    """The job of one run. `lease_ms` is the server's own visibility timeout."""
+    template = definition_of(entry).job_template
+    tenant, name = entry.whose
+    meta = {
+        **(template.get("meta") or {}),
+        "cron_name": name,
+        "cron_scheduled_at": format_timestamp(run_at),
+        "cron_triggered_at": format_timestamp(now),
+    }
+    draft = parse_draft({**template, "meta": meta}, strict=strict, tenant=tenant)
+    if draft.shape.limits.lease_ms is None and lease_ms < MIN_LEASE_MS:
+        limits = msgspec.structs.replace(draft.shape.limits, lease_ms=MIN_LEASE_MS)
+        return draft.shaped(limits=limits)
+    return draft
+
+
+def encoded(definition: Definition) -> bytes:
+    """The definition as it is stored."""
+    return codec.encode(definition)

@@ -1,0 +1,1 @@
+"""Rules of fair claims: weights, pools, and the order of tenants."""

@@ -1,0 +1,102 @@
+"""Choose the jobs that a claim takes where tenants share queues.
+
+Queues are served in the order given; in a queue the highest priority first; within a priority the
+tenants take turns, and each tenant's jobs are taken first in, first out.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from ojs_server.domain.fairness.weighted_fair import Schedulers
+from ojs_server.domain.tenants.tenant import DEFAULT, Tenant, scoped
+
+_PLAIN: Final = Tenant()
+
+
+class Candidate(NamedTuple):
+    """A job that a claim may choose."""
+
+    id: str
+    queue: str
+    tenant: str | None
+    priority: int
+    seq: int
+    demand: str | None = None
+
+
+class QueueOrder(Protocol):
+    """Which queue is next."""
+
+    def next(self, queues: Sequence[str]) -> str:
+        """One of those that still have something, in the order in which they were wanted."""
+
+
+class InOrder:
+    """The first queue that has something."""
+
+    def next(self, queues: Sequence[str]) -> str:
+        """Always the first."""
+        return queues[0]
+
+
+class _Shelf:
+    """The waiting jobs of one queue by priority and tenant."""
+
+    def __init__(self, queue: str, tenants: Mapping[str, Tenant], schedulers: Schedulers) -> None:
+        self._scheduler = schedulers.of(f"tenants:{queue}")
+        self._tenants = tenants
+        self._weights = {name: one.fairness_weight for name, one in tenants.items()}
+        self._levels: defaultdict[int, defaultdict[str, deque[Candidate]]] = defaultdict(
+            lambda: defaultdict(deque)
+        )
+
+    def put(self, one: Candidate) -> None:
+        """Add a job; jobs are added in the order of their positions."""
+        tenant = one.tenant or DEFAULT
+        level = one.priority + self._tenants.get(tenant, _PLAIN).priority_boost
+        self._levels[level][tenant].append(one)
+
+    def take(self, rooms: Mapping[str, int]) -> Candidate | None:
+        """The next job of a tenant that has room for it."""
+        for level in sorted(self._levels, reverse=True):
+            jobs = self._levels[level]
+            wanting = [
+                name for name, own in jobs.items() if own and rooms.get(scoped(name, ""), 1) > 0
+            ]
+            if wanting:
+                return jobs[self._scheduler.take(wanting, self._weights)].popleft()
+        return None
+
+
+def choose(
+    candidates: Iterable[Candidate],
+    queues: Sequence[str],
+    limit: int,
+    *,
+    order: QueueOrder,
+    tenants: Mapping[str, Tenant],
+    rooms: MutableMapping[str, int],
+    schedulers: Schedulers,
+) -> list[Candidate]:
+    """Up to `limit` jobs, in the order in which they are handed out.
+
+    `rooms` says how many more jobs may run where that is limited, by the names of counters.
+    """
+    candidates = set(candidates)
+    there = {one.queue for one in candidates}
+    shelves = {queue: _Shelf(queue, tenants, schedulers) for queue in queues if queue in there}
+    for candidate in sorted(candidates, key=lambda one: (-one.priority, one.seq)):
+        shelves[candidate.queue].put(candidate)
+    chosen: list[Candidate] = []
+    left = list(shelves)
+    while len(chosen) < limit and (left := [name for name in left if rooms.get(name, 1) > 0]):
+        queue = order.next(left)
+        if (one := shelves[queue].take(rooms)) is None:
+            left.remove(queue)
+            continue
+        chosen.append(one)
+        for name in (queue, scoped(one.tenant or DEFAULT, "")):
+            if name in rooms:
+                rooms[name] -= 1
+    return chosen

@@ -1,0 +1,1 @@
+"""Rules of jobs: their states, options, retries, deadlines and records."""

@@ -1,0 +1,31 @@
+"""Late completion: a worker that lost its lease may still complete the job if nobody else has.
+
+    lease lost ──▶ the holder is noted beside the job ──▶ its ACK completes the job in any state
+                                                          that is not final
+
+Only deliveries of a FETCH in the mode `accept_unfinished` are noted.
+"""
+
+from collections.abc import Iterable
+
+from ojs_server.domain.jobs.job import Earlier, Job, Lease
+
+
+def earlier_of(job: Job, lease: Lease) -> Earlier | None:
+    """Return the record of a lost delivery; None if it may not be completed late."""
+    if not lease.late_ack or lease.worker_id is None:
+        return None
+    return Earlier(job.id, lease.attempt, lease.worker_id, job.started_at)
+
+
+def meant(noted: Iterable[Earlier], worker_id: str | None, attempt: int | None) -> Earlier | None:
+    """Return the delivery that an ACK is about.
+
+    It is the one of the attempt that the ACK names, else the newest of this worker, or of any.
+    """
+    mine = [
+        one
+        for one in noted
+        if worker_id in (None, one.worker_id) and attempt in (None, one.attempt)
+    ]
+    return max(mine, key=lambda one: one.attempt, default=None)

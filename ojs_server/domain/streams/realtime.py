@@ -1,0 +1,56 @@
+"""Events for the streams of single jobs and queues, named by the state that a job moves to."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from ojs_server.domain.jobs.job import Event, State
+from ojs_wire import codec
+from ojs_wire.values import format_timestamp
+
+STATE_CHANGED: Final = "job.state_changed"
+
+# From and to; the log does not say from where a job came to its queue or to its end.
+_MOVES: Final[Mapping[str, tuple[str | None, str]]] = {
+    "job.enqueued": (None, State.AVAILABLE),
+    "job.scheduled": (None, State.SCHEDULED),
+    "job.started": (State.AVAILABLE, State.ACTIVE),
+    "job.completed": (State.ACTIVE, State.COMPLETED),
+    "job.retrying": (State.ACTIVE, State.RETRYABLE),
+    "job.released": (State.ACTIVE, State.AVAILABLE),
+    "job.discarded": (None, State.DISCARDED),
+    "job.cancelled": (None, State.CANCELLED),
+    "dead_letter.retried": (State.DISCARDED, State.AVAILABLE),
+}
+
+
+class _Known(msgspec.Struct, frozen=True):
+    previous_state: str | None = None
+
+
+_known = msgspec.json.Decoder(_Known)
+
+
+def realtime(event: Event, at: int) -> tuple[str, bytes]:
+    """Return the name and data of an event in this form; events of no state keep their names."""
+    move = _MOVES.get(event.type)
+    if move is None:
+        moment = codec.encode(format_timestamp(at))
+        return event.type, event.data[:-1] + b',"timestamp":' + moment + b"}"
+    before = move[0] or _known.decode(event.own).previous_state
+    return STATE_CHANGED, state_changed(event, before, move[1], at)
+
+
+def state_changed(event: Event, before: str | None, after: str, at: int) -> bytes:
+    """The data of one move."""
+    return codec.encode(
+        {
+            "job_id": event.subject,
+            "queue": event.queue,
+            "type": event.job_type,
+            "from": before,
+            "to": after,
+            "timestamp": format_timestamp(at),
+        }
+    )

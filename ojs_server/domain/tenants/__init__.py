@@ -1,0 +1,1 @@
+"""Rules of tenants: their limits and their names."""

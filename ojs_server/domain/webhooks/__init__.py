@@ -1,0 +1,1 @@
+"""Rules of webhooks: subscriptions, targets and deliveries."""

@@ -1,0 +1,1 @@
+"""Rules of workers: their states, and the jobs that they can take."""

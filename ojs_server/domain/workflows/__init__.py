@@ -1,0 +1,1 @@
+"""Rules of workflows: requests, plans, states and results."""
