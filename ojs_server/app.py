@@ -30,7 +30,7 @@ from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.loops.runner import Loops
 from ojs_server.loops.silences import watch_silences
 from ojs_server.metrics import Metrics
-from ojs_server.ops.engine import Engine
+from ojs_server.ops.engine.engine import Engine
 from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings
 from ojs_server.store.base import Store

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from ojs_server.ops.engine import Engine
+from ojs_server.ops.engine.engine import Engine
 
 
 class StoreState(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from ojs_server.grpc import values
 from ojs_server.grpc.calls import Rpc
 from ojs_server.grpc.proto import ojs_v1_pb2 as pb
 from ojs_server.http.route import V1
-from ojs_server.ops.envelope import event_id
+from ojs_server.ops.streams.event_json import event_id
 from ojs_server.store.records import EventFilter, PlacedEvent
 from ojs_wire.codec import decode
 from ojs_wire.values import format_timestamp

@@ -14,7 +14,7 @@ from ojs_server.grpc.proto import zeebe_pb2 as pb
 from ojs_server.http import zeebe
 from ojs_server.http.route import V1
 from ojs_server.http.zeebe import TENANT, VERSION, Activated, Created, Wish, definition_key
-from ojs_server.ops.fetch import give_back
+from ojs_server.ops.workers.fetch import give_back
 from ojs_wire.codec import encode
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["Gateway"]

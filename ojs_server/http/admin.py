@@ -9,8 +9,8 @@ from ojs_server.http.auth import ADMINISTER
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import known_as
 from ojs_server.http.route import route
-from ojs_server.ops.control import Reset
-from ojs_server.ops.presence import Direct
+from ojs_server.ops.queues.administration import Reset
+from ojs_server.ops.workers.presence import Direct
 from ojs_wire.calls import DirectiveRequest, EmptyRequest
 
 

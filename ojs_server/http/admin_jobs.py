@@ -16,8 +16,8 @@ from ojs_server.http.jobs import changed, load_job
 from ojs_server.http.route import route
 from ojs_server.http.scheduled_jobs import list_scheduled
 from ojs_server.http.views import enqueued_at, envelope, job_answer, times
-from ojs_server.ops.priority import Prioritize
-from ojs_server.ops.settle import Rerun
+from ojs_server.ops.jobs.priority import Prioritize
+from ojs_server.ops.jobs.settle import Rerun
 from ojs_wire.calls import EmptyRequest
 
 # With the orders that indexes have: that of ids, which is that of their making, and that of times.

@@ -10,7 +10,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import known_as
 from ojs_server.http.route import route
 from ojs_server.http.workers import page_of_workers, shown_worker
-from ojs_server.ops.presence import Deregister
+from ojs_server.ops.workers.presence import Deregister
 from ojs_server.store.records import WorkerLoad
 
 

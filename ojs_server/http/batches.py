@@ -6,7 +6,7 @@ from typing import Any, Final
 from ojs_server.domain.errors import InvalidRequest, TooLarge, invalid
 from ojs_server.domain.suggestions import nearest
 from ojs_server.http.call import Call
-from ojs_server.ops.enqueue import ReceiptKey
+from ojs_server.ops.jobs.enqueue import ReceiptKey
 from ojs_wire import codes
 from ojs_wire.values import kind_of
 

@@ -26,9 +26,9 @@ from ojs_server.http.ids import job_id_of, known_as
 from ojs_server.http.jobs import load_job
 from ojs_server.http.route import route
 from ojs_server.http.workers import result_of, withheld_headers
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.enqueue import Enqueue
-from ojs_server.ops.settle import Ack, Fail, missing
+from ojs_server.ops.jobs.enqueue import Enqueue
+from ojs_server.ops.jobs.settle import Ack, Fail, missing
+from ojs_server.ops.workers.claim import Claim
 from ojs_server.store.records import Claimed
 from ojs_wire import codec
 from ojs_wire.calls import BoardJobRequest, BoardPollRequest, BoardResultRequest

@@ -16,8 +16,8 @@ from ojs_server.http.batches import check_size, is_atomic, receipt_for
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import summary_of
 from ojs_server.http.route import route
-from ojs_server.ops.bulk import Action, Bulk, Item
-from ojs_server.ops.bulk_find import by_filter
+from ojs_server.ops.jobs.bulk import Action, Bulk, Item
+from ojs_server.ops.jobs.bulk_search import by_filter
 from ojs_wire.calls import BulkRequest
 from ojs_wire.values import MAX_NAME
 

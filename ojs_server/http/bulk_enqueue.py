@@ -12,8 +12,8 @@ from ojs_server.http.errors import summary_of
 from ojs_server.http.jobs import checking, require_own_ids
 from ojs_server.http.route import route
 from ojs_server.http.views import array, envelope, warnings
-from ojs_server.ops.bulk_enqueue import BulkEnqueue, Entry
-from ojs_server.ops.enqueue import Enqueue, ReceiptKey
+from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue, Entry
+from ojs_server.ops.jobs.enqueue import Enqueue, ReceiptKey
 from ojs_wire.calls import BulkEnqueueRequest
 from ojs_wire.codec import encode
 

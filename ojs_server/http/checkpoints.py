@@ -11,8 +11,8 @@ from ojs_server.http.auth import OPERATE, READ, WORK
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.ids import holder_of, job_id_of
 from ojs_server.http.route import route
-from ojs_server.ops.checkpoint import Clear, Save
-from ojs_server.ops.settle import missing
+from ojs_server.ops.jobs.checkpoint import Clear, Save
+from ojs_server.ops.jobs.settle import missing
 from ojs_wire.calls import CheckpointRequest
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp

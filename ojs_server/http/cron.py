@@ -12,7 +12,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
 from ojs_server.http.route import route
 from ojs_server.http.views import job_answer, timestamp
-from ojs_server.ops.cron import Amend, Forget, Register, Trigger, missing
+from ojs_server.ops.cron.entries import Amend, Forget, Register, Trigger, missing
 from ojs_wire.calls import CronRequest, EmptyRequest
 from ojs_wire.values import format_timestamp
 

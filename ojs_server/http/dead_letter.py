@@ -19,7 +19,7 @@ from ojs_server.http.views import (
     job_answer,
     timestamp,
 )
-from ojs_server.ops.settle import Remove, Revive, missing
+from ojs_server.ops.jobs.settle import Remove, Revive, missing
 from ojs_server.store.records import JobPage, Place
 from ojs_wire.calls import ReviveRequest
 from ojs_wire.values import UUID7, format_duration

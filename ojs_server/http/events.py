@@ -14,7 +14,7 @@ from ojs_server.http.placed import cursor_of, names, position
 from ojs_server.http.route import route
 from ojs_server.http.sse import EVENT_STREAM
 from ojs_server.http.views import array
-from ojs_server.ops.envelope import envelope
+from ojs_server.ops.streams.event_json import envelope
 from ojs_server.store.records import EventFilter, PlacedEvent
 from ojs_wire.values import format_timestamp
 

@@ -21,7 +21,7 @@ from ojs_server.http.origins import is_preflight
 from ojs_server.http.route import Route
 from ojs_server.http.routes import PREFLIGHT, Router
 from ojs_server.http.services import Services
-from ojs_server.ops.acting import acting
+from ojs_server.ops.admin.action_log import acting
 
 MAX_REQUEST_ID: Final = 128
 _UNMATCHED: Final = "unmatched"

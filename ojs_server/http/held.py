@@ -5,8 +5,8 @@ from collections.abc import Coroutine
 from typing import Any
 
 from ojs_server.http.call import Stream
-from ojs_server.ops.engine import Engine
-from ojs_server.ops.tail import Follower
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.streams.event_log_reader import Follower
 
 
 class HeldStream(Stream):

@@ -13,7 +13,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
 from ojs_server.http.route import route
 from ojs_server.http.views import timestamp
-from ojs_server.ops.settle import missing
+from ojs_server.ops.jobs.settle import missing
 from ojs_server.store.base import Reader
 from ojs_wire.values import format_timestamp
 

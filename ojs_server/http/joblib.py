@@ -25,12 +25,12 @@ from ojs_server.http.ids import job_id_in
 from ojs_server.http.paging import Page, number
 from ojs_server.http.preference import applied, preference
 from ojs_server.http.route import joblib_route
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.ending import wait_for_end
-from ojs_server.ops.enqueue import Enqueue
-from ojs_server.ops.presence import unknown_worker
-from ojs_server.ops.rooms import Begin, Join
-from ojs_server.ops.settle import Ack, Cancel, Fail
+from ojs_server.ops.compat.rooms import Begin, Join
+from ojs_server.ops.jobs.enqueue import Enqueue
+from ojs_server.ops.jobs.settle import Ack, Cancel, Fail
+from ojs_server.ops.jobs.wait_for_end import wait_for_end
+from ojs_server.ops.workers.claim import Claim
+from ojs_server.ops.workers.presence import unknown_worker
 from ojs_server.store.base import Reader
 from ojs_server.store.records import Staffed
 from ojs_server.store.tables.job_lists import LOOK_AHEAD

@@ -9,8 +9,8 @@ from ojs_server.http.auth import READ, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.joblib import jobs_seen_from, page_of, require_worker
 from ojs_server.http.route import joblib_route
-from ojs_server.ops.beat import Beat
-from ojs_server.ops.presence import Delete, Register
+from ojs_server.ops.workers.heartbeat import Beat
+from ojs_server.ops.workers.presence import Delete, Register
 from ojs_server.store.base import Reader
 from ojs_wire.calls import EmptyRequest
 from ojs_wire.values import format_timestamp

@@ -32,11 +32,11 @@ from ojs_server.http.views import (
     progress_members,
     warnings,
 )
-from ojs_server.ops.ending import wait_for_end
-from ojs_server.ops.enqueue import Enqueue, Enqueued
-from ojs_server.ops.intake import BLOCK_MS
-from ojs_server.ops.intake import enqueue as enqueue_or_wait
-from ojs_server.ops.settle import Activate, Cancel, missing
+from ojs_server.ops.jobs.enqueue import Enqueue, Enqueued
+from ojs_server.ops.jobs.settle import Activate, Cancel, missing
+from ojs_server.ops.jobs.wait_for_end import wait_for_end
+from ojs_server.ops.limits.blocking_enqueue import BLOCK_MS
+from ojs_server.ops.limits.blocking_enqueue import enqueue as enqueue_or_wait
 from ojs_wire.calls import BatchRequest, EmptyRequest
 from ojs_wire.codec import decode, encode
 

@@ -14,7 +14,7 @@ from ojs_server.http.auth import Role, unauthenticated
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.me import shown
 from ojs_server.http.route import ANYONE, route
-from ojs_server.ops.logins import LogIn, LogOut
+from ojs_server.ops.access.logins import LogIn, LogOut
 from ojs_wire import codes
 from ojs_wire.calls import LoginRequest
 

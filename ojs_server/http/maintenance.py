@@ -8,7 +8,7 @@ from ojs_server.http.auth import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import route
 from ojs_server.http.views import timestamp
-from ojs_server.ops.control import Maintain
+from ojs_server.ops.queues.administration import Maintain
 from ojs_server.settings import TABLE, value_of
 from ojs_wire.calls import MaintenanceRequest
 

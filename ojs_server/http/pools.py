@@ -14,7 +14,7 @@ from ojs_server.http.auth import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import route
 from ojs_server.http.statistics import collect, lately
-from ojs_server.ops.tenants_and_pools import DropPool, SavePool, no_such
+from ojs_server.ops.tenants.tenants_and_pools import DropPool, SavePool, no_such
 from ojs_server.store.base import Reader
 from ojs_server.store.records import QueueCounts
 

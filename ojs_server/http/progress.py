@@ -14,8 +14,8 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import holder_of, job_id_of
 from ojs_server.http.route import route
 from ojs_server.http.views import timestamp
-from ojs_server.ops.progress import Advance
-from ojs_server.ops.settle import missing
+from ojs_server.ops.jobs.progress import Advance
+from ojs_server.ops.jobs.settle import missing
 from ojs_server.store.base import Reader
 from ojs_wire.calls import ProgressRequest
 from ojs_wire.codec import encode

@@ -8,8 +8,8 @@ from ojs_server.domain.jobs.progress import shown
 from ojs_server.http.feed import EventStream
 from ojs_server.http.progress import Found, described, with_progress
 from ojs_server.http.sse import frame
-from ojs_server.ops.envelope import event_id
-from ojs_server.ops.tail import Entry
+from ojs_server.ops.streams.event_json import event_id
+from ojs_server.ops.streams.event_log_reader import Entry
 from ojs_server.store.base import Reader
 from ojs_wire.codec import encode
 

@@ -16,7 +16,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.joblib import page_of, require_admin, require_worker
 from ojs_server.http.preference import applied, preference
 from ojs_server.http.route import joblib_route
-from ojs_server.ops import providers as operations
+from ojs_server.ops.compat import providers as operations
 from ojs_server.store.base import Reader
 from ojs_server.store.records import EventFilter
 from ojs_wire.calls import ProviderRequest

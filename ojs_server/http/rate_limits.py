@@ -24,7 +24,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
 from ojs_server.http.route import route
 from ojs_server.http.views import timestamp
-from ojs_server.ops.reopening import Override
+from ojs_server.ops.limits.reopening import Override
 from ojs_wire.values import format_duration, format_timestamp, parse_moment
 
 _OVERRIDE = LIMITS | {"expires_at"}

@@ -22,11 +22,11 @@ from ojs_server.http.paging import page_of
 from ojs_server.http.preference import applied, preference
 from ojs_server.http.route import route
 from ojs_server.http.workers import fetch_id_of, result_of, withheld_members
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.ending import wait_for_end
-from ojs_server.ops.enqueue import Enqueue
-from ojs_server.ops.rooms import Begin, Join
-from ojs_server.ops.settle import Ack, Cancel, Fail
+from ojs_server.ops.compat.rooms import Begin, Join
+from ojs_server.ops.jobs.enqueue import Enqueue
+from ojs_server.ops.jobs.settle import Ack, Cancel, Fail
+from ojs_server.ops.jobs.wait_for_end import wait_for_end
+from ojs_server.ops.workers.claim import Claim
 from ojs_server.store.base import Reader
 from ojs_server.store.records import Staffed
 from ojs_wire.calls import ClaimRequest, EmptyRequest, RoomJobRequest, TaskMove, TaskRequest

@@ -8,7 +8,7 @@ from ojs_server.domain.jobs.version_routing import Routing, parse_routing
 from ojs_server.http.auth import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import route
-from ojs_server.ops.routing import DropRouting, SaveRouting, no_routing
+from ojs_server.ops.jobs.version_routing import DropRouting, SaveRouting, no_routing
 
 
 async def detail(call: Call) -> Answer:

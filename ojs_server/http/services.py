@@ -13,8 +13,8 @@ from ojs_server.http.inventory import Inventories
 from ojs_server.http.origins import Origins
 from ojs_server.http.shared_read import SharedRead
 from ojs_server.metrics import Metrics
-from ojs_server.ops.claim import Deliveries
-from ojs_server.ops.engine import Engine
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.workers.claim import Deliveries
 from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings
 

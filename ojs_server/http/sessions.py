@@ -16,8 +16,8 @@ from ojs_server.http.route import route
 from ojs_server.http.services import Services
 from ojs_server.http.sse import EVENT_STREAM, HEADERS, OPENING, SHUTDOWN, comment, frame
 from ojs_server.http.workers import known_worker
-from ojs_server.ops.sessions import DropSession, OpenSession
-from ojs_server.ops.tail import Follower
+from ojs_server.ops.streams.event_log_reader import Follower
+from ojs_server.ops.workers.sessions import DropSession, OpenSession
 from ojs_server.store.records import EventFilter
 from ojs_wire.codec import encode
 from ojs_wire.values import in_seconds

@@ -26,8 +26,9 @@ from ojs_server.http.workers import (
     wait_of,
     withheld_members,
 )
-from ojs_server.ops.claim import Claim, Deliveries
-from ojs_server.ops.exchange import (
+from ojs_server.ops.jobs.settle import Repeated, missing
+from ojs_server.ops.workers.claim import Claim, Deliveries
+from ojs_server.ops.workers.settle_and_fetch import (
     Exchange,
     Exchanged,
     RepeatableAck,
@@ -35,7 +36,6 @@ from ojs_server.ops.exchange import (
     Settled,
     Settlement,
 )
-from ojs_server.ops.settle import Repeated, missing
 from ojs_wire import codec, codes
 from ojs_wire.calls import MAX_RESULTS, FetchTerms, SettleRequest
 from ojs_wire.calls import Settlement as Given

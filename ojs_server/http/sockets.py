@@ -26,8 +26,8 @@ from ojs_server.http.queues import known_queue
 from ojs_server.http.route import READERS, SOCKET
 from ojs_server.http.services import Services
 from ojs_server.http.tenancy import identify, require_own
-from ojs_server.ops.settle import missing
-from ojs_server.ops.tail import Follower
+from ojs_server.ops.jobs.settle import missing
+from ojs_server.ops.streams.event_log_reader import Follower
 from ojs_server.store.records import EventFilter
 from ojs_wire.codec import MalformedJSON, decode, encode
 from ojs_wire.values import MAX_NAME, UUID7

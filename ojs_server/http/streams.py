@@ -19,7 +19,7 @@ from ojs_server.http.route import route
 from ojs_server.http.sse import EVENT_STREAM, HEADERS
 from ojs_server.http.stats_stream import TYPES, StatsStream
 from ojs_server.http.tenancy import require_own
-from ojs_server.ops.settle import missing
+from ojs_server.ops.jobs.settle import missing
 from ojs_server.store.records import EventFilter
 from ojs_wire.values import UUID7
 

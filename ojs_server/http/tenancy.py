@@ -8,7 +8,7 @@ from ojs_server.domain.tenants.tenant import parse_tenant, scoped
 from ojs_server.http import dialects
 from ojs_server.http.auth import ROLES, Role
 from ojs_server.http.call import Call
-from ojs_server.ops.settle import missing
+from ojs_server.ops.jobs.settle import missing
 from ojs_wire import codes
 
 _FIELD: Final = "X-OJS-Tenant"

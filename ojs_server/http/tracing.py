@@ -15,7 +15,7 @@ from ojs_server.domain.errors import OjsError
 from ojs_server.domain.jobs.job import Job, StoredJob
 from ojs_server.http.call import Answer, Call, Disconnected
 from ojs_server.http.route import Route
-from ojs_server.ops.claim import Deliveries
+from ojs_server.ops.workers.claim import Deliveries
 from ojs_wire.codec import decode
 from ojs_wire.codes import INTERNAL_ERROR
 from ojs_wire.tracing import parent_of

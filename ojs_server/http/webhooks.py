@@ -15,8 +15,8 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import cursor_at, page_of, place_of
 from ojs_server.http.route import route
 from ojs_server.http.views import timestamp
-from ojs_server.ops.envelope import envelope
-from ojs_server.ops.webhooks import (
+from ojs_server.ops.streams.event_json import envelope
+from ojs_server.ops.webhooks.subscriptions import (
     AmendWebhook,
     Replay,
     RotateSecret,

@@ -19,7 +19,7 @@ from ojs_server.http.paging import page_of
 from ojs_server.http.route import route
 from ojs_server.http.views import array, envelope
 from ojs_server.http.workers import known_worker, page_of_workers
-from ojs_server.ops.presence import Cleanup, Delete, Describe
+from ojs_server.ops.workers.presence import Cleanup, Delete, Describe
 from ojs_server.store.base import Reader
 from ojs_server.store.records import WorkerLoad
 from ojs_wire.calls import CapabilitiesRequest, EmptyRequest

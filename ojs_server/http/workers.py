@@ -35,12 +35,12 @@ from ojs_server.http.preference import applied, preference
 from ojs_server.http.route import route
 from ojs_server.http.tenancy import strangers
 from ojs_server.http.views import envelope, left_members, settled, timestamp
-from ojs_server.ops.beat import Beat, Beaten
-from ojs_server.ops.claim import Claim, Deliveries
-from ojs_server.ops.fetch import fetch as fetch_or_wait
-from ojs_server.ops.presence import Deregister, Register, unknown_worker
-from ojs_server.ops.settle import Ack, Fail, Repeated
-from ojs_server.ops.sharing import Way
+from ojs_server.ops.fairness.fair_claim import Way
+from ojs_server.ops.jobs.settle import Ack, Fail, Repeated
+from ojs_server.ops.workers.claim import Claim, Deliveries
+from ojs_server.ops.workers.fetch import fetch as fetch_or_wait
+from ojs_server.ops.workers.heartbeat import Beat, Beaten
+from ojs_server.ops.workers.presence import Deregister, Register, unknown_worker
 from ojs_server.store.records import Claimed, WorkerLoad
 from ojs_wire import codes
 from ojs_wire.calls import (

@@ -15,9 +15,9 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import cursor_at, page_of, place_of
 from ojs_server.http.route import route
 from ojs_server.http.workflow_views import progress_shown, shown, shown_briefly
-from ojs_server.ops import workflow as ops
-from ojs_server.ops.workflow import Cancel, missing, start
-from ojs_server.ops.workflow_results import shown_results
+from ojs_server.ops.workflows import operations as ops
+from ojs_server.ops.workflows.operations import Cancel, missing, start
+from ojs_server.ops.workflows.results import shown_results
 from ojs_server.store.records import Place, WorkflowFilter
 from ojs_wire.calls import EmptyRequest
 from ojs_wire.values import MAX_NAME, UUID7

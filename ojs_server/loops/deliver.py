@@ -13,9 +13,9 @@ from ojs_server.domain.errors import OjsError
 from ojs_server.domain.webhooks.delivery import Delivery, Reply, Status
 from ojs_server.domain.webhooks.webhook import Webhook
 from ojs_server.metrics import Metrics
-from ojs_server.ops.deliveries import MAX_WAITING, Report, Spread, Take, look
-from ojs_server.ops.engine import Engine
+from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.time_limit import at_most
+from ojs_server.ops.webhooks.deliveries import MAX_WAITING, Report, Spread, Take, look
 from ojs_server.outbound import message_of
 from ojs_server.store.base import Clock
 from ojs_server.store.records import WebhookLoad

@@ -7,11 +7,11 @@ from typing import Any, Final, TypeVar
 
 from ojs_server.domain.errors import OjsError
 from ojs_server.loops.reachability import Reachability
-from ojs_server.ops.cron import Fire
-from ojs_server.ops.engine import Engine
+from ojs_server.ops.cron.entries import Fire
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.engine.probe import Probe
 from ojs_server.ops.ledger import NEAR_MS
-from ojs_server.ops.probe import Probe
-from ojs_server.ops.reopening import Reopen
+from ojs_server.ops.limits.reopening import Reopen
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.ops.time_limit import at_most
 from ojs_server.store.base import Clock, Reader

@@ -15,7 +15,7 @@ from ojs_server.domain.jobs.uniform_jobs import Siblings
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.tenants.tenant import DEFAULT, counters_of
 from ojs_server.environment import Chance
-from ojs_server.ops import attachments
+from ojs_server.ops.jobs import attachments
 from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Tx
 from ojs_server.store.records import BYTES

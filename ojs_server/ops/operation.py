@@ -18,7 +18,7 @@ from ojs_server.domain.errors import OjsError
 from ojs_server.domain.jobs.validate import Draft
 from ojs_server.domain.workers.worker import Worker
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.work import Work, outcome_of
+from ojs_server.ops.unit_of_work import Work, outcome_of
 
 Result = TypeVar("Result", covariant=True)
 

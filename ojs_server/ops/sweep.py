@@ -9,11 +9,11 @@ from ojs_server.domain import events
 from ojs_server.domain.jobs import deadlines, lifecycle
 from ojs_server.domain.jobs.job import Change, Job, Lease, State
 from ojs_server.domain.workers.worker import Worker
-from ojs_server.ops import attachments
+from ojs_server.ops.jobs import attachments
 from ojs_server.ops.operation import Locks, Operation, Stage
-from ojs_server.ops.presence import DEATH, DROPPED, bury, noticed
-from ojs_server.ops.prune import STEP, Pruned, prune
-from ojs_server.ops.work import Work
+from ojs_server.ops.retention import STEP, Pruned, prune
+from ojs_server.ops.unit_of_work import Work
+from ojs_server.ops.workers.presence import DEATH, DROPPED, bury, noticed
 from ojs_server.store.records import JUDGED_AFTER_MS
 
 # Fetches wait for the transaction that promotes others: small steps cost them less.

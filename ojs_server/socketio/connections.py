@@ -18,8 +18,8 @@ from ojs_server.domain.workers.worker import is_deleted
 from ojs_server.http.errors import problem_of
 from ojs_server.http.route import READERS
 from ojs_server.http.services import Services
-from ojs_server.ops.presence import unknown_worker
-from ojs_server.ops.sessions import DropSession, OpenSession
+from ojs_server.ops.workers.presence import unknown_worker
+from ojs_server.ops.workers.sessions import DropSession, OpenSession
 from ojs_wire.values import MAX_NAME
 
 Order = TypeVar("Order", bound=msgspec.Struct)

@@ -108,7 +108,7 @@ class PrivateServer:
         await self._life.aclose()
 
     async def _clear(self) -> None:
-        from ojs_server.ops.control import Reset
+        from ojs_server.ops.queues.administration import Reset
 
         await self._server.engine.run(Reset())
 
@@ -164,8 +164,8 @@ class PrivateServer:
 
         A test's clock jumps, so leases are judged over all time: nobody was kept from beating.
         """
-        from ojs_server.ops.cron import Fire
-        from ojs_server.ops.reopening import Reopen
+        from ojs_server.ops.cron.entries import Fire
+        from ojs_server.ops.limits.reopening import Reopen
         from ojs_server.ops.sweep import Sweep, Swept
 
         engine, now = self._server.engine, self._clock.ms

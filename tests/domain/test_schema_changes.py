@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ojs_server.domain.schemas import compatibility
 from ojs_server.domain.schemas.compatibility import Rule, breaches
-from ojs_server.ops.json_schema import compile_schema
+from ojs_server.ops.schemas.json_schema import compile_schema
 
 TEXT = {"type": "string"}
 MAIL = {"type": "object", "properties": {"to": TEXT}, "required": ["to"]}

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from ojs_server.loops.silences import EVERY_S
-from ojs_server.ops.group_commit import AGAIN_S
+from ojs_server.ops.engine.group_commit import AGAIN_S
 from ojs_server.store.postgres.silence import SILENCE_S
 from ojs_server.store.postgres.store import BRIEF_MS
 from tests.e2e.node import Node, insist, running

@@ -5,7 +5,7 @@ import asyncio
 import httpx
 import pytest
 
-from ojs_server.ops.cron import Fire
+from ojs_server.ops.cron.entries import Fire
 from ojs_server.ops.sweep import Sweep
 from tests.http.clock import Hands
 from tests.http.conftest import Serve, connect

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ojs_server.ops import bulk_find
+from ojs_server.ops.jobs import bulk_search
 from tests.http.steps import (
     JOBS,
     V1,
@@ -146,8 +146,8 @@ async def test_a_filter_means_its_jobs_and_no_others(client: httpx.AsyncClient) 
 async def test_a_filter_takes_steps_and_leaves_the_rest_for_another_call(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk_find, "STEP", 2)
-    monkeypatch.setattr(bulk_find, "MOST", 5)
+    monkeypatch.setattr(bulk_search, "STEP", 2)
+    monkeypatch.setattr(bulk_search, "MOST", 5)
     jobs = [await enqueue(client, args=[n]) for n in range(7)]
     answer = body(await client.post(CANCEL, json=EVERY))
     assert (answer["cancelled"], answer["has_more"]) == (5, True)
@@ -180,7 +180,7 @@ async def test_a_key_makes_a_repetition_answer_what_was_done(client: httpx.Async
 async def test_a_key_works_with_a_filter(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk_find, "MOST_KEYED", 2)
+    monkeypatch.setattr(bulk_search, "MOST_KEYED", 2)
     jobs = [await enqueue(client, args=[n]) for n in range(3)]
     request = {**EVERY, "idempotency_key": "once"}
     first = body(await client.post(CANCEL, json=request))

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from ojs_server.http.auth import ROLES
-from ojs_server.ops.cron import Fire
+from ojs_server.ops.cron.entries import Fire
 from tests.http.conftest import Serve, connect
 from tests.http.keys import bearer
 from tests.http.steps import V1, Json, body, error_of, fetch, read, refused, stored_jobs

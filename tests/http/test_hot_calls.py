@@ -23,7 +23,7 @@ from ojs_server.http.auth import parse_keys
 from ojs_server.http.dispatch import Dispatcher
 from ojs_server.http.exchange import Exchange
 from ojs_server.http.tracing import Tracing
-from ojs_server.ops.group_commit import Caller
+from ojs_server.ops.engine.group_commit import Caller
 from ojs_wire import codes
 from ojs_wire.codec import encode
 from tests.http.conftest import Serve

@@ -5,7 +5,7 @@ import pytest
 
 from ojs_server.app import Server
 from ojs_server.domain.jobs.validate import parse_draft
-from ojs_server.ops.enqueue import Enqueue
+from ojs_server.ops.jobs.enqueue import Enqueue
 from tests.http.clock import Hands
 from tests.http.conftest import Serve, connect
 from tests.http.steps import V1, active_job, body, discarded_job, enqueue, error_of, refused

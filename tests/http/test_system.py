@@ -9,7 +9,7 @@ import pytest
 
 from ojs_server.app import Server
 from ojs_server.http import system
-from ojs_server.ops import engine
+from ojs_server.ops.engine import engine
 from ojs_server.store.base import Reader, StoreBusy, StoreUnavailable, Tx
 from ojs_server.store.records import Foreseen
 from tests.http.conftest import Serve, connect

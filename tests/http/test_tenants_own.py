@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 
 from ojs_server.app import Server
-from ojs_server.ops.deliveries import Spread, look
+from ojs_server.ops.webhooks.deliveries import Spread, look
 
 V1 = "/ojs/v1"
 LIMITS = f"{V1}/admin/tenants/acme/limits"

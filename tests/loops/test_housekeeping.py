@@ -19,12 +19,12 @@ from ojs_server.loops.housekeeping import (
     Housekeeping,
 )
 from ojs_server.loops.runner import Loops
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.engine import Engine
-from ojs_server.ops.fetch import fetch
+from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.signs_of_life import Heard
 from ojs_server.ops.sweep import Sweep, Swept
+from ojs_server.ops.workers.claim import Claim
+from ojs_server.ops.workers.fetch import fetch
+from ojs_server.ops.workers.signs_of_life import Heard
 from ojs_server.store.open import open_store
 from ojs_server.store.records import DueTimes, QueueCounts
 from tests.loops.sleeper import AT, Night, Sleeper, Surroundings

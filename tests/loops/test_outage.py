@@ -11,10 +11,10 @@ from ojs_server.environment import machine
 from ojs_server.loops import housekeeping
 from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.loops.runner import Loops
-from ojs_server.ops.beat import Beat
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.engine import Engine
+from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.rules import Rules
+from ojs_server.ops.workers.claim import Claim
+from ojs_server.ops.workers.heartbeat import Beat
 from ojs_server.store.open import open_store
 from tests.loops.sleeper import Sleeper
 from tests.ops.bench import HandClock, enqueue, environment, rng

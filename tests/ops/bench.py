@@ -11,14 +11,14 @@ from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.domain.jobs.validate import hash_of, parse_draft
 from ojs_server.domain.workers.worker import Worker, WorkerState
 from ojs_server.environment import Chance, Environment, machine
-from ojs_server.ops import batch
-from ojs_server.ops.batch import Committed
-from ojs_server.ops.beat import Beat, Beaten
-from ojs_server.ops.claim import Claim, Delivery
-from ojs_server.ops.enqueue import Enqueue
+from ojs_server.ops.engine import batch
+from ojs_server.ops.engine.batch import Committed
+from ojs_server.ops.jobs.enqueue import Enqueue
+from ojs_server.ops.jobs.settle import Ack, Fail
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.settle import Ack, Fail
 from ojs_server.ops.sweep import Sweep, Swept
+from ojs_server.ops.workers.claim import Claim, Delivery
+from ojs_server.ops.workers.heartbeat import Beat, Beaten
 from ojs_server.store.base import Store
 from ojs_server.store.records import EventFilter, EventPage
 from ojs_wire import codec

@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from ojs_server.ops.engine import Engine
+from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store

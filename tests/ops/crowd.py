@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, Generic, TypeVar
 
-from ojs_server.ops.engine import Engine
+from ojs_server.ops.engine.engine import Engine
 
 Answer = TypeVar("Answer")
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from ojs_server.domain.workflows.parse import parse_workflow
 from ojs_server.domain.workflows.record import WorkflowView, plan_of, progress_in
-from ojs_server.ops.settle import Ack
-from ojs_server.ops.workflow import Cancel, Cancelled, Start, retry, start
+from ojs_server.ops.jobs.settle import Ack
+from ojs_server.ops.workflows.operations import Cancel, Cancelled, Start, retry, start
 from ojs_server.store.base import Store
 from tests.ops.bench import Bench
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Any, Final
 
 from ojs_server import ops
@@ -23,7 +23,7 @@ def _is_base(kind: Kind) -> bool:
 
 
 def _kinds() -> Iterator[Kind]:
-    for module in iter_modules(ops.__path__, f"{ops.__name__}."):
+    for module in walk_packages(ops.__path__, f"{ops.__name__}."):
         import_module(module.name)
     for kind in dict.fromkeys(_below(Operation)):
         if kind.__module__.startswith(f"{ops.__name__}.") and not _is_base(kind):

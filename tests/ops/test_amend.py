@@ -5,8 +5,8 @@ import pytest
 from ojs_server.domain.compat.variables import variables_of
 from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.jobs.reported_error import Fault
-from ojs_server.ops.amend import Amend
-from ojs_server.ops.settle import Ack, Cancel, Fail, Revive
+from ojs_server.ops.jobs.amend import Amend
+from ojs_server.ops.jobs.settle import Ack, Cancel, Fail, Revive
 from tests.ops.bench import Bench
 
 MINUTE = 60_000

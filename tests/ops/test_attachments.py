@@ -9,9 +9,9 @@ from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.jobs.attachments import Checkpoint, Progress
 from ojs_server.domain.jobs.progress import Report, Shown
 from ojs_server.domain.retention import DAY
-from ojs_server.ops.checkpoint import Clear, Save
-from ojs_server.ops.progress import Advance, Advanced
-from ojs_server.ops.settle import Cancel, Remove, Revive
+from ojs_server.ops.jobs.checkpoint import Clear, Save
+from ojs_server.ops.jobs.progress import Advance, Advanced
+from ojs_server.ops.jobs.settle import Cancel, Remove, Revive
 from ojs_server.store.postgres.transaction import PostgresTx
 from ojs_server.store.sqlite.transaction import SqliteTx
 from tests.ops.bench import Bench

@@ -9,18 +9,18 @@ import pytest
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.workers.worker import WorkerState
-from ojs_server.ops import batch
-from ojs_server.ops.availability import refusal
-from ojs_server.ops.beat import Beat
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.control import SetPaused
-from ojs_server.ops.engine import Engine
-from ojs_server.ops.exchange import Exchange, RepeatableAck
-from ojs_server.ops.group_commit import MAX_BATCH
-from ojs_server.ops.probe import Probe
+from ojs_server.ops.engine import batch
+from ojs_server.ops.engine.availability import refusal
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.engine.group_commit import MAX_BATCH
+from ojs_server.ops.engine.probe import Probe
+from ojs_server.ops.jobs.settle import Ack
+from ojs_server.ops.queues.administration import SetPaused
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.settle import Ack
 from ojs_server.ops.sweep import Sweep
+from ojs_server.ops.workers.claim import Claim
+from ojs_server.ops.workers.heartbeat import Beat
+from ojs_server.ops.workers.settle_and_fetch import Exchange, RepeatableAck
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreBusy, StoreUnavailable
 from tests.ops.bench import Bench, enqueue, environment, rng
 from tests.ops.refusing import INNER, Refusing
@@ -198,7 +198,7 @@ async def test_whoever_waits_for_a_store_that_is_away_is_refused_with_the_others
 async def test_a_store_that_hangs_is_found_out_without_it(
     engine: Engine, refusing: Refusing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ojs_server.ops.engine.STALLED_S", 1e-9)
+    monkeypatch.setattr("ojs_server.ops.engine.engine.STALLED_S", 1e-9)
     refusing.flows.clear()
     waiting = asyncio.create_task(engine.run(enqueue()))
     async with asyncio.timeout(30):
@@ -215,12 +215,12 @@ async def test_a_store_that_hangs_is_found_out_without_it(
 async def test_a_read_that_finds_no_thread_is_refused_in_time(
     engine: Engine, refusing: Refusing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ojs_server.ops.engine.READ_S", 0.05)
+    monkeypatch.setattr("ojs_server.ops.engine.engine.READ_S", 0.05)
     refusing.flows.clear()
     reads = [engine.read(lambda reader: reader.now()) for _ in range(20)]
     async with asyncio.timeout(30):
         outcomes = await asyncio.gather(*reads, return_exceptions=True)
     assert {type(outcome) for outcome in outcomes} == {Unavailable}
     refusing.flows.set()
-    monkeypatch.setattr("ojs_server.ops.engine.READ_S", 30)
+    monkeypatch.setattr("ojs_server.ops.engine.engine.READ_S", 30)
     assert await engine.read(lambda reader: reader.now())

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import OjsError, QueueFull
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.settle import Cancel
+from ojs_server.ops.jobs.settle import Cancel
+from ojs_server.ops.workers.claim import Claim
 from tests.ops.bench import Bench, enqueue
 from tests.ops.model import BURIED
 from tests.ops.test_queue_limits import configure

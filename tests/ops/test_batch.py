@@ -13,18 +13,18 @@ from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.fairness.weighted_fair import Schedulers
 from ojs_server.domain.tenants.tenant import Tenant
 from ojs_server.domain.workers.worker import WorkerState
-from ojs_server.ops import batch
-from ojs_server.ops.beat import Beat
-from ojs_server.ops.bulk import Bulk
-from ojs_server.ops.bulk_enqueue import BulkEnqueue
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.control import Purge, Reset, SetPaused
-from ojs_server.ops.engine import Engine
-from ojs_server.ops.exchange import Exchange, RepeatableAck
-from ojs_server.ops.move import Move
+from ojs_server.ops.engine import batch
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.jobs.bulk import Bulk
+from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue
+from ojs_server.ops.jobs.settle import Ack, Cancel
+from ojs_server.ops.queues.administration import Purge, Reset, SetPaused
+from ojs_server.ops.queues.move_jobs import Move
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.settle import Ack, Cancel
-from ojs_server.ops.tenants_and_pools import SaveTenant
+from ojs_server.ops.tenants.tenants_and_pools import SaveTenant
+from ojs_server.ops.workers.claim import Claim
+from ojs_server.ops.workers.heartbeat import Beat
+from ojs_server.ops.workers.settle_and_fetch import Exchange, RepeatableAck
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
 from ojs_server.store.postgres.transaction import PostgresTx
 from ojs_server.store.records import EventFilter, Foreseen

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.workers.worker import Directive, WorkerState
-from ojs_server.ops.beat import Beat
-from ojs_server.ops.presence import Deregister, Direct, Register
+from ojs_server.ops.jobs.settle import Cancel
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.settle import Cancel
+from ojs_server.ops.workers.heartbeat import Beat
+from ojs_server.ops.workers.presence import Deregister, Direct, Register
 from tests.ops.bench import Bench
 
 NOBODY = "0190a0f0-0000-7000-8000-00000000000f"

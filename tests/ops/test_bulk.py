@@ -5,11 +5,11 @@ import asyncio
 from ojs_server.domain.jobs.filter import JobFilter
 from ojs_server.domain.jobs.job import State
 from ojs_server.domain.jobs.validate import parse_draft
-from ojs_server.ops.bulk import Bulk, Done
-from ojs_server.ops.bulk_enqueue import BulkEnqueue, Entry, Settled
-from ojs_server.ops.bulk_find import by_filter
-from ojs_server.ops.engine import Engine
-from ojs_server.ops.settle import Cancel
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.jobs.bulk import Bulk, Done
+from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue, Entry, Settled
+from ojs_server.ops.jobs.bulk_search import by_filter
+from ojs_server.ops.jobs.settle import Cancel
 from tests.ops.bench import Bench, enqueue
 from tests.ops.flows import Flows, callbacks, chain, group, job
 

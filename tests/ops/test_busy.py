@@ -9,11 +9,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from ojs_server.ops import batch, group_commit
-from ojs_server.ops.engine import Engine
-from ojs_server.ops.exchange import Exchange, RepeatableAck
+from ojs_server.ops.engine import batch, group_commit
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.jobs.settle import Ack
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.settle import Ack
+from ojs_server.ops.workers.settle_and_fetch import Exchange, RepeatableAck
 from ojs_server.store.base import Store, StoreBusy
 from tests.ops.bench import Bench, HandClock, enqueue, environment, rng
 from tests.ops.test_batch import Faulty, names

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.tenants.tenant import Tenant
-from ojs_server.ops import contention as contentions
-from ojs_server.ops import group_commit
-from ojs_server.ops.batch import Held
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.contention import SUSPECTS_S, Contention
-from ojs_server.ops.engine import Engine
-from ojs_server.ops.exchange import Exchange, RepeatableAck
+from ojs_server.ops.engine import contention as contentions
+from ojs_server.ops.engine import group_commit
+from ojs_server.ops.engine.batch import Held
+from ojs_server.ops.engine.contention import SUSPECTS_S, Contention
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.jobs.settle import Ack
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.settle import Ack
-from ojs_server.ops.tenants_and_pools import SaveTenant
+from ojs_server.ops.tenants.tenants_and_pools import SaveTenant
+from ojs_server.ops.workers.claim import Claim
+from ojs_server.ops.workers.settle_and_fetch import Exchange, RepeatableAck
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, enqueue, environment

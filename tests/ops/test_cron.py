@@ -10,9 +10,9 @@ from ojs_server.domain.cron.request import parse_changes
 from ojs_server.domain.errors import InvalidRequest, NotFound, TenantFull
 from ojs_server.domain.profile import OJS
 from ojs_server.domain.tenants.tenant import Tenant
-from ojs_server.ops.cron import Amend, Fire, Forget, Kept, Register, Trigger
+from ojs_server.ops.cron.entries import Amend, Fire, Forget, Kept, Register, Trigger
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.tenants_and_pools import SaveTenant
+from ojs_server.ops.tenants.tenants_and_pools import SaveTenant
 from ojs_server.store.records import EventFilter
 from tests.ops.bench import START, Bench, HandClock, meta_of
 from tests.ops.test_queue_limits import configure

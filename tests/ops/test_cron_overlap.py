@@ -6,8 +6,8 @@ import pytest
 
 from ojs_server.domain.cron.entry import MOST_HELD
 from ojs_server.domain.errors import Conflict
-from ojs_server.ops.cron import Fire, Forget, Trigger
-from ojs_server.ops.settle import Activate, Cancel
+from ojs_server.ops.cron.entries import Fire, Forget, Trigger
+from ojs_server.ops.jobs.settle import Activate, Cancel
 from tests.ops.bench import Bench
 from tests.ops.test_cron import FIRST, MINUTE, amend, entry_of, fire_at, register, runs_of
 

@@ -16,10 +16,16 @@ from ojs_server.environment import wall_ms
 from ojs_server.loops import deliver
 from ojs_server.loops.deliver import Deliver
 from ojs_server.metrics import Metrics
-from ojs_server.ops import webhooks
-from ojs_server.ops.deliveries import Report, Spread, Take, look
-from ojs_server.ops.engine import Engine
-from ojs_server.ops.webhooks import AmendWebhook, Replay, RotateSecret, Subscribe, Unsubscribe
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.webhooks import subscriptions as webhooks
+from ojs_server.ops.webhooks.deliveries import Report, Spread, Take, look
+from ojs_server.ops.webhooks.subscriptions import (
+    AmendWebhook,
+    Replay,
+    RotateSecret,
+    Subscribe,
+    Unsubscribe,
+)
 from ojs_server.store.records import DeliveryFilter, EventFilter
 from tests.ops.bench import START, Bench, HandClock
 
@@ -197,7 +203,7 @@ def test_deleting_a_subscription_cancels_what_is_on_its_way(bench: Bench) -> Non
 def test_an_event_that_is_too_large_is_noted_and_not_sent(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ojs_server.ops.deliveries.MAX_BODY", 100)
+    monkeypatch.setattr("ojs_server.ops.webhooks.deliveries.MAX_BODY", 100)
     webhook = subscribe(bench)
     bench.put()
     spread(bench, webhook)
@@ -209,7 +215,7 @@ def test_an_event_that_is_too_large_is_noted_and_not_sent(
 def test_there_are_only_so_many_subscriptions(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ojs_server.ops.webhooks.MAX_WEBHOOKS", 1)
+    monkeypatch.setattr("ojs_server.ops.webhooks.subscriptions.MAX_WEBHOOKS", 1)
     subscribe(bench)
     with pytest.raises(Conflict):
         subscribe(bench)
@@ -304,7 +310,7 @@ async def test_a_backlog_stays_in_the_log(
     engine: Engine, bench: Bench, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deliver, "MAX_WAITING", 2)
-    monkeypatch.setattr("ojs_server.ops.deliveries.PAGE", 2)
+    monkeypatch.setattr("ojs_server.ops.webhooks.deliveries.PAGE", 2)
     subscribe(bench, events=["job.enqueued"])
     node = Node(engine)
     node.way.replies["https://example.com/x"] = FAILED

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from ojs_server.domain.jobs.job import StoredJob
-from ojs_server.ops import ending
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.ending import wait_for_end
-from ojs_server.ops.engine import Engine
-from ojs_server.ops.settle import Ack, Cancel
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.jobs import wait_for_end as ending
+from ojs_server.ops.jobs.settle import Ack, Cancel
+from ojs_server.ops.jobs.wait_for_end import wait_for_end
+from ojs_server.ops.workers.claim import Claim
 from tests.ops.bench import enqueue
 
 

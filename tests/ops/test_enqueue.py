@@ -10,7 +10,7 @@ import pytest
 
 from ojs_server.domain.errors import Duplicate, NotFound
 from ojs_server.domain.tenants.tenant import DEFAULT
-from ojs_server.ops.settle import Cancel, Remove
+from ojs_server.ops.jobs.settle import Cancel, Remove
 from ojs_server.store.base import Store
 from ojs_server.store.records import Foreseen
 from tests.ops.bench import Bench, enqueue

@@ -8,15 +8,15 @@ import pytest
 from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.jobs.job import Change
 from ojs_server.domain.jobs.reported_error import parse_fault
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.engine import Engine
-from ojs_server.ops.exchange import (
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.jobs.settle import Cancel, Repeated
+from ojs_server.ops.workers.claim import Claim
+from ojs_server.ops.workers.settle_and_fetch import (
     Exchange,
     Exchanged,
     RepeatableAck,
     RepeatableFail,
 )
-from ojs_server.ops.settle import Cancel, Repeated
 from ojs_server.store.base import OutcomeUnknown, StaleWrite
 from tests.ops.bench import Bench, enqueue
 from tests.ops.test_batch import Faulty, commit

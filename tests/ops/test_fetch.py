@@ -10,17 +10,17 @@ from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.domain.profile import PROFILES
 from ojs_server.domain.workers.worker import Directive, Worker, WorkerState
-from ojs_server.ops import fetch as fetching
-from ojs_server.ops.beat import Beat
-from ojs_server.ops.claim import Claim, Deliveries
-from ojs_server.ops.control import SetPaused
-from ojs_server.ops.engine import Engine
-from ojs_server.ops.exchange import Exchange
-from ojs_server.ops.fetch import fetch
-from ojs_server.ops.presence import Direct, Register
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.jobs.settle import Ack, Activate, Fail
+from ojs_server.ops.queues.administration import SetPaused
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.settle import Ack, Activate, Fail
 from ojs_server.ops.sweep import Sweep
+from ojs_server.ops.workers import fetch as fetching
+from ojs_server.ops.workers.claim import Claim, Deliveries
+from ojs_server.ops.workers.fetch import fetch
+from ojs_server.ops.workers.heartbeat import Beat
+from ojs_server.ops.workers.presence import Direct, Register
+from ojs_server.ops.workers.settle_and_fetch import Exchange
 from ojs_server.store.base import Store
 from tests.ops.bench import HandClock, enqueue, environment
 from tests.ops.crowd import Crowd

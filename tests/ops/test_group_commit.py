@@ -9,8 +9,8 @@ import pytest
 
 from ojs_server.domain.errors import Conflict, Unavailable
 from ojs_server.environment import machine
-from ojs_server.ops.batch import Begun, Committed
-from ojs_server.ops.group_commit import MAX_BATCH, MAX_KEPT, TURNS, GroupCommit
+from ojs_server.ops.engine.batch import Begun, Committed
+from ojs_server.ops.engine.group_commit import MAX_BATCH, MAX_KEPT, TURNS, GroupCommit
 from ojs_server.ops.operation import Operation
 from ojs_server.store.base import OutcomeUnknown
 

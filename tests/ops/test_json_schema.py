@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import InvalidRequest
-from ojs_server.ops.json_schema import MAX_VIOLATIONS, compile_schema
+from ojs_server.ops.schemas.json_schema import MAX_VIOLATIONS, compile_schema
 
 CARD = {
     "type": "array",

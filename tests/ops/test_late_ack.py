@@ -6,9 +6,9 @@ import pytest
 
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.profile import PROFILES
-from ojs_server.ops.exchange import Exchange, RepeatableAck
+from ojs_server.ops.jobs.settle import Ack, Repeated, Revive
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.settle import Ack, Repeated, Revive
+from ojs_server.ops.workers.settle_and_fetch import Exchange, RepeatableAck
 from tests.ops.bench import Bench
 
 MINUTE = 60_000

@@ -7,9 +7,9 @@ import msgspec
 from ojs_server.domain.fairness.weighted_fair import Schedulers
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.job import Change, Job
-from ojs_server.ops.enqueue import entered
+from ojs_server.ops.jobs.enqueue import entered
 from ojs_server.ops.ledger import Ledger
-from ojs_server.ops.work import Work
+from ojs_server.ops.unit_of_work import Work
 from tests.ops.bench import Bench, enqueue
 
 

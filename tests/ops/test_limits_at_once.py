@@ -13,12 +13,12 @@ from ojs_server.domain.errors import QueueFull
 from ojs_server.domain.jobs.job import Job
 from ojs_server.domain.jobs.reported_error import Fault
 from ojs_server.domain.queues.config import parse_config
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.control import Configure
-from ojs_server.ops.engine import Engine
-from ojs_server.ops.fetch import fetch
-from ojs_server.ops.intake import enqueue as enqueue_or_wait
-from ojs_server.ops.settle import Ack, Fail
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.jobs.settle import Ack, Fail
+from ojs_server.ops.limits.blocking_enqueue import enqueue as enqueue_or_wait
+from ojs_server.ops.queues.administration import Configure
+from ojs_server.ops.workers.claim import Claim
+from ojs_server.ops.workers.fetch import fetch
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
 from tests.ops.bench import enqueue

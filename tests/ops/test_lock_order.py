@@ -23,35 +23,44 @@ from ojs_server.domain.webhooks.delivery import Reply
 from ojs_server.domain.webhooks.request import parse_changes as webhook_changes
 from ojs_server.domain.webhooks.target import Reach
 from ojs_server.domain.workers.worker import Directive, WorkerState
-from ojs_server.ops import batch, cron, presence, workflow
-from ojs_server.ops.amend import Amend
-from ojs_server.ops.beat import Beat
-from ojs_server.ops.bulk import Bulk
-from ojs_server.ops.bulk_enqueue import BulkEnqueue
-from ojs_server.ops.checkpoint import Clear, Save
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.control import Collect, Drop, Maintain, Purge, Reset, SetPaused
-from ojs_server.ops.deliveries import Report, Spread, Take, look
-from ojs_server.ops.exchange import RepeatableAck, RepeatableFail
-from ojs_server.ops.logins import LogIn, LogOut
-from ojs_server.ops.move import Move
-from ojs_server.ops.numbers import Number
+from ojs_server.ops.access.logins import LogIn, LogOut
+from ojs_server.ops.compat.numeric_ids import Number
+from ojs_server.ops.compat.providers import Answer, Ask, Provide, Withdraw
+from ojs_server.ops.compat.rooms import Begin, Join
+from ojs_server.ops.cron import entries as cron
+from ojs_server.ops.engine import batch
+from ojs_server.ops.engine.probe import Probe
+from ojs_server.ops.jobs.amend import Amend
+from ojs_server.ops.jobs.bulk import Bulk
+from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue
+from ojs_server.ops.jobs.checkpoint import Clear, Save
+from ojs_server.ops.jobs.priority import Prioritize
+from ojs_server.ops.jobs.progress import Advance
+from ojs_server.ops.jobs.settle import Ack, Activate, Cancel, Fail, Remove, Rerun, Revive
+from ojs_server.ops.jobs.version_routing import DropRouting, SaveRouting
+from ojs_server.ops.limits.reopening import Override, Reopen
 from ojs_server.ops.operation import Operation
-from ojs_server.ops.priority import Prioritize
-from ojs_server.ops.probe import Probe
-from ojs_server.ops.progress import Advance
-from ojs_server.ops.providers import Answer, Ask, Provide, Withdraw
-from ojs_server.ops.reopening import Override, Reopen
-from ojs_server.ops.rooms import Begin, Join
-from ojs_server.ops.routing import DropRouting, SaveRouting
+from ojs_server.ops.queues.administration import Collect, Drop, Maintain, Purge, Reset, SetPaused
+from ojs_server.ops.queues.move_jobs import Move
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.schemas import RegisterSchema, RemoveSchema
-from ojs_server.ops.sessions import DropSession, OpenSession
-from ojs_server.ops.settle import Ack, Activate, Cancel, Fail, Remove, Rerun, Revive
-from ojs_server.ops.signs_of_life import Heard
+from ojs_server.ops.schemas.schemas import RegisterSchema, RemoveSchema
 from ojs_server.ops.sweep import Sweep
-from ojs_server.ops.tenants_and_pools import DropPool, DropTenant, SavePool, SaveTenant
-from ojs_server.ops.webhooks import AmendWebhook, Replay, RotateSecret, Subscribe, Unsubscribe
+from ojs_server.ops.tenants.tenants_and_pools import DropPool, DropTenant, SavePool, SaveTenant
+from ojs_server.ops.webhooks.deliveries import Report, Spread, Take, look
+from ojs_server.ops.webhooks.subscriptions import (
+    AmendWebhook,
+    Replay,
+    RotateSecret,
+    Subscribe,
+    Unsubscribe,
+)
+from ojs_server.ops.workers import presence
+from ojs_server.ops.workers.claim import Claim
+from ojs_server.ops.workers.heartbeat import Beat
+from ojs_server.ops.workers.sessions import DropSession, OpenSession
+from ojs_server.ops.workers.settle_and_fetch import RepeatableAck, RepeatableFail
+from ojs_server.ops.workers.signs_of_life import Heard
+from ojs_server.ops.workflows import operations as workflow
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, enqueue
 from tests.ops.flows import Flows, group, request

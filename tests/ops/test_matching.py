@@ -6,10 +6,10 @@ import pytest
 
 from ojs_server.domain.jobs.dead_letter import Override
 from ojs_server.domain.workers.requirements import RUNTIME
-from ojs_server.ops import matching
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.presence import Register
-from ojs_server.ops.settle import Revive
+from ojs_server.ops.jobs.settle import Revive
+from ojs_server.ops.workers import requirements
+from ojs_server.ops.workers.claim import Claim
+from ojs_server.ops.workers.presence import Register
 from ojs_server.store.tables import demands
 from tests.ops.bench import Bench
 
@@ -76,7 +76,7 @@ def test_a_claim_looks_a_bounded_way_past_what_it_may_not_take(
 def test_with_too_many_demands_to_tell_apart_none_is_passed_by_mistake(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(matching, "MAX_DEMANDS", 1)
+    monkeypatch.setattr(requirements, "MAX_DEMANDS", 1)
     bench.do(Register("w", handlers(("t", "1"))))
     known = bench.put(version=1)
     assert bench.take_ids("w", 9) == [known]

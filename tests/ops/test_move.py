@@ -3,9 +3,9 @@
 import pytest
 
 from ojs_server.domain.errors import Duplicate
-from ojs_server.ops.move import Move
-from ojs_server.ops.reopening import Reopen
-from ojs_server.ops.settle import Cancel, Revive
+from ojs_server.ops.jobs.settle import Cancel, Revive
+from ojs_server.ops.limits.reopening import Reopen
+from ojs_server.ops.queues.move_jobs import Move
 from tests.ops.bench import Bench
 from tests.ops.flows import Flows, chain, job
 from tests.ops.test_queue_limits import configure

@@ -3,8 +3,8 @@
 import pytest
 
 from ojs_server.domain.errors import NotFound
-from ojs_server.ops.numbers import Number
-from ojs_server.ops.settle import Remove
+from ojs_server.ops.compat.numeric_ids import Number
+from ojs_server.ops.jobs.settle import Remove
 from tests.ops.bench import Bench
 
 

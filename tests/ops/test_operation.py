@@ -6,12 +6,12 @@ from typing import Any, assert_type
 import pytest
 
 from ojs_server.domain.jobs.job import Change
-from ojs_server.ops.claim import Claim, Deliveries
-from ojs_server.ops.engine import Engine
-from ojs_server.ops.enqueue import Enqueued
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.jobs.enqueue import Enqueued
+from ojs_server.ops.jobs.settle import Ack, Cancel, Repeated
 from ojs_server.ops.operation import Operation, Stage, handler_of, handles
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.settle import Ack, Cancel, Repeated
+from ojs_server.ops.workers.claim import Claim, Deliveries
 from ojs_server.store.base import Store
 from tests.ops.bench import enqueue, environment
 from tests.ops.kinds import KINDS, Kind

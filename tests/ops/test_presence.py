@@ -4,7 +4,7 @@ import pytest
 
 from ojs_server.domain.errors import NotFound
 from ojs_server.domain.workers.worker import Directive
-from ojs_server.ops.presence import Deregister, Direct, Register
+from ojs_server.ops.workers.presence import Deregister, Direct, Register
 from tests.ops.bench import Bench
 from tests.ops.model import BURIED
 

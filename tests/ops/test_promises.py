@@ -18,10 +18,10 @@ from ojs_server.domain.errors import Conflict, Duplicate, NotFound
 from ojs_server.domain.profile import OJS
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.workers.worker import WorkerState
-from ojs_server.ops.control import SetPaused
-from ojs_server.ops.presence import Deregister, Register
+from ojs_server.ops.jobs.settle import Activate, Cancel, Remove, Repeated, Revive
+from ojs_server.ops.queues.administration import SetPaused
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.settle import Activate, Cancel, Remove, Repeated, Revive
+from ojs_server.ops.workers.presence import Deregister, Register
 from ojs_wire.values import uuid7
 from tests.ops.bench import Bench, enqueue
 from tests.ops.model import FINAL, KEEP_MS, LEASE_MS, Known, Peer

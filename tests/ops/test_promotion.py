@@ -4,11 +4,11 @@ from ojs_server.domain.admin.maintenance import MaintenanceOrder
 from ojs_server.domain.compat.kind import Kind
 from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.domain.workers.worker import WorkerState
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.control import Maintain, SetPaused
-from ojs_server.ops.exchange import Exchange, RepeatableFail
-from ojs_server.ops.presence import Register
-from ojs_server.ops.promotion import MOST
+from ojs_server.ops.queues.administration import Maintain, SetPaused
+from ojs_server.ops.workers.claim import Claim
+from ojs_server.ops.workers.presence import Register
+from ojs_server.ops.workers.promotion import MOST
+from ojs_server.ops.workers.settle_and_fetch import Exchange, RepeatableFail
 from tests.ops.bench import Bench, enqueue
 
 ONE_SECOND = {"initial_interval": "PT1S", "jitter": False}

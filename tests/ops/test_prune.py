@@ -3,9 +3,9 @@
 import pytest
 
 from ojs_server.domain.retention import Retention
-from ojs_server.ops import prune
+from ojs_server.ops import retention
+from ojs_server.ops.jobs.settle import Remove, Revive
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.settle import Remove, Revive
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.store.base import Store
 from ojs_server.store.records import EventFilter
@@ -103,7 +103,7 @@ def test_a_job_that_was_retried_is_no_dead_letter(bench: Bench, clock: HandClock
 def test_dead_letters_go_in_steps(
     bench: Bench, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prune, "STEP", 2)
+    monkeypatch.setattr(retention, "STEP", 2)
     bench = limited(bench.store, clock, dead_letters=1)
     ids = [bury(bench) for _ in range(4)]
     first = swept(bench)
@@ -116,7 +116,7 @@ def test_dead_letters_go_in_steps(
 def test_the_oldest_events_beyond_their_number_go_in_steps(
     bench: Bench, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prune, "STEP", 4)
+    monkeypatch.setattr(retention, "STEP", 4)
     bench = limited(bench.store, clock, events=3)
     for _ in range(9):
         bench.put()
@@ -135,7 +135,7 @@ def test_the_oldest_events_beyond_their_number_go_in_steps(
 def test_a_count_goes_on_until_it_has_caught_up(
     bench: Bench, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prune, "COUNT_STEP", 4)
+    monkeypatch.setattr(retention, "COUNT_STEP", 4)
     bench = limited(bench.store, clock, events=8)
     for _ in range(10):
         bench.put()

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from ojs_server.ops.pulse import Pulse
+from ojs_server.ops.engine.pulse import Pulse
 
 
 async def test_who_waited_for_a_look_is_told_of_it_although_the_next_one_has_begun() -> None:

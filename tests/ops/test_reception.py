@@ -8,10 +8,10 @@ from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.profile import PROFILES
 from ojs_server.domain.workers.fetch_policy import Withheld
 from ojs_server.domain.workers.worker import Presence, WorkerState
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.exchange import Exchange, RepeatableAck
-from ojs_server.ops.presence import Delete, Deregister, Register
 from ojs_server.ops.rules import Rules
+from ojs_server.ops.workers.claim import Claim
+from ojs_server.ops.workers.presence import Delete, Deregister, Register
+from ojs_server.ops.workers.settle_and_fetch import Exchange, RepeatableAck
 from tests.ops.bench import Bench
 
 OTHERS = ["ojs", "jobmanager", "zeebe"]

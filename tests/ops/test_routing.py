@@ -5,9 +5,9 @@ import pytest
 from ojs_server.domain.errors import Conflict, NotFound, ValidationError
 from ojs_server.domain.jobs.version_routing import parse_routing
 from ojs_server.domain.schemas.schema import registered
-from ojs_server.ops import routing
-from ojs_server.ops.routing import DropRouting, SaveRouting
-from ojs_server.ops.schemas import RegisterSchema
+from ojs_server.ops.jobs import version_routing
+from ojs_server.ops.jobs.version_routing import DropRouting, SaveRouting
+from ojs_server.ops.schemas.schemas import RegisterSchema
 from ojs_wire.codec import decode
 from tests.ops.bench import Bench, enqueue
 
@@ -45,7 +45,7 @@ def test_a_routed_job_is_held_to_the_schema_of_its_version(bench: Bench) -> None
 
 
 def test_only_so_many_types_are_routed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routing, "MAX_ROUTINGS", 1)
+    monkeypatch.setattr(version_routing, "MAX_ROUTINGS", 1)
     route(bench, v1=1)
     route(bench, v2=1)
     with pytest.raises(Conflict, match="no more are possible"):

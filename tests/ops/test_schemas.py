@@ -8,11 +8,11 @@ import pytest
 from ojs_server.domain.errors import Conflict, Duplicate, InvalidRequest, NotFound, ValidationError
 from ojs_server.domain.schemas.schema import compatible_with, registered
 from ojs_server.domain.version import Version
-from ojs_server.ops import schemas
-from ojs_server.ops.bulk_enqueue import BulkEnqueue, Entry
-from ojs_server.ops.enqueue import Enqueued
+from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue, Entry
+from ojs_server.ops.jobs.enqueue import Enqueued
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.schemas import RegisterSchema, RemoveSchema
+from ojs_server.ops.schemas import schemas
+from ojs_server.ops.schemas.schemas import RegisterSchema, RemoveSchema
 from tests.ops.bench import Bench, enqueue
 
 ONE_TEXT = {"type": "array", "minItems": 1, "items": {"type": "string"}}

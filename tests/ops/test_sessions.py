@@ -5,9 +5,9 @@ import pytest
 
 from ojs_server.domain.errors import NotFound
 from ojs_server.domain.profile import OJS
-from ojs_server.ops.presence import Deregister, Register
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.sessions import DropSession, OpenSession
+from ojs_server.ops.workers.presence import Deregister, Register
+from ojs_server.ops.workers.sessions import DropSession, OpenSession
 from tests.ops.bench import Bench
 
 GRACE_MS = 5_000

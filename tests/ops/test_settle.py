@@ -6,8 +6,8 @@ import pytest
 
 from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.jobs.reported_error import parse_fault
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.settle import Ack, Activate, Cancel, Fail, Remove, Repeated, Revive
+from ojs_server.ops.jobs.settle import Ack, Activate, Cancel, Fail, Remove, Repeated, Revive
+from ojs_server.ops.workers.claim import Claim
 from tests.ops.bench import Bench
 
 NOBODY = "0190a0f0-0000-7000-8000-00000000000f"

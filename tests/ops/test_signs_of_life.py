@@ -7,15 +7,15 @@ import msgspec
 
 from ojs_server.domain.profile import OJS, PROFILES
 from ojs_server.domain.workers.worker import WorkerState
-from ojs_server.ops.beat import Beat
-from ojs_server.ops.claim import Claim, Deliveries
-from ojs_server.ops.engine import Engine
-from ojs_server.ops.fetch import fetch
-from ojs_server.ops.presence import Deregister
+from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.sessions import DropSession, OpenSession
-from ojs_server.ops.signs_of_life import STEP, Heard, Signs
 from ojs_server.ops.sweep import Sweep
+from ojs_server.ops.workers.claim import Claim, Deliveries
+from ojs_server.ops.workers.fetch import fetch
+from ojs_server.ops.workers.heartbeat import Beat
+from ojs_server.ops.workers.presence import Deregister
+from ojs_server.ops.workers.sessions import DropSession, OpenSession
+from ojs_server.ops.workers.signs_of_life import STEP, Heard, Signs
 from tests.ops.bench import Bench, HandClock, enqueue
 from tests.ops.crowd import Crowd
 

@@ -3,8 +3,8 @@
 import pytest
 
 from ojs_server.domain.retention import DAY
+from ojs_server.ops.jobs.settle import Cancel
 from ojs_server.ops.ledger import NEAR_MS
-from ojs_server.ops.settle import Cancel
 from ojs_server.ops.sweep import BEHIND_MS, BEHIND_STEP, MATURE_STEP, Swept
 from tests.ops.bench import Bench, enqueue
 from tests.ops.model import BURIED

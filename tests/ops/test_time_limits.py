@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ojs_server.ops.settle import Cancel, Revive
+from ojs_server.ops.jobs.settle import Cancel, Revive
 from ojs_wire import codec
 from tests.ops.bench import Bench
 

@@ -10,15 +10,15 @@ import pytest
 from ojs_server.domain.jobs.progress import Report
 from ojs_server.domain.workers.worker import WorkerState
 from ojs_server.environment import chance
-from ojs_server.ops import batch
-from ojs_server.ops.beat import Beat
-from ojs_server.ops.checkpoint import Save
-from ojs_server.ops.claim import Claim
+from ojs_server.ops.engine import batch
+from ojs_server.ops.jobs.checkpoint import Save
+from ojs_server.ops.jobs.progress import Advance
+from ojs_server.ops.jobs.settle import Ack, Cancel
 from ojs_server.ops.operation import Operation
-from ojs_server.ops.presence import Register
-from ojs_server.ops.progress import Advance
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.settle import Ack, Cancel
+from ojs_server.ops.workers.claim import Claim
+from ojs_server.ops.workers.heartbeat import Beat
+from ojs_server.ops.workers.presence import Register
 from ojs_server.store.base import Tx
 from tests.ops.counted import Counted
 from tests.store.records import a_job, a_lease, a_worker

@@ -7,7 +7,7 @@ import pytest
 
 from ojs_server.domain.errors import Conflict, Duplicate
 from ojs_server.domain.retention import DAY
-from ojs_server.ops.settle import Activate, Cancel, Revive
+from ojs_server.ops.jobs.settle import Activate, Cancel, Revive
 from tests.ops.bench import Bench, enqueue
 
 ID = "0190a0f0-0000-7000-8000-00000000000a"

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 
-from ojs_server.ops.wakeups import Waiter, Wakeups
+from ojs_server.ops.workers.wakeups import Waiter, Wakeups
 
 
 def crowd(wakeups: Wakeups, *queues: tuple[str, ...]) -> list[Waiter]:

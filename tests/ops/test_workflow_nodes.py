@@ -12,13 +12,13 @@ import pytest
 
 from ojs_server.domain.errors import Conflict
 from ojs_server.environment import chance
-from ojs_server.ops import batch
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.engine import Engine
+from ojs_server.ops.engine import batch
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.jobs.settle import Ack
 from ojs_server.ops.operation import Operation
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.settle import Ack
-from ojs_server.ops.workflow import Cancel
+from ojs_server.ops.workers.claim import Claim
+from ojs_server.ops.workflows.operations import Cancel
 from ojs_server.store.postgres.store import PostgresStore
 from tests.ops.counted import Counted
 from tests.ops.flows import callbacks, chain, group, job, request, view

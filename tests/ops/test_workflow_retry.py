@@ -3,8 +3,8 @@
 import pytest
 
 from ojs_server.domain.errors import Conflict, NotFound
-from ojs_server.ops.settle import Ack, Cancel, Remove, Revive
-from ojs_server.ops.workflow import Retry
+from ojs_server.ops.jobs.settle import Ack, Cancel, Remove, Revive
+from ojs_server.ops.workflows.operations import Retry
 from ojs_server.store.records import EventFilter
 from tests.ops.flows import Flows, callbacks, chain, group, job
 

@@ -76,8 +76,8 @@ def test_a_walk_mentions_only_what_there_is(subject: str) -> None:
     ("walk", "lost"),
     [
         ("`ojs_server/ops/none.py`", "ojs_server/ops/none.py"),
-        ("`Prioritise` in `ops/priority.py`", "Prioritise"),
-        ("`Prioritize` in `ops/claim.py`", "Prioritize"),
+        ("`Prioritise` in `ops/jobs/priority.py`", "Prioritise"),
+        ("`Prioritize` in `ops/workers/claim.py`", "Prioritize"),
         ("`lifecycle.required` in `ojs_server/domain/`", "lifecycle.required"),
         ("`PUT /ojs/v1/admin/jobs/{id}`", "PUT /ojs/v1/admin/jobs/{id}"),
         ("`none.sql`", "none.sql"),

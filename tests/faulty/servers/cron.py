@@ -6,8 +6,9 @@ import msgspec
 
 from ojs_server.domain.cron import entry as cron_entry
 from ojs_server.domain.cron.entry import CronEntry, Meeting
-from ojs_server.ops import cron, cron_firing
-from ojs_server.ops.cron_firing import Firing
+from ojs_server.ops.cron import entries as cron
+from ojs_server.ops.cron import firing as cron_firing
+from ojs_server.ops.cron.firing import Firing
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 from tests.faulty.traffic import V1, answered, asked

@@ -18,8 +18,9 @@ from ojs_server.domain.jobs.version_routing import Routing
 from ojs_server.http import batches, dialects, jobs, schema_trials
 from ojs_server.http import schemas as schema_calls
 from ojs_server.http.call import Call
-from ojs_server.ops import enqueue, work
-from ojs_server.ops import schemas as schema_ops
+from ojs_server.ops import unit_of_work
+from ojs_server.ops.jobs import enqueue
+from ojs_server.ops.schemas import schemas as schema_ops
 from ojs_wire.values import JOB_TYPE
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
@@ -118,7 +119,7 @@ def shares_do_not_count() -> None:
         return replaced(routing, rules=tuple(replaced(one, weight=1) for one in routing.rules))
 
     wrap(
-        work,
+        unit_of_work,
         "routed",
         lambda real: (
             lambda routings, *more: real(
@@ -254,7 +255,7 @@ def later_jobs_come_at_once() -> None:
             return like
         return msgspec.structs.replace(like, state="available", due_at=like.expires_at)
 
-    after(work, "likeness", now)
+    after(unit_of_work, "likeness", now)
 
 
 @fault("OJS-ENQ-031")

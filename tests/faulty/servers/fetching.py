@@ -10,8 +10,9 @@ from ojs_server.domain.workers import fetch_policy
 from ojs_server.domain.workers.requirements import Ability
 from ojs_server.http import workers
 from ojs_server.http.call import Call
-from ojs_server.ops import claim, fetching_workers, work
-from ojs_server.ops.wakeups import Wakeups
+from ojs_server.ops import unit_of_work
+from ojs_server.ops.workers import claim, fetching_workers
+from ojs_server.ops.workers.wakeups import Wakeups
 from ojs_server.store.sqlite.statements import QUERIES
 from ojs_server.store.tables.queues import QueueWrites
 from tests.faulty.fault import fault
@@ -71,7 +72,7 @@ def asking_again_is_asking_for_more() -> None:
 def last_in_is_first_out() -> None:
     """A queue hands out its newest job first."""
     after(
-        work,
+        unit_of_work,
         "born",
         lambda new, *_: msgspec.structs.replace(
             new, job=msgspec.structs.replace(new.job, seq=-new.job.seq)

@@ -4,7 +4,8 @@ from ojs_server.domain.compat import joblib, provider
 from ojs_server.domain.jobs.job import Event
 from ojs_server.http import errors, manifest
 from ojs_server.http import joblib as handlers
-from ojs_server.ops import claim, presence, rooms
+from ojs_server.ops.compat import rooms
+from ojs_server.ops.workers import claim, presence
 from ojs_server.socketio import announcing, connections, serving
 from tests.faulty.fault import fault
 from tests.faulty.planting import put

@@ -8,8 +8,8 @@ import msgspec
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.job import WAITING, Change, Job, State
 from ojs_server.http import dialects, history, jobs, queue_config, queues
-from ojs_server.ops import enqueue
-from ojs_server.ops.work import Work
+from ojs_server.ops.jobs import enqueue
+from ojs_server.ops.unit_of_work import Work
 from ojs_server.store.tables.dead_letters import DeadLetterWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap

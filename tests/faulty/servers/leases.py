@@ -3,7 +3,8 @@
 import msgspec
 
 from ojs_server.domain.jobs import deadlines
-from ojs_server.ops import beat, sweep
+from ojs_server.ops import sweep
+from ojs_server.ops.workers import heartbeat
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 from tests.faulty.traffic import dropped
@@ -18,7 +19,7 @@ def leases_never_end() -> None:
 @fault("OJS-VIS-003")
 def beats_extend_nothing() -> None:
     """A BEAT says that it extends a lease, and leaves it as it is."""
-    put(beat, "renewal", lambda lease, lease_ms, now: None)
+    put(heartbeat, "renewal", lambda lease, lease_ms, now: None)
 
 
 @fault("OJS-VIS-003")

@@ -8,7 +8,7 @@ from ojs_server.domain.jobs import request_shape
 from ojs_server.domain.limits import limit_state
 from ojs_server.domain.limits.rate_limit import Policy, RateLimit
 from ojs_server.http import jobs
-from ojs_server.ops.backpressure import BoundedQueues
+from ojs_server.ops.limits.backpressure import BoundedQueues
 from ojs_server.store.tables.queues import QueueWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap

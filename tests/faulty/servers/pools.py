@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ojs_server.domain.fairness.pool import Pool, PoolOrder
-from ojs_server.ops import admission
+from ojs_server.ops.limits import claim_limits
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put
 
@@ -29,4 +29,4 @@ def pools_run_one_more() -> None:
             return pool
         return msgspec.structs.replace(pool, concurrency=pool.concurrency + 1)
 
-    after(admission, "pool_of", lambda pool, *_: more(pool))
+    after(claim_limits, "pool_of", lambda pool, *_: more(pool))

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from ojs_server.domain.workers import worker as workers
-from ojs_server.ops import presence, sessions
-from ojs_server.ops.work import Work
+from ojs_server.ops.unit_of_work import Work
+from ojs_server.ops.workers import presence, sessions
 from ojs_server.store.tables.job_lists import JobListReads
 from ojs_server.store.tables.kinds import KindWrites
 from tests.faulty.fault import fault

@@ -9,7 +9,7 @@ from ojs_server.domain import events, profile
 from ojs_server.domain.jobs import deadlines
 from ojs_server.domain.profile import PROFILES
 from ojs_server.domain.workers.worker import Thresholds
-from ojs_server.ops import fetching_workers
+from ojs_server.ops.workers import fetching_workers
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
 from tests.faulty.traffic import V1, answered

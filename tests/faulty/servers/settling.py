@@ -9,7 +9,8 @@ from ojs_server.domain.jobs.job import Change, Job, State
 from ojs_server.domain.jobs.repeated_settlement import acknowledged_before
 from ojs_server.domain.jobs.reported_error import Fault
 from ojs_server.http import workers
-from ojs_server.ops import exchange, settle
+from ojs_server.ops.jobs import settle
+from ojs_server.ops.workers import settle_and_fetch
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 from tests.faulty.traffic import V1, answered, asked, dropped
@@ -208,15 +209,15 @@ def one_refusal_refuses_all() -> None:
 @fault("OJS-STL-014")
 def repetitions_are_refused() -> None:
     """A settlement that is sent again among many is a conflict."""
-    put(exchange, "acknowledged_before", lambda *_: False)
-    put(exchange, "failed_before", lambda *_, **__: False)
+    put(settle_and_fetch, "acknowledged_before", lambda *_: False)
+    put(settle_and_fetch, "failed_before", lambda *_, **__: False)
 
 
 @fault("OJS-STL-017")
 def a_refused_fetch_refuses_the_call() -> None:
     """A settle call of a worker that may not fetch says nothing of its settlements."""
     after(
-        exchange.Exchange,
+        settle_and_fetch.Exchange,
         "outcome",
         lambda done, *_: getattr(done, "refusal", None) or done,
     )

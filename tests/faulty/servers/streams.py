@@ -7,7 +7,7 @@ from ojs_server.domain.errors import NotFound
 from ojs_server.http import streams
 from ojs_server.http.channels import ChannelStream
 from ojs_server.http.feed import EventStream
-from ojs_server.ops.tail import Tail
+from ojs_server.ops.streams.event_log_reader import Tail
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
 

@@ -21,8 +21,8 @@ from ojs_server.http import (
 from ojs_server.http import progress as reports
 from ojs_server.http.call import Call
 from ojs_server.job_metrics import JobMetrics
-from ojs_server.ops import claim
-from ojs_server.ops.work import Work
+from ojs_server.ops.unit_of_work import Work
+from ojs_server.ops.workers import claim
 from ojs_server.store.tables.attachments import AttachmentWrites
 from ojs_server.store.tables.events import EventReads, EventWrites
 from tests.faulty.fault import fault

@@ -13,8 +13,10 @@ from ojs_server.domain.jobs.validate import Draft, parse_draft
 from ojs_server.domain.webhooks.webhook import Webhook
 from ojs_server.http import blackboard, blocks, cron, rooms, tenancy
 from ojs_server.http.call import Call
-from ojs_server.ops import deliveries, tail, workflow_moves
-from ojs_server.ops.quotas import Quotas
+from ojs_server.ops.streams import event_log_reader
+from ojs_server.ops.tenants.quotas import Quotas
+from ojs_server.ops.webhooks import deliveries
+from ojs_server.ops.workflows import advance as workflow_moves
 from ojs_server.store import event_log
 from ojs_server.store.records import EventFilter
 from tests.faulty.fault import fault
@@ -40,7 +42,7 @@ def events_are_everybodys() -> None:
 @fault("OJS-TEN-008")
 def what_is_alike_is_everybodys() -> None:
     """The first of the events of a page that are alike decides to which tenant all of them go."""
-    put(tail, "tenant_of", lambda event: None)
+    put(event_log_reader, "tenant_of", lambda event: None)
 
 
 @fault("OJS-TEN-009")

@@ -8,7 +8,7 @@ import msgspec
 from ojs_server.domain.jobs import unique as policies
 from ojs_server.domain.jobs import validate
 from ojs_server.domain.jobs.unique import UNFINISHED, Unique
-from ojs_server.ops import unique
+from ojs_server.ops.jobs import unique
 from ojs_server.store.tables import job_lists
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap

@@ -12,8 +12,9 @@ from ojs_server import outbound, posting
 from ojs_server.domain.webhooks import delivery
 from ojs_server.domain.webhooks.delivery import Delivery, Reply, Status
 from ojs_server.loops import deliver
-from ojs_server.ops import deliveries, webhooks
-from ojs_server.ops.deliveries import News
+from ojs_server.ops.webhooks import deliveries
+from ojs_server.ops.webhooks import subscriptions as webhooks
+from ojs_server.ops.webhooks.deliveries import News
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 from tests.faulty.traffic import asked

@@ -7,7 +7,8 @@ import msgspec
 
 from ojs_server.domain.workers import fetch_policy
 from ojs_server.domain.workers.worker import Worker
-from ojs_server.ops import beat, fetching_workers, presence, signs_of_life, sweep
+from ojs_server.ops import sweep
+from ojs_server.ops.workers import fetching_workers, heartbeat, presence, signs_of_life
 from ojs_server.store.tables.leases import LeaseWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
@@ -73,20 +74,20 @@ def fetches_that_wait_say_nothing() -> None:
 @fault("OJS-WRK-020")
 def directives_are_told_once() -> None:
     """A directive is forgotten after one BEAT."""
-    put(beat, "standing_directive", lambda directive, reported: None)
+    put(heartbeat, "standing_directive", lambda directive, reported: None)
 
 
 @fault("OJS-WRK-021")
 def resuming_never_ends() -> None:
     """A resume stands after the worker runs again."""
-    put(beat, "standing_directive", lambda directive, reported: directive)
+    put(heartbeat, "standing_directive", lambda directive, reported: directive)
 
 
 @fault("OJS-WRK-015")
 def quiet_is_not_answered() -> None:
     """A worker that reports quiet is told to run."""
     wrap(
-        beat,
+        heartbeat,
         "directed_state",
         lambda directed: lambda reported, *more: directed(type(reported)("running"), *more),
     )

@@ -7,9 +7,9 @@ from typing import Any
 
 from ojs_server.domain.cron.request import parse_changes
 from ojs_server.environment import chance
-from ojs_server.ops import batch
-from ojs_server.ops.batch import Committed
-from ojs_server.ops.cron import Fire, Fired, Kept, Register
+from ojs_server.ops.cron.entries import Fire, Fired, Kept, Register
+from ojs_server.ops.engine import batch
+from ojs_server.ops.engine.batch import Committed
 from ojs_server.ops.operation import Operation
 from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Store

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from ojs_server.domain.errors import Unavailable
-from ojs_server.ops.engine import Engine
+from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.rules import Rules
 from ojs_server.store.base import OutcomeUnknown, Store, StoreUnavailable, Tx
 from ojs_server.store.postgres import outcome

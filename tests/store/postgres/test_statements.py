@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from ojs_server.domain.workers.worker import WorkerState
-from ojs_server.ops.beat import Beat
-from ojs_server.ops.claim import Claim
-from ojs_server.ops.settle import Ack
+from ojs_server.ops.jobs.settle import Ack
+from ojs_server.ops.workers.claim import Claim
+from ojs_server.ops.workers.heartbeat import Beat
 from ojs_server.store.postgres import connect
 from ojs_server.store.postgres import writer as writers
 from ojs_server.store.postgres.bounded import BoundedConnection

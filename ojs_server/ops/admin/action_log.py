@@ -1,0 +1,55 @@
+"""The person for whom operations are run, who is noted with them in the action log."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from ojs_server.domain.admin.action import DONE, Action, Actor
+from ojs_server.domain.errors import OjsError
+from ojs_server.ops.operation import AnyOperation, Outcome
+from ojs_server.ops.unit_of_work import Work
+from ojs_wire import codes
+
+ACTOR: ContextVar[Actor | None] = ContextVar("actor", default=None)
+
+
+@contextmanager
+def acting(actor: Actor) -> Iterator[None]:
+    """Note what is run meanwhile as this person's."""
+    token = ACTOR.set(actor)
+    try:
+        yield
+    finally:
+        ACTOR.reset(token)
+
+
+def note_actions(work: Work, ops: Sequence[AnyOperation], outcomes: Sequence[Outcome]) -> None:
+    """Write what people have done, in the transaction that does it."""
+    acted = [
+        _action(work, op.by, outcome)
+        for op, outcome in zip(ops, outcomes, strict=True)
+        if op.by is not None
+    ]
+    if acted:
+        work.tx.insert_actions(acted)
+
+
+def _action(work: Work, by: Actor, outcome: Outcome) -> Action:
+    told = DONE
+    if isinstance(outcome, OjsError):
+        told = outcome.answer_code.name
+    elif isinstance(outcome, BaseException):
+        told = codes.INTERNAL_ERROR.name
+    return Action(
+        position=work.tx.position(),
+        at=work.now,
+        name=by.name,
+        role=by.role,
+        via=by.via,
+        tenant=by.tenant,
+        address=by.address,
+        call=by.call,
+        target=by.target,
+        request_id=by.request_id,
+        outcome=told,
+    )

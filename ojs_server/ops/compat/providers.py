@@ -1,0 +1,116 @@
+"""Providers of the job manager API: registration, requests to them, and their answers."""
+
+import msgspec
+
+from ojs_server.domain.compat import provider as providers
+from ojs_server.domain.compat.provider import Provider, ProviderResult
+from ojs_server.domain.workers.worker import is_deleted
+from ojs_server.ops.operation import Locks, Operation, Stage
+from ojs_server.ops.unit_of_work import Work
+from ojs_server.ops.workers import presence
+
+# Each request and each answer removes this many expired ones.
+PRUNED: int = 100
+
+
+class Provided(msgspec.Struct, frozen=True):
+    """The provider as it is stored, and whether it is new."""
+
+    provider: Provider
+    is_new: bool
+
+
+class Provide(Operation[Provided], frozen=True):
+    """A worker answers for a provider from now on. `new` makes the worker."""
+
+    stage = Stage.PROVIDERS
+
+    provider: Provider
+    new: bool
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("worker", self.provider.worker_id), ("provider", self.provider.id))
+
+    def lock(self, locks: Locks) -> None:
+        locks.workers.add(self.provider.worker_id)
+        locks.providers.add(self.provider.id)
+
+    def carry_out(self, work: Work) -> Provided:
+        worker_id = self.provider.worker_id
+        if self.new:
+            register = presence.Register(worker_id, {}, self.provider.principal)
+            work.tx.save_workers([presence.register(work, register, None)])
+        else:
+            worker = work.tx.load_workers([worker_id]).get(worker_id)
+            if worker is None or is_deleted(worker):
+                raise presence.unknown_worker(worker_id)
+        known = work.tx.load_providers([self.provider.id]).get(self.provider.id)
+        created_at = work.now if known is None else known.created_at
+        stored = msgspec.structs.replace(self.provider, created_at=created_at)
+        work.tx.save_providers([stored])
+        work.note(providers.changed(stored.room))
+        return Provided(stored, known is None)
+
+
+class _OnProvider(Operation[None], frozen=True):
+    """A request about one provider."""
+
+    stage = Stage.PROVIDERS
+
+    provider_id: str
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("provider", self.provider_id),)
+
+    def lock(self, locks: Locks) -> None:
+        locks.providers.add(self.provider_id)
+
+    def carry_out(self, work: Work) -> None:
+        found = work.tx.load_providers([self.provider_id]).get(self.provider_id)
+        if found is None:
+            raise providers.unknown(self.provider_id)
+        self.act(work, found)
+
+    def act(self, work: Work, provider: Provider) -> None:
+        """Do it with the provider, which is locked."""
+        raise NotImplementedError
+
+
+class Withdraw(_OnProvider, frozen=True):
+    """Delete a provider."""
+
+    def act(self, work: Work, provider: Provider) -> None:
+        work.tx.delete_providers([provider.id])
+        work.note(providers.changed(provider.room))
+
+
+class Ask(_OnProvider, frozen=True):
+    """Ask a provider, unless it was asked a moment ago or has answered."""
+
+    params: bytes
+
+    def act(self, work: Work, provider: Provider) -> None:
+        request_hash = providers.hash_of(self.params)
+        known = work.tx.load_provider_result(provider.id, request_hash)
+        if known is not None and known.until > work.now:
+            return
+        until = work.now + providers.IN_FLIGHT_MS
+        work.tx.save_provider_results([ProviderResult(provider.id, request_hash, until)])
+        work.tx.prune_provider_results(PRUNED)
+        work.note(providers.requested(provider, request_hash, self.params))
+
+
+class Answer(_OnProvider, frozen=True):
+    """A provider has answered."""
+
+    request_hash: str
+    content: bytes
+
+    def act(self, work: Work, provider: Provider) -> None:
+        until = work.now + providers.KEPT_MS
+        result = ProviderResult(provider.id, self.request_hash, until, self.content)
+        work.tx.save_provider_results([result])
+        work.tx.prune_provider_results(PRUNED)
+        work.note(providers.answered(provider, self.request_hash))

@@ -1,0 +1,1 @@
+"""Operations on cron entries, and their firing."""

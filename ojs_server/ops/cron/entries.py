@@ -1,0 +1,191 @@
+"""Cron entries: register, change, remove, trigger by hand, and fire those that are due.
+
+A firing is one transaction: lock the entry, store its job, advance `next_run_at`. A second node
+finds the time advanced already, so each due time fires once on any number of nodes.
+"""
+
+from collections.abc import Collection
+from typing import Generic
+
+import msgspec
+
+from ojs_server.domain.cron.entry import CronEntry, Overlap, draft_of
+from ojs_server.domain.cron.request import CronChanges, changed, registered
+from ojs_server.domain.errors import Conflict, NotFound
+from ojs_server.domain.jobs.job import StoredJob
+from ojs_server.domain.queues.config import NO_CONFIG, require_type
+from ojs_server.domain.tenants.tenant import apart
+from ojs_server.ops.cron.firing import Firing, cancel_held
+from ojs_server.ops.operation import Locks, Operation, Result, Stage
+from ojs_server.ops.schemas.schemas import hold
+from ojs_server.ops.unit_of_work import Work
+
+STEP = 500
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """An entry as it is now, or was when it was removed."""
+
+    entry: CronEntry
+    created: bool = False
+
+
+class Triggered(msgspec.Struct, frozen=True):
+    """The job that was made by hand."""
+
+    entry: CronEntry
+    stored: StoredJob
+
+
+class Fired(msgspec.Struct, frozen=True):
+    """The number of entries that were due; `more` if a step was full."""
+
+    now: int
+    entries: int = 0
+
+
+class _OnEntry(Operation[Result], Generic[Result], frozen=True):
+    stage = Stage.CRON
+
+    name: str
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("cron", self.name),)
+
+    def lock(self, locks: Locks) -> None:
+        locks.cron.add(self.name)
+
+
+class Register(_OnEntry[Kept], frozen=True):
+    """Store an entry, or replace the one of this name."""
+
+    changes: CronChanges
+    strict: bool = False
+
+    def carry_out(self, work: Work) -> Kept:
+        known = work.tx.load_cron([self.name]).get(self.name)
+        entry = registered(self.changes, known, work.now, strict=self.strict)
+        if known is None:
+            _require(work, entry)
+        if known is None and work.tx.insert_cron([entry]):
+            # Another node stored it since we looked; now it is locked.
+            known = _load(work, self.name)
+            entry = registered(self.changes, known, work.now, strict=self.strict)
+        if known is not None:
+            return _kept(work, entry, known)
+        work.expect(entry.next_run_at)
+        return Kept(entry, created=True)
+
+
+class Amend(_OnEntry[Kept], frozen=True):
+    """Change some members of an entry: enable, disable, another expression."""
+
+    changes: CronChanges
+    strict: bool = False
+
+    def carry_out(self, work: Work) -> Kept:
+        known = _load(work, self.name)
+        return _kept(work, changed(self.changes, known, work.now, strict=self.strict), known)
+
+
+class Forget(_OnEntry[Kept], frozen=True):
+    """Remove an entry; jobs that it fired stay, runs that were held back are cancelled."""
+
+    def carry_out(self, work: Work) -> Kept:
+        known = _load(work, self.name)
+        cancel_held(work, known)
+        work.tx.delete_cron([known.name])
+        return Kept(known)
+
+
+class Trigger(_OnEntry[Triggered], frozen=True):
+    """Run an entry now, independent of its schedule, under its overlap policy."""
+
+    def carry_out(self, work: Work) -> Triggered:
+        entry = _load(work, self.name)
+        firing = Firing(work, [entry])
+        _, name = entry.whose
+        after, stored = firing.run(entry, work.now, manual=True)
+        if stored is None:
+            raise Conflict(
+                f"the previous run of {name} has not ended, and its overlap policy is "
+                f"{entry.overlap}",
+                details={"cron_name": name, "existing_job_id": entry.last_job_id},
+                hint="cancel that job first, or use another overlap_policy",
+            )
+        firing.write([after])
+        return Triggered(after, stored)
+
+
+class Fire(Operation[Fired], frozen=True):
+    """Fire all due entries."""
+
+    stage = Stage.CRON
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return ("cron",)
+
+    def lock(self, locks: Locks) -> None:
+        locks.due_cron = True
+
+    def carry_out(self, work: Work) -> Fired:
+        if work.tx.maintenance is not None:
+            return Fired(work.now)
+        held = {entry.name: entry for entry in work.tx.load_held_cron(STEP)}
+        due = {entry.name: entry for entry in work.tx.load_due_cron(STEP)}
+        entries = {**held, **due}
+        firing = Firing(work, list(entries.values()))
+        for name in held:
+            entries[name] = firing.release(entries[name])
+        for name in due:
+            entries[name] = firing.carry_out(entries[name])
+        firing.write(list(entries.values()))
+        return Fired(work.now, len(entries))
+
+
+def lock(work: Work, names: Collection[str], *, due: bool) -> set[str]:
+    """Lock entries, and with `due` those that are due; answers the jobs that they may cancel or
+    let go."""
+    entries = [*work.tx.load_cron(sorted(names)).values()] if names else []
+    if due and work.tx.maintenance is None:
+        entries += [*work.tx.load_held_cron(STEP), *work.tx.load_due_cron(STEP)]
+    runs = (run for entry in entries if entry.held for run in work.tx.load_held_runs(entry.name))
+    return {run.job_id for run in runs if run.job_id} | {
+        entry.last_job_id
+        for entry in entries
+        if entry.last_job_id and entry.overlap == Overlap.CANCEL_PREVIOUS
+    }
+
+
+def missing(name: str) -> NotFound:
+    """The answer for a name that is not there."""
+    _, name = apart(name)
+    return NotFound(
+        f"there is no cron entry {name}",
+        details={"resource_type": "cron", "resource_id": name},
+        hint="GET /ojs/v1/cron lists the entries",
+    )
+
+
+def _load(work: Work, name: str) -> CronEntry:
+    known = work.tx.load_cron([name]).get(name)
+    if known is None:
+        raise missing(name)
+    return known
+
+
+def _kept(work: Work, entry: CronEntry, known: CronEntry) -> Kept:
+    # An entry whose job is refused since can still be switched off.
+    if entry.definition != known.definition:
+        _require(work, entry)
+    work.tx.update_cron([entry])
+    work.expect(entry.next_run_at)
+    return Kept(entry)
+
+
+def _require(work: Work, entry: CronEntry) -> None:
+    draft = draft_of(entry, work.now, work.now, lease_ms=work.rules.profile.lease_ms)
+    require_type(work.tx.configs.get(draft.queue, NO_CONFIG), draft.queue, draft.type)
+    hold(work, [draft])

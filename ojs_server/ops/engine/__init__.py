@@ -1,0 +1,1 @@
+"""The engine: operations are committed in groups, and reads run in threads."""

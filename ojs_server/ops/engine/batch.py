@@ -1,0 +1,334 @@
+"""Carry out a batch of operations in one transaction."""
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Final
+
+import msgspec
+
+from ojs_server.domain.errors import Unavailable
+from ojs_server.domain.event_buffer import EventBuffer
+from ojs_server.domain.fairness.weighted_fair import Schedulers
+from ojs_server.environment import Chance
+from ojs_server.ops.admin.action_log import note_actions
+from ojs_server.ops.engine.availability import refusal, unavailable
+from ojs_server.ops.engine.locking import foresee, gather, lock
+from ojs_server.ops.operation import AnyOperation, Composite, Outcome, Stage, handler_of
+from ojs_server.ops.rules import Rules
+from ojs_server.ops.unit_of_work import Work
+from ojs_server.ops.workflows.advance import advance
+from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreBusy, StoreUnavailable
+
+log = logging.getLogger("ojs.store")
+
+# Number of tries of an operation after write conflicts with other nodes.
+TRIES: Final = 3
+# So many operations that alone waited for a lock in vain are enough: it is not their fault, and
+# each of the others would wait as long.
+WAITS: Final = 2
+# Most jobs of a batch that is carried out on the event loop.
+SMALL_JOBS: Final = 100
+
+
+class Held(Unavailable):
+    """The operation was not carried out, as others hold its locks; it may be tried again."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            "another server holds a lock that this needs and did not release it in time",
+            headers={"Retry-After": "1"},
+        )
+        self.reason = reason
+
+
+class Committed(msgspec.Struct, frozen=True):
+    """The result of a batch: an outcome for each operation, and the wake-ups that follow.
+
+    `refused` says why the store took nothing of it, `in_vain` what the operations heard that alone
+    waited in vain for a lock. With a `doubt`, all this is so only if the store carried it out.
+    """
+
+    outcomes: list[Outcome]
+    now: int = 0
+    wakes: dict[str, int] = {}
+    due_at: int | None = None
+    ended: list[str] = []
+    heard: list[str] = []
+    refused: str | None = None
+    in_vain: list[str] = []
+    # The store does not answer at all.
+    away: bool = False
+    # A worker has called in vain.
+    unheard: bool = False
+    # Number of operations whose outcome is unknown.
+    unknown: int = 0
+    # Last position of the event log; 0 if nothing was added.
+    logged: int = 0
+    rooms: dict[str, int] = {}
+    events: EventBuffer = msgspec.field(default_factory=EventBuffer)
+    doubt: OutcomeUnknown | None = None
+    # The store was asked what had become of it.
+    asked: bool = False
+
+    def settled(self) -> "Committed":
+        """Settle the doubt by asking the store, which may take seconds; any thread may."""
+        if self.doubt is None:
+            return self
+        try:
+            if self.doubt.carried_out():
+                return msgspec.structs.replace(self, doubt=None, asked=True)
+        except OutcomeUnknown as error:
+            log.error("%s", error)
+            outcomes = [refusal(error) for _ in self.outcomes]
+            return Committed(outcomes, refused=str(error), unknown=len(outcomes), asked=True)
+        reason = "the connection to the store was lost before this was stored"
+        return Committed([unavailable(reason) for _ in self.outcomes], asked=True)
+
+
+class Begun:
+    """A batch that has been carried out, and waits for its commit."""
+
+    def __init__(self, committed: Committed, transaction: ExitStack) -> None:
+        self._committed = committed
+        self._transaction = transaction
+
+    def commit(self) -> Committed:
+        """Commit, and return the outcomes, which may be in doubt."""
+        try:
+            self._transaction.close()
+        except OutcomeUnknown as error:
+            return msgspec.structs.replace(self._committed, doubt=error)
+        return self._committed
+
+
+def is_small(ops: Sequence[AnyOperation]) -> bool:
+    """Tell whether a batch has few jobs, and only calls that do not look far."""
+    jobs = 0
+    for op in _parts(ops):
+        jobs += op.job_count
+        if not op.light or jobs > SMALL_JOBS:
+            return False
+    return True
+
+
+def apply(
+    store: Store,
+    rules: Rules,
+    rng: Chance,
+    ops: Sequence[AnyOperation],
+    tries: int = TRIES,
+    *,
+    schedulers: Schedulers | None = None,
+    begun: Begun | None = None,
+    patient: bool = True,
+) -> Committed:
+    """Commit all operations together, where they are `begun` as they are; if that fails, each
+    by itself.
+
+    A COMMIT that was not answered leaves a doubt, about which whoever calls has the store asked.
+    A domain refusal is an outcome like any other. Only an operation that the database cannot
+    take fails, and it fails alone. Whoever holds an embedded store holds all of it: then there is
+    nothing to try by itself. Who is not `patient` waits for a lock but for a moment: where that was
+    in vain it is StoreBusy, or `Held` for an operation by itself.
+    """
+    schedulers = schedulers or Schedulers()
+    try:
+        carried_out = begun or begin(store, rules, rng, ops, schedulers, patient=patient)
+        return _whole(ops, carried_out.commit())
+    except StaleWrite as error:
+        # Another node was faster; what was decided on is to be looked at again.
+        if len(ops) == 1:
+            if tries > 1:
+                return apply(
+                    store, rules, rng, ops, tries - 1, schedulers=schedulers, patient=patient
+                )
+            return Committed([refusal(error)])
+    except StoreUnavailable as error:
+        busy = isinstance(error, StoreBusy)
+        if busy and not patient:
+            if len(ops) > 1:
+                raise
+            return held(ops, str(error))
+        if len(ops) == 1 or (busy and store.embedded):
+            return _refused(ops, error, in_vain=[str(error)] if busy else [])
+        if not _answers(store):
+            return _refused(ops, error, away=True)
+    except Exception as error:
+        if len(ops) == 1 and ops == _parts(ops):
+            return Committed([error])
+    smaller = _parts(ops) if len(ops) == 1 else ops
+    done = one_by_one(store, rules, rng, smaller, schedulers, patient=patient)
+    return done if smaller is ops else _whole(ops, done)
+
+
+def one_by_one(
+    store: Store,
+    rules: Rules,
+    rng: Chance,
+    ops: Sequence[AnyOperation],
+    schedulers: Schedulers,
+    *,
+    patient: bool = True,
+) -> Committed:
+    """Commit each operation in its own transaction, until the store is lost."""
+    done: list[Committed] = []
+    in_vain: list[str] = []
+    for place, op in enumerate(ops, 1):
+        if op.judges and any(part.unheard for part in done):
+            # It would take from those that have just called in vain.
+            done.append(
+                _refused([op], StoreUnavailable("the heartbeat of a worker was not stored"))
+            )
+            continue
+        part = apply(store, rules, rng, [op], schedulers=schedulers, patient=patient).settled()
+        if part.asked:
+            part = msgspec.structs.replace(part, unheard=_hears([op]))
+        done.append(part)
+        in_vain += done[-1].in_vain
+        if in_vain and place < len(ops) and (store.embedded or len(in_vain) >= WAITS):
+            untried = ops[place:]
+            reason = in_vain[-1]
+            done.append(_refused(untried, StoreBusy(reason)) if patient else held(untried, reason))
+            break
+    return _merged(done)
+
+
+def _has_composites(ops: Sequence[AnyOperation]) -> bool:
+    return any(issubclass(kind, Composite) for kind in set(map(type, ops)))
+
+
+def _parts(ops: Sequence[AnyOperation]) -> Sequence[AnyOperation]:
+    """Return the operations to carry out, with composite ones replaced by their parts."""
+    if not _has_composites(ops):
+        return ops
+    return [part for op in ops for part in (op.parts if isinstance(op, Composite) else (op,))]
+
+
+def _whole(ops: Sequence[AnyOperation], done: Committed) -> Committed:
+    """The outcome of each operation from those of its parts."""
+    if not _has_composites(ops):
+        return done
+    answers = iter(done.outcomes)
+    outcomes = [
+        op.outcome([next(answers) for _ in op.parts])
+        if isinstance(op, Composite)
+        else next(answers)
+        for op in ops
+    ]
+    return msgspec.structs.replace(done, outcomes=outcomes)
+
+
+def _merged(parts: Sequence[Committed]) -> Committed:
+    wakes: Counter[str] = Counter()
+    rooms: Counter[str] = Counter()
+    logged = max(part.logged for part in parts)
+    reasons = [part.refused for part in parts]
+    for part in parts:
+        wakes.update(part.wakes)
+        rooms.update(part.rooms)
+    return Committed(
+        outcomes=[outcome for part in parts for outcome in part.outcomes],
+        now=parts[-1].now,
+        wakes=wakes,
+        due_at=min((p.due_at for p in parts if p.due_at is not None), default=None),
+        ended=[job_id for part in parts for job_id in part.ended],
+        heard=[worker_id for part in parts for worker_id in part.heard],
+        # One operation that the database cannot take is not the end of writing; but that others had
+        # nothing to write says nothing.
+        refused=None if logged else next((why for why in reversed(reasons) if why), None),
+        unheard=any(part.unheard for part in parts),
+        unknown=sum(part.unknown for part in parts),
+        in_vain=[reason for part in parts for reason in part.in_vain],
+        logged=logged,
+        rooms=rooms,
+        events=EventBuffer(event for part in parts for event in part.events),
+    )
+
+
+def begin(
+    store: Store,
+    rules: Rules,
+    rng: Chance,
+    whole: Sequence[AnyOperation],
+    schedulers: Schedulers,
+    *,
+    patient: bool = True,
+) -> Begun:
+    """Carry out all operations in a transaction, and leave it open for its commit."""
+    ops = _parts(whole)
+    stages: defaultdict[Stage, list[int]] = defaultdict(list)
+    for index, op in enumerate(ops):
+        stages[op.stage].append(index)
+    outcomes: list[Outcome] = [None] * len(ops)
+    # The one writer of an embedded store has everything to itself.
+    locks = None if store.embedded else gather(rules, ops)
+    foreseen = None if locks is None else foresee(ops, locks)
+    with ExitStack() as stack:
+        tx = stack.enter_context(store.transaction(foreseen, patient=patient))
+        work = Work(tx, rules, rng, schedulers)
+        if locks is not None and any(op.settings for op in ops):
+            tx.lock_settings()
+        if len(ops) == 1 or (len(stages) == 1 and handler_of(ops[0].stage).at_once):
+            # Its handler locks in the same order by itself.
+            locks = None
+        if locks is not None and locks.webhooks:
+            tx.load_webhooks(locks.webhooks)
+        for stage, indexes in sorted(stages.items()):
+            if locks is not None and stage > Stage.LOCK:
+                lock(work, locks, foreseen)
+                locks = None
+            answers = handler_of(stage).run(work, [ops[index] for index in indexes])
+            for index, answer in zip(indexes, answers, strict=True):
+                outcomes[index] = answer
+        note_actions(work, ops, outcomes)
+        advance(work)
+        work.flush()
+        transaction = stack.pop_all()
+    committed = Committed(
+        outcomes=outcomes,
+        now=work.now,
+        wakes=dict(work.wakes),
+        due_at=work.due_at,
+        ended=work.ended,
+        heard=work.heard,
+        logged=work.logged,
+        rooms=dict(work.rooms),
+        events=work.events,
+    )
+    return Begun(committed, transaction)
+
+
+def _answers(store: Store) -> bool:
+    try:
+        store.ping()
+    except StoreUnavailable:
+        return False
+    return True
+
+
+def _refused(
+    ops: Sequence[AnyOperation],
+    error: Exception,
+    *,
+    in_vain: Sequence[str] = (),
+    away: bool = False,
+) -> Committed:
+    return Committed(
+        [refusal(error) for _ in ops],
+        refused=str(error),
+        in_vain=[*in_vain],
+        away=away,
+        unheard=_hears(ops),
+    )
+
+
+def _hears(ops: Sequence[AnyOperation]) -> bool:
+    """Tell whether one of these operations hears or judges workers."""
+    return any(op.hears for op in _parts(ops))
+
+
+def held(ops: Sequence[AnyOperation], reason: str) -> Committed:
+    """Return the outcomes for operations that wait for a lock of another transaction."""
+    return Committed([Held(reason) for _ in ops], in_vain=[reason])

@@ -1,0 +1,151 @@
+"""Carry out batches while another server holds row locks: postpone the operations that need them.
+
+A whole batch waits for one lock. If the wait times out, another server may have been suspended in
+the middle of a transaction. The locked rows are then looked up, and only the operations that need
+rows of an old transaction are held back.
+"""
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from ojs_server.domain.fairness.weighted_fair import Schedulers
+from ojs_server.domain.jobs.build_job import rate_key_of
+from ojs_server.domain.limits.rate_limit import OF_QUEUE
+from ojs_server.domain.tenants.tenant import DEFAULT, OF_TENANT
+from ojs_server.environment import Environment
+from ojs_server.ops.engine.batch import Committed, Held, apply, one_by_one
+from ojs_server.ops.engine.locking import gather
+from ojs_server.ops.operation import AnyOperation
+from ojs_server.ops.rules import Rules
+from ojs_server.ops.workers.claim import Claim
+from ojs_server.ops.workers.settle_and_fetch import Exchange
+from ojs_server.store.base import Store, StoreBusy, StoreUnavailable
+from ojs_server.store.records import Contended
+
+# A transaction that is younger is waited for like any other.
+OLD_MS: Final = 250
+# For so long after a wait in vain it is looked who is held up before anything is carried out.
+SUSPECTS_S: Final = 1.0
+
+
+class Contention:
+    """Carries out the batches of a server that shares its store with others."""
+
+    def __init__(
+        self,
+        store: Store,
+        rules: Rules,
+        environment: Environment,
+        schedulers: Schedulers | None = None,
+    ) -> None:
+        self._store = store
+        self._rules = rules
+        self._rng = environment.chance
+        self._schedulers = schedulers or Schedulers()
+        self._stopwatch = environment.monotonic
+        self._suspects_until = 0.0
+
+    def carry_out(self, ops: Sequence[AnyOperation]) -> Committed:
+        """Commit all operations but those that are `Held`."""
+        if self._stopwatch() < self._suspects_until:
+            return self._around(self._held_up(ops), ops, "the lock is not released yet")
+        return self._committed(ops)
+
+    def _committed(self, ops: Sequence[AnyOperation]) -> Committed:
+        try:
+            done = apply(
+                self._store,
+                self._rules,
+                self._rng,
+                ops,
+                schedulers=self._schedulers,
+                patient=False,
+            )
+        except StoreBusy as error:
+            self._suspect()
+            if held_up := self._held_up(ops):
+                return self._around(held_up, ops, str(error))
+            return one_by_one(
+                self._store, self._rules, self._rng, ops, self._schedulers, patient=False
+            )
+        if done.in_vain:
+            self._suspect()
+        return done
+
+    def _around(self, held_up: set[int], ops: Sequence[AnyOperation], reason: str) -> Committed:
+        """Commit those that are not held up."""
+        rest = [op for place, op in enumerate(ops) if place not in held_up]
+        done = self._committed(rest) if rest else Committed([])
+        answers = iter(done.outcomes)
+        outcomes = [
+            Held(reason) if place in held_up else next(answers) for place in range(len(ops))
+        ]
+        return msgspec.structs.replace(done, outcomes=outcomes)
+
+    def _suspect(self) -> None:
+        self._suspects_until = self._stopwatch() + SUSPECTS_S
+        with suppress(StoreUnavailable):
+            self._store.end_silent_transactions()
+
+    def _held_up(self, ops: Sequence[AnyOperation]) -> set[int]:
+        """Return the indexes of the operations that need rows of an old transaction."""
+        wants = [wanted_by(self._rules, op) for op in ops]
+        try:
+            held = self._store.held(_together(wants), OLD_MS)
+        except StoreUnavailable:
+            return set()
+        found = {
+            place
+            for place, (op, wanted) in enumerate(zip(ops, wants, strict=True))
+            if _meet(wanted, held) or _may_meet(op, held.limits)
+        }
+        if found:
+            self._suspects_until = self._stopwatch() + SUSPECTS_S
+        return found
+
+
+def wanted_by(rules: Rules, op: AnyOperation) -> Contended:
+    """The rows that an operation says it will lock."""
+    locks = gather(rules, [op])
+    drafts = [draft for of_one in locks.drafts for draft in of_one if draft is not None]
+    limits = {
+        *(OF_QUEUE + name for name in locks.queues),
+        *(OF_QUEUE + draft.queue for draft in drafts),
+        *(OF_TENANT + (draft.tenant or DEFAULT) for draft in drafts),
+        *(key for draft in drafts if (key := rate_key_of(draft)) is not None),
+    }
+    return Contended(limits, locks.jobs | locks.leases, locks.workers)
+
+
+def _together(wants: Sequence[Contended]) -> Contended:
+    return Contended(
+        {name for one in wants for name in one.limits},
+        {name for one in wants for name in one.jobs},
+        {name for one in wants for name in one.workers},
+    )
+
+
+def _meet(wanted: Contended, held: Contended) -> bool:
+    return any(
+        name in there
+        for names, there in (
+            (wanted.limits, held.limits),
+            (wanted.jobs, held.jobs),
+            (wanted.workers, held.workers),
+        )
+        for name in names
+    )
+
+
+def _may_meet(op: AnyOperation, held: Collection[str]) -> bool:
+    """Tell whether a claim may lock one of these limits without naming it."""
+    claim = op.claim if isinstance(op, Exchange) else op
+    if not isinstance(claim, Claim):
+        return False
+    named = ((OF_QUEUE,) if claim.queues else ()) + ((OF_TENANT,) if claim.tenant else ())
+    return any(name.startswith("#") and not name.startswith(named) for name in held) or (
+        claim.tenant is not None and OF_TENANT + claim.tenant in held
+    )

@@ -1,0 +1,184 @@
+"""The interface to all operations: writes are committed in groups, reads run in threads."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from ojs_server.domain.event_buffer import EventBuffer
+from ojs_server.domain.fairness.weighted_fair import Schedulers
+from ojs_server.environment import Environment
+from ojs_server.ops.admin.action_log import ACTOR
+from ojs_server.ops.engine import batch
+from ojs_server.ops.engine.availability import Availability, refusal
+from ojs_server.ops.engine.contention import Contention
+from ojs_server.ops.engine.group_commit import Caller, GroupCommit
+from ojs_server.ops.engine.pulse import Pulse
+from ojs_server.ops.operation import AnyOperation, Operation, Result
+from ojs_server.ops.rules import Rules
+from ojs_server.ops.streams.event_log_reader import ALL, Tail
+from ojs_server.ops.workers.signs_of_life import Signs
+from ojs_server.ops.workers.wakeups import Wakeups
+from ojs_server.store.base import Reader, Store, StoreUnavailable
+
+READERS: Final = 4
+# A read that waits longer, for a thread or for the store, is refused.
+READ_S: Final = 20.0
+# No transaction takes so long where all is well.
+STALLED_S: Final = 5.0
+
+Answer = TypeVar("Answer")
+
+
+class Engine:
+    """One node: its store, its group commit, and its waiting fetches."""
+
+    def __init__(
+        self,
+        store: Store,
+        rules: Rules,
+        environment: Environment,
+        *,
+        max_waiting: int = 10_000,
+        max_streams: int = 1000,
+        stream_buffer: int = 1000,
+    ) -> None:
+        self.store = store
+        self.rules = rules
+        self.wakeups = Wakeups()
+        self.endings = Wakeups()
+        self.availability = availability = Availability(environment.monotonic)
+        threads, rng = environment.threads, environment.chance
+        self.pulse = Pulse(lambda: store.ping(), threads.executor(1, "ojs-pulse"))
+        self.tail = Tail(
+            lambda after, limit: self.read(lambda reader: reader.events(after, ALL, limit)),
+            lambda: self.read(lambda reader: reader.log_span()),
+            self._note_following,
+            most=max_streams,
+            room=stream_buffer,
+        )
+        self.rooms = Wakeups()
+        self.signs = Signs()
+        self.on_due: Callable[[int], None] = lambda moment: None
+        # Called with the events of each commit of this node.
+        self.on_events: Callable[[EventBuffer], None] = lambda events: None
+        # The event log has grown by a commit of this node.
+        self.on_logged: Callable[[], None] = lambda: None
+        self._reading = threads.executor(READERS, "ojs-reader")
+        schedulers = Schedulers()
+        contention = Contention(store, rules, environment, schedulers)
+        loop = asyncio.get_running_loop()
+
+        def carry_out(ops: list[AnyOperation], begun: batch.Begun | None) -> batch.Committed:
+            if store.embedded:
+                committed = batch.apply(store, rules, rng, ops, schedulers=schedulers, begun=begun)
+            else:
+                committed = contention.carry_out(ops)
+            # Before the next batch, which may bring a sweep.
+            availability.unheard += committed.unheard
+            if committed.doubt is not None:
+                availability.doubts += 1
+                loop.call_soon_threadsafe(availability.lose, str(committed.doubt))
+            return committed
+
+        self._commits = GroupCommit(
+            carry_out,
+            self._committed,
+            environment,
+            begin=lambda ops: (
+                batch.begin(store, rules, rng, ops, schedulers, patient=False)
+                if store.embedded and batch.is_small(ops)
+                else None
+            ),
+            max_waiting=max_waiting,
+        )
+
+    @property
+    def depth(self) -> int:
+        """Return the number of operations that wait for their transaction."""
+        return self._commits.depth
+
+    @property
+    def writable(self) -> bool:
+        """Tell whether the store takes changes, without trying."""
+        return self.availability.reason is None and self._commits.busy_s() < STALLED_S
+
+    def run(self, operation: Operation[Result]) -> Coroutine[Any, Any, Result]:
+        """Carry out an operation; return its result after the commit, or raise its error."""
+        if (actor := ACTOR.get()) is not None:
+            operation = msgspec.structs.replace(operation, by=actor)
+        return self._commits.submit(operation)
+
+    def enter(self, operation: AnyOperation, caller: Caller) -> None:
+        """Carry out one operation, and tell its caller; raises where too many wait already."""
+        self._commits.enter(operation, caller)
+
+    async def note_waiting(self, until: int) -> None:
+        """Notify other nodes that fetches wait here, until a moment of the store's clock."""
+        await self._in_thread(lambda: self.store.note_waiting(until))
+
+    async def end_silent_transactions(self) -> int:
+        """End the transactions of servers that have fallen silent; answers how many."""
+        return await self._in_thread(self.store.end_silent_transactions)
+
+    async def _note_following(self, for_ms: int) -> None:
+        await self._in_thread(lambda: self.store.note_following(for_ms))
+
+    async def read(self, question: Callable[[Reader], Answer]) -> Answer:
+        """Ask the store something, off the event loop."""
+
+        def ask() -> Answer:
+            with self.store.reader() as reader:
+                return question(reader)
+
+        return await self._in_thread(ask)
+
+    async def _in_thread(self, call: Callable[[], Answer]) -> Answer:
+        try:
+            async with asyncio.timeout(READ_S):
+                return await asyncio.get_running_loop().run_in_executor(self._reading, call)
+        except (StoreUnavailable, TimeoutError) as error:
+            raise refusal(error) from error
+
+    async def close(self) -> None:
+        """Finish submitted operations. The store stays open; its owner closes it."""
+        self.wakeups.close()
+        self.endings.close()
+        self.tail.close()
+        self.rooms.close()
+        await self._commits.close()
+        await asyncio.to_thread(self._reading.shutdown)
+        await self.pulse.close()
+
+    def _committed(self, committed: batch.Committed) -> None:
+        self._judge(committed)
+        if committed.heard:
+            self.signs.note(committed.heard, committed.now)
+        if committed.wakes:
+            self.wakeups.wake(committed.wakes)
+        if committed.rooms:
+            self.rooms.wake(committed.rooms)
+        if committed.ended:
+            self.endings.wake_all(committed.ended)
+        if committed.events:
+            self.on_events(committed.events)
+        if committed.logged:
+            self.tail.wake(committed.logged)
+            self.on_logged()
+        if committed.due_at is not None:
+            self.on_due(committed.due_at)
+
+    def _judge(self, committed: batch.Committed) -> None:
+        """Learn from a batch whether the store takes changes, and whether workers were heard."""
+        availability = self.availability
+        availability.unknown += committed.unknown
+        if committed.asked:
+            availability.doubts -= 1
+        if committed.asked or committed.away:
+            # Callers had no answer until now; those that waited were refused with the others.
+            availability.unheard += 1
+        if committed.refused is not None:
+            availability.lose(committed.refused)
+        elif committed.logged and not committed.asked:
+            availability.wrote()

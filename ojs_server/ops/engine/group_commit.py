@@ -1,0 +1,281 @@
+"""Group commit: operations that arrive while a transaction commits form the next one.
+
+There is no timer. A single request starts its transaction at the end of the event loop's iteration;
+a busy server batches by itself, and each caller is answered after the commit of its work. Between
+two batches the loop reads incoming requests a few times, as many small batches cost more than few
+large ones.
+
+A thread waits for the disk. It also carries the batches out, unless the loop can do that itself:
+two busy threads compete for the interpreter lock. If the store did not confirm a commit, the
+outcome is looked up while the next batch is carried out.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from ojs_server.domain.errors import Unavailable
+from ojs_server.environment import Environment
+from ojs_server.ops.engine.availability import refusal
+from ojs_server.ops.engine.batch import Begun, Committed, Held
+from ojs_server.ops.operation import AnyOperation, Operation, Outcome, Result
+from ojs_server.store.base import StoreUnavailable
+from ojs_wire import codes
+
+MAX_BATCH: Final = 512
+MAX_JOBS: Final = 2000
+# Iterations of the loop in which answered callers come back, to be in the next batch.
+TURNS: Final = 8
+# Who is held up by another server's lock is tried again after so long, and so often in all.
+AGAIN_S: Final = 0.1
+HELD_UP_S: Final = 10.0
+# Most operations in conflict with a batch that are skipped to fill it.
+MAX_KEPT: Final = 512
+# Batches whose outcomes are looked up at a time.
+ASKING: Final = 8
+
+
+class Caller(Protocol):
+    """The caller of an operation."""
+
+    def gone(self) -> bool:
+        """True if the caller was cancelled."""
+
+    def settle(self, outcome: Outcome) -> None:
+        """Deliver the outcome: the operation is committed, or was refused with an error."""
+
+
+class _Awaited(asyncio.Future[Any]):
+    """A task that waits for the outcome."""
+
+    gone = asyncio.Future.cancelled
+
+    def settle(self, outcome: Outcome) -> None:
+        """Set the outcome, unless the task was cancelled."""
+        if self.done():
+            return
+        if isinstance(outcome, BaseException):
+            self.set_exception(outcome)
+        else:
+            self.set_result(outcome)
+
+
+class _HeldUp:
+    """A caller whose operation met a lock, and is tried again until a deadline."""
+
+    def __init__(self, caller: Caller, until: float) -> None:
+        self.until = until
+        self.gone = caller.gone
+        self.settle = caller.settle
+
+
+Waiting = tuple[AnyOperation, Caller]
+
+
+class GroupCommit:
+    """Collects operations, commits them in batches in a thread, and wakes their callers."""
+
+    def __init__(
+        self,
+        carry_out: Callable[[list[AnyOperation], Begun | None], Committed],
+        on_commit: Callable[[Committed], None],
+        environment: Environment,
+        *,
+        begin: Callable[[list[AnyOperation]], Begun | None] = lambda ops: None,
+        max_waiting: int = 10_000,
+    ) -> None:
+        self._carry_out = carry_out
+        self._begin = begin
+        self._on_commit = on_commit
+        self._max_waiting = max_waiting
+        self._enough = min(max_waiting, MAX_BATCH)
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[Waiting] = deque()
+        # They go in front of all others as soon as it is their time.
+        self._held_up: list[Waiting] = []
+        self._busy = False
+        # Start of the batch in the thread.
+        self._began: float | None = None
+        self._closing = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._monotonic = environment.monotonic
+        self._batches = environment.threads.inbox("ojs-writer", self._write)
+        self._asking = environment.threads.executor(ASKING, "ojs-outcome")
+        self._asked: set[asyncio.Future[Committed]] = set()
+
+    @property
+    def depth(self) -> int:
+        """Return the number of operations that wait for their transaction."""
+        return len(self._waiting) + len(self._held_up)
+
+    def busy_s(self) -> float:
+        """Return how long the running batch has taken so far, in seconds."""
+        return 0.0 if self._began is None else self._monotonic() - self._began
+
+    async def submit(self, operation: Operation[Result]) -> Result:
+        """Carry out an operation; return its outcome after the commit, or raise its error."""
+        awaited = _Awaited(loop=self._loop)
+        self.enter(operation, awaited)
+        result: Result = await awaited
+        return result
+
+    def enter(self, operation: AnyOperation, caller: Caller) -> None:
+        """Queue an operation for its caller; raise if too many wait already."""
+        if self._closing or self.depth >= self._max_waiting:
+            raise Unavailable(
+                "the server is stopping"
+                if self._closing
+                else f"{self._max_waiting} requests wait for the store already",
+                code=codes.OVERLOADED,
+                headers={"Retry-After": "1"},
+            )
+        self._waiting.append((operation, caller))
+        self._begin_soon()
+
+    async def close(self) -> None:
+        """Finish submitted operations, then end the thread."""
+        self._closing = True
+        # Tried once more, they are told what it comes to.
+        self._try_again()
+        await self._idle.wait()
+        await asyncio.to_thread(self._batches.close)
+        if self._asked:
+            await asyncio.wait(self._asked)
+        self._asking.shutdown()
+
+    def _begin_soon(self) -> None:
+        if not self._busy:
+            self._busy = True
+            self._idle.clear()
+            # At the end of this turn, so that requests read together are committed together.
+            self._loop.call_soon(self._start)
+
+    def _try_again(self) -> None:
+        if self._held_up:
+            self._waiting.extendleft(reversed(self._held_up))
+            self._held_up.clear()
+            self._begin_soon()
+
+    def _put_off(self, operation: AnyOperation, caller: Caller) -> bool:
+        """Have an operation wait that is held up; not for ever."""
+        now = self._loop.time()
+        if not isinstance(caller, _HeldUp):
+            caller = _HeldUp(caller, now + HELD_UP_S)
+        if self._closing or now >= caller.until:
+            return False
+        if not self._held_up:
+            self._loop.call_later(AGAIN_S, self._try_again)
+        self._held_up.append((operation, caller))
+        return True
+
+    def _start(self) -> None:
+        batch = self._take()
+        if batch:
+            self._began = self._monotonic()
+            self._batches.put((batch, self._begun(batch)))
+        else:
+            self._busy = False
+            self._idle.set()
+
+    def _begun(self, batch: list[Waiting]) -> Begun | None:
+        try:
+            return self._begin([operation for operation, _ in batch])
+        except Exception:
+            # It was rolled back. The writer tries again, and knows what to do if that fails.
+            return None
+
+    def _take(self) -> list[Waiting]:
+        """Return the next batch, up to a number of jobs unless a single operation has more.
+
+        An operation that conflicts with one in the batch waits, and keeps its position.
+        """
+        batch: list[Waiting] = []
+        kept: list[Waiting] = []
+        touched: set[object] = set()
+        jobs = 0
+        waiting = self._waiting
+        while waiting:
+            operation, caller = one = waiting.popleft()
+            if caller.gone():
+                continue
+            if keys := operation.keys:
+                touching = not touched.isdisjoint(keys)
+                touched.update(keys)
+                if touching:
+                    kept.append(one)
+                    if len(kept) == MAX_KEPT:
+                        break
+                    continue
+            jobs += operation.job_count
+            if jobs > MAX_JOBS and batch:
+                kept.append(one)
+                break
+            batch.append(one)
+            if jobs >= MAX_JOBS or len(batch) == MAX_BATCH:
+                break
+        waiting.extendleft(reversed(kept))
+        return batch
+
+    def _write(self, given: tuple[list[Waiting], Begun | None]) -> None:
+        batch, begun = given
+        try:
+            committed = self._carry_out([operation for operation, _ in batch], begun)
+        except BaseException as error:  # the callers must hear of it, whatever it is
+            committed = Committed([error] * len(batch))
+        self._loop.call_soon_threadsafe(self._finish, batch, committed)
+
+    def _finish(self, batch: list[Waiting], committed: Committed) -> None:
+        self._began = None
+        try:
+            if committed.doubt is None:
+                self._tell(batch, committed)
+            else:
+                self._ask(batch, committed)
+            if committed.away:
+                # Each batch would find that out for itself, one after the other.
+                waiting, self._waiting = self._waiting, deque()
+                for _, caller in waiting:
+                    self._settle(caller, refusal(StoreUnavailable()))
+        finally:
+            self._gather(TURNS)
+
+    def _ask(self, batch: list[Waiting], committed: Committed) -> None:
+        """Find out whether a batch was carried out, and tell its callers then."""
+        asked = self._loop.run_in_executor(self._asking, committed.settled)
+
+        def told(answer: asyncio.Future[Committed]) -> None:
+            self._asked.discard(answer)
+            error = answer.exception()
+            self._tell(
+                batch,
+                answer.result() if error is None else Committed([error] * len(batch), asked=True),
+            )
+
+        self._asked.add(asked)
+        asked.add_done_callback(told)
+
+    def _tell(self, batch: list[Waiting], committed: Committed) -> None:
+        for (operation, caller), outcome in zip(batch, committed.outcomes, strict=True):
+            if isinstance(outcome, Held) and self._put_off(operation, caller):
+                continue
+            self._settle(caller, outcome)
+        self._on_commit(committed)
+
+    def _settle(self, caller: Caller, outcome: Outcome) -> None:
+        try:
+            caller.settle(outcome)
+        except Exception as error:
+            # No other answer depends on it.
+            self._loop.call_exception_handler(
+                {"message": "an outcome could not be delivered to its caller", "exception": error}
+            )
+
+    def _gather(self, turns: int) -> None:
+        """Start the next batch after so many turns of the loop, each of which reads what came; at
+        once where no more would find a place. In a flood each turn takes long, and only refuses."""
+        if turns and len(self._waiting) < self._enough:
+            self._loop.call_soon(self._gather, turns - 1)
+        else:
+            self._start()

@@ -1,0 +1,66 @@
+"""Lock all rows that a batch needs before it is carried out, in one order for all operations."""
+
+from collections.abc import Sequence
+
+from ojs_server.domain.tenants.tenant import DEFAULT
+from ojs_server.ops.cron import entries as cron
+from ojs_server.ops.fairness.fair_claim import guards, limited_pools, limited_tenants
+from ojs_server.ops.limits.rate_limits import guarded
+from ojs_server.ops.operation import AnyOperation, Locks
+from ojs_server.ops.rules import Rules
+from ojs_server.ops.unit_of_work import Work
+from ojs_server.ops.workflows import operations as workflow
+from ojs_server.store.records import Foreseen
+
+
+def gather(rules: Rules, ops: Sequence[AnyOperation]) -> Locks:
+    """Collect the rows that operations need to lock."""
+    locks = Locks(rules)
+    for op in ops:
+        op.lock(locks)
+    return locks
+
+
+def foresee(ops: Sequence[AnyOperation], locks: Locks) -> Foreseen | None:
+    """Return the rows that the usual calls need; None if there are other calls among them."""
+    if all(op.is_foreseen() for op in ops):
+        return Foreseen(locks.workers, locks.jobs, locks.queues)
+    return None
+
+
+def lock(work: Work, locks: Locks, foreseen: Foreseen | None) -> None:
+    """Take the locks of different kinds of operations in one order, not in each kind's own.
+
+    Where only ACKs and FAILs come back to jobs, and no limits are locked after these, they lock
+    them no later by themselves.
+    """
+    tx = work.tx
+    # Cron entries first: only they say which jobs they lead to.
+    jobs = cron.lock(work, locks.cron, due=locks.due_cron)
+    drafts = [draft for of_one in locks.drafts for draft in of_one if draft]
+    if uniques := [draft.unique.key for draft in drafts if draft.unique]:
+        tx.lock_unique(uniques)
+    if foreseen is None or tx.configs or tx.sharing.tenants or tx.sharing.pools:
+        jobs |= locks.jobs
+    if locks.workflows:
+        jobs |= workflow.lock_members(tx, locks.workflows)
+    workers, leaving = {*locks.workers}, {*locks.leaving}
+    if locks.all_workers:
+        workers.update(worker.id for worker in tx.load_all_workers())
+    if locks.searches:
+        # These wait for nobody, so after those who are waited for in the order of their ids.
+        tx.lock(workers, (), ())
+        leaving.update(worker.id for search in locks.searches for worker in search(work))
+    tx.lock(workers, jobs, jobs | locks.leases, leaving)
+    if locks.providers:
+        tx.load_providers(sorted(locks.providers))
+    names: list[str] = []
+    if tx.configs:
+        names += guarded(tx.configs, {draft.queue for draft in drafts} | locks.queues)
+    if tx.sharing.tenants or tx.sharing.pools:
+        tenants = None if locks.all_tenants else {draft.tenant or DEFAULT for draft in drafts}
+        pools = limited_pools(tx.sharing) if locks.all_pools else ()
+        names += guards(limited_tenants(tx.sharing, tenants), pools)
+    if names:
+        tx.lock_workflows(jobs, locks.workflows)
+        work.rate_limits.settle(names)

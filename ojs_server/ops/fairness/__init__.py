@@ -1,0 +1,1 @@
+"""Fair claims of jobs."""

@@ -1,0 +1,198 @@
+"""Fair claims: share queues between tenants, and a worker's time between the queues of its pool.
+
+Such a claim reads the next candidates, lets `domain/fairness/fair_choice.py` choose, and takes the
+chosen jobs. The read takes no locks, so another node may be faster; then it reads again.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
+from typing import Final
+
+import msgspec
+
+from ojs_server.domain import events
+from ojs_server.domain.fairness.fair_choice import QueueOrder, choose
+from ojs_server.domain.fairness.pool import OF_POOL, Pool, PoolOrder, declared
+from ojs_server.domain.fairness.sharing import Sharing
+from ojs_server.domain.tenants.tenant import OF_TENANT, Tenant, counters_of
+from ojs_server.domain.workers.requirements import Ability, may_run
+from ojs_server.domain.workers.worker import Worker, profile_of
+from ojs_server.ops.unit_of_work import Work
+from ojs_server.ops.workers import requirements
+from ojs_server.store.records import Claimed, Lane
+
+# Tenants of a queue that one claim considers; the next claim goes on after them.
+MOST_TENANTS: Final = 100
+# Number of reads of a claim after other nodes were faster.
+LOOKS: Final = 3
+# Past so many jobs of a lane it looks that its worker may not run.
+MOST_PASSED: Final = 200
+
+
+class Way(msgspec.Struct, frozen=True):
+    """The order in which queues are served, given by the pool or else by the fetch."""
+
+    pool: str | None
+    strategy: str = "strict"
+    weights: tuple[tuple[str, int], ...] = ()
+
+
+class ClaimCriteria(msgspec.Struct, frozen=True):
+    """The filters of a fetch; fetches with equal ones are answered together."""
+
+    queues: tuple[str, ...]
+    job_types: tuple[str, ...] | None = None
+    tenant: str | None = None
+    ability: Ability | None = None
+    way: Way | None = None
+
+
+def is_shared(criteria: ClaimCriteria, sharing: Sharing) -> bool:
+    """True if a claim needs fair sharing, so that one plain claim statement is not enough."""
+    return sharing.tenancy or criteria.tenant is not None or criteria.way is not None
+
+
+def criteria_of(
+    sharing: Sharing,
+    criteria: ClaimCriteria,
+    worker: Worker | None,
+) -> ClaimCriteria:
+    """Return the criteria restricted to the worker's pool, if it belongs to one."""
+    if not sharing.pools:
+        return criteria
+    member = None if worker is None else declared(profile_of(worker))
+    pool = sharing.pools.get(member or "")
+    closed = {
+        queue
+        for name, one in sharing.pools.items()
+        if one.isolated and name != member
+        for queue in one.queues
+    }
+    queues = tuple(
+        queue
+        for queue in criteria.queues
+        if queue not in closed and (pool is None or queue in pool.queues)
+    )
+    way = criteria.way if pool is None else Way(member)
+    return msgspec.structs.replace(criteria, queues=queues, way=way)
+
+
+def pool_of(criteria: ClaimCriteria, sharing: Sharing) -> Pool | None:
+    """The pool whose rules a claim follows, or one that the fetch made up."""
+    if criteria.way is None:
+        return None
+    if criteria.way.pool is not None:
+        return sharing.pools.get(criteria.way.pool)
+    return Pool(criteria.queues, strategy=criteria.way.strategy, weights=dict(criteria.way.weights))
+
+
+def limited_tenants(sharing: Sharing, names: Iterable[str] | None = None) -> Mapping[str, Tenant]:
+    """Those of these tenants, or of all, whose limits must be looked at."""
+    if not sharing.tenants:
+        return {}
+    wanted = sharing.tenants if names is None else sharing.tenants.keys() & set(names)
+    return {name: sharing.tenants[name] for name in wanted if sharing.tenants[name].limited}
+
+
+def tenants_met(claims: Iterable[ClaimCriteria], sharing: Sharing) -> Mapping[str, Tenant]:
+    """The limited tenants whose jobs these claims may start; a claim for all may meet any."""
+    names = [criteria.tenant for criteria in claims]
+    return limited_tenants(sharing, None if None in names else [one for one in names if one])
+
+
+def guards(tenants: Iterable[str], pools: Iterable[str] = ()) -> list[str]:
+    """The rows that are locked while limits of tenants and pools are looked at."""
+    return [*(OF_POOL + name for name in pools), *(OF_TENANT + name for name in tenants)]
+
+
+def limited_pools(sharing: Sharing) -> list[str]:
+    """Return the pools with a limit of running jobs."""
+    return [name for name, pool in sharing.pools.items() if pool.concurrency is not None]
+
+
+def order_of(
+    work: Work, criteria: ClaimCriteria, pool: Pool, active: Mapping[str, int]
+) -> PoolOrder:
+    """The order of a pool's queues, which goes on where the last claim of this node left it."""
+    named = criteria.way is not None and criteria.way.pool
+    name = f"pool:{named}" if named else f"queues:{','.join(sorted(criteria.queues))}"
+    tell = partial(_tell_starved, work, named or None)
+    return PoolOrder(
+        pool, work.schedulers.of(name), work.schedulers.guard(name), active, work.now, tell
+    )
+
+
+def _tell_starved(work: Work, pool: str | None, queue: str) -> None:
+    work.note(events.of_queue("scheduling.queue_starved", queue, pool=pool))
+
+
+def claim(
+    work: Work,
+    criteria: ClaimCriteria,
+    limit: int,
+    room: Mapping[str, int],
+    kept: Sequence[Claimed],
+    order: QueueOrder,
+) -> list[Claimed]:
+    """Claim up to `limit` more jobs; `room` is what limited counters allow, including `kept`."""
+    if criteria.tenant is not None and not work.tx.sharing.tenancy:
+        # No tenant ever had a job.
+        return []
+    taken: list[Claimed] = []
+    lost: set[str] = set()
+    met = requirements.met(work.tx, criteria.queues, criteria.job_types, criteria.ability)
+    passed = 0 if met is None else MOST_PASSED
+    for _ in range(LOOKS):
+        used = Counter(name for one in (*kept, *taken) for name in counters_of(one.job))
+        wanted = limit - len(taken)
+        found = work.tx.waiting(_lanes(work, criteria), wanted + len(lost) + passed)
+        chosen = choose(
+            (one for one in found if one.id not in lost and may_run(criteria.ability, one.demand)),
+            criteria.queues,
+            wanted,
+            order=order,
+            tenants=work.tx.sharing.tenants,
+            rooms={name: count - used[name] for name, count in room.items()},
+            schedulers=work.schedulers,
+        )
+        places = {one.id: place for place, one in enumerate(chosen)}
+        got = work.tx.claim_chosen(list(places)) if places else []
+        taken += sorted(got, key=lambda one: places[one.job.id])
+        if len(got) == len(chosen):
+            break
+        lost |= places.keys() - {one.job.id for one in got}
+    return taken
+
+
+def _lanes(work: Work, criteria: ClaimCriteria) -> list[Lane]:
+    tenants: list[tuple[str, str | None]]
+    if criteria.tenant is not None:
+        tenants = [(queue, criteria.tenant) for queue in criteria.queues]
+    else:
+        # Also whatever comes first: jobs that were stored before there were tenants.
+        tenants = [(queue, None) for queue in criteria.queues]
+        if work.tx.sharing.tenancy:
+            tenants += _tenants(work, criteria.queues)
+    return [
+        Lane(queue, tenant, job_type)
+        for (queue, tenant), job_type in product(tenants, criteria.job_types or (None,))
+    ]
+
+
+def _tenants(work: Work, queues: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The tenants of queues that are looked at this time; a hundred of each, in turn."""
+    left_off = {queue: work.schedulers.left_off(queue) for queue in queues}
+    found = work.tx.tenants_waiting(left_off, MOST_TENANTS)
+    again = [queue for queue, name in left_off.items() if name]
+    if again:
+        # The look went on in the middle, and comes round to those before.
+        found += work.tx.tenants_waiting(dict.fromkeys(again, ""), MOST_TENANTS)
+    by_queue: dict[str, dict[str, None]] = {queue: {} for queue in queues}
+    for queue, tenant in found:
+        by_queue[queue][tenant] = None
+    for queue, names in by_queue.items():
+        seen = list(names)[:MOST_TENANTS]
+        work.schedulers.leave_off(queue, seen[-1] if len(seen) == MOST_TENANTS else "")
+        yield from ((queue, tenant) for tenant in seen)

@@ -1,0 +1,62 @@
+"""Change a job without moving it: its remaining attempts, its variables, its lease."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ojs_server.domain import events
+from ojs_server.domain.compat.variables import with_variables
+from ojs_server.domain.errors import OjsError
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.dead_letter import limited
+from ojs_server.domain.jobs.job import TERMINAL, Job, Lease, State
+from ojs_server.ops.jobs.settle import missing
+from ojs_server.ops.operation import OnJob, Stage, handles
+from ojs_server.ops.unit_of_work import Work, outcome_of
+from ojs_server.ops.workers.heartbeat import renewal
+
+
+class Amend(OnJob[Job], frozen=True):
+    """Set the number of remaining deliveries of a job, merge variables into it, or set the time
+    left of its lease, in milliseconds."""
+
+    stage = Stage.AMEND
+
+    retries: int | None = None
+    variables: Mapping[str, Any] | None = None
+    lease_ms: int | None = None
+
+
+@handles(Stage.AMEND, at_once=True)
+def run(work: Work, ops: Sequence[Amend]) -> list[Job | OjsError]:
+    """All of a batch with one read."""
+    found = work.tx.load_jobs(sorted({op.job_id for op in ops}))
+    return [outcome_of(_amend, work, op, found.get(op.job_id)) for op in ops]
+
+
+def _amend(work: Work, op: Amend, found: tuple[Job, Lease | None] | None) -> Job:
+    if found is None:
+        raise missing(op.job_id)
+    job, lease = found
+    if job.state in TERMINAL and job.state != State.DISCARDED:
+        raise missing(op.job_id)
+    if op.lease_ms is not None:
+        lifecycle.require(job, "ack")
+        if lease is not None and (renewed := renewal(lease, op.lease_ms, work.now)) is not None:
+            work.tx.extend_leases([renewed])
+            work.note(events.extended(renewed))
+            work.expect(renewed.expires_at)
+    if op.retries is not None or op.variables:
+        whole = work.tx.load_whole([job.id])[job.id]
+        if op.retries is not None:
+            whole = limited(whole, _spent(job) + op.retries)
+        whole = with_variables(whole, op.variables)
+        work.tx.override_jobs([whole])
+        job = whole.job
+    return job
+
+
+def _spent(job: Job) -> int:
+    """Return the number of finished deliveries; a discarded job starts again from 0."""
+    if job.state == State.DISCARDED:
+        return 0
+    return job.attempt - job.releases - (job.state == State.ACTIVE)

@@ -1,0 +1,72 @@
+"""Bulk calls with a filter: find the jobs without locks, and change them in steps."""
+
+from functools import partial
+from typing import Final
+
+from ojs_server.domain.jobs.filter import JobFilter
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.jobs.bulk import STEP, Action, Bulk, Done, Item, ReceiptKey
+from ojs_server.store.base import Reader
+from ojs_server.store.records import JobIds
+
+# Most jobs that a call changes; for more it is repeated.
+MOST: Final = 10_000
+# Most jobs of a call with an idempotency key, which is stored with its only transaction.
+MOST_KEYED: Final = 1000
+
+
+async def by_filter(
+    engine: Engine,
+    action: Action,
+    wanted: JobFilter,
+    receipt: ReceiptKey | None = None,
+    body_hash: bytes = b"",
+) -> Done:
+    """Apply a bulk operation to the jobs that match a filter, oldest first, up to a limit.
+
+    Each step is a transaction: a call that is interrupted has done its steps until then.
+    """
+    if receipt:
+        ids, has_more = await _find(engine, wanted, MOST_KEYED)
+        return await engine.run(
+            Bulk(
+                action,
+                tuple(ids),
+                wanted,
+                receipt=receipt,
+                body_hash=body_hash,
+                has_more=has_more,
+            )
+        )
+    ids, has_more = await _find(engine, wanted, MOST)
+    steps = [tuple(ids[start : start + STEP]) for start in range(0, len(ids), STEP)] or [()]
+    items: list[Item] = []
+    failed = 0
+    for step in steps:
+        done = await engine.run(
+            Bulk(
+                action,
+                step,
+                wanted,
+                tell=step is steps[-1],
+                done_before=len(items) - failed,
+                failed_before=failed,
+            )
+        )
+        items += done.items
+        failed += done.failed
+    return Done(tuple(items), has_more)
+
+
+async def _find(engine: Engine, wanted: JobFilter, most: int) -> tuple[list[str], bool]:
+    ids: list[str] = []
+    part = await engine.read(lambda reader: reader.find_jobs(wanted, STEP))
+    ids += part.ids
+    while part.after is not None and len(ids) <= most:
+        part = await engine.read(partial(_next, wanted, part.after))
+        ids += part.ids
+    return sorted(ids[:most]), len(ids) > most
+
+
+def _next(wanted: JobFilter, after: str, reader: Reader) -> JobIds:
+    return reader.find_jobs(wanted, STEP, after)

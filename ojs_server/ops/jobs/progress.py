@@ -1,0 +1,94 @@
+"""Progress reports of workers; each is also a sign of life."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ojs_server.domain import events
+from ojs_server.domain.errors import OjsError
+from ojs_server.domain.jobs import progress
+from ojs_server.domain.jobs.attachments import PROGRESS, Progress
+from ojs_server.domain.jobs.job import Job, Lease, State
+from ojs_server.domain.jobs.progress import Report, Shown
+from ojs_server.ops.jobs.settle import missing
+from ojs_server.ops.operation import OnJob, Stage, handles
+from ojs_server.ops.unit_of_work import Work
+from ojs_server.ops.workers.heartbeat import renewal
+
+
+class Advanced(msgspec.Struct, frozen=True):
+    """The job, and its progress after the report."""
+
+    job: Job
+    shown: Shown
+
+
+class Advance(OnJob[Advanced], frozen=True):
+    """A holder reports how far it is."""
+
+    stage = Stage.PROGRESS
+    hears = True
+
+    report: Report
+    worker_id: str | None = None
+    attempt: int | None = None
+
+
+@handles(Stage.PROGRESS, at_once=True)
+def run(work: Work, ops: Sequence[Advance]) -> list[Advanced | OjsError]:
+    """Apply many reports; a report that is not from the job's holder changes nothing."""
+    jobs = {
+        job_id: job for job_id, (job, _) in work.tx.load_jobs({op.job_id for op in ops}).items()
+    }
+    # After the jobs, as everybody locks them.
+    held = sorted(job.id for job in jobs.values() if job.state == State.ACTIVE)
+    leases = work.tx.load_leases(held) if held else {}
+    known = work.tx.load_progress([job.id for job in jobs.values() if job.beside & PROGRESS])
+    saved: list[Progress] = []
+    answers: list[Advanced | OjsError] = []
+    for op in ops:
+        job = jobs.get(op.job_id)
+        if job is None:
+            answers.append(missing(op.job_id))
+            continue
+        before, lease = known.get(job.id), leases.get(job.id)
+        try:
+            after = progress.advance(
+                job,
+                lease,
+                before,
+                op.report,
+                worker_id=op.worker_id,
+                attempt=op.attempt,
+                now=work.now,
+            )
+        except OjsError as error:
+            answers.append(error)
+            continue
+        if after is not None:
+            saved.append(after)
+            _tell(work, job, lease, after)
+        answers.append(Advanced(job, progress.shown(job, after or before)))
+    work.tx.save_progress(saved)
+    work.tx.mark_beside(
+        [
+            (job.id, job.beside, job.beside | PROGRESS)
+            for job in (jobs[one.job_id] for one in saved)
+            if not job.beside & PROGRESS
+        ]
+    )
+    _extend(work, [leases[one.job_id] for one in saved if one.job_id in leases])
+    return answers
+
+
+def _tell(work: Work, job: Job, lease: Lease | None, after: Progress) -> None:
+    if after.told_at == work.now:
+        for event in events.progressed(job, lease, after):
+            work.note(event)
+
+
+def _extend(work: Work, held: Sequence[Lease]) -> None:
+    renewed = [one for lease in held if (one := renewal(lease, None, work.now))]
+    work.tx.extend_leases(renewed)
+    for lease in renewed:
+        work.expect(lease.expires_at)

@@ -1,0 +1,247 @@
+"""Calls on one job: ACK, FAIL, CANCEL, ACTIVATE, retry of a dead letter, and removal."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic
+
+import msgspec
+
+from ojs_server.domain import events
+from ojs_server.domain.compat.variables import with_variables
+from ojs_server.domain.errors import Conflict, NotFound, OjsError
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.attachments import HOLDERS
+from ojs_server.domain.jobs.dead_letter import Override, limited, overridden
+from ojs_server.domain.jobs.job import TERMINAL, Change, Earlier, Job, Lease, State
+from ojs_server.domain.jobs.late_ack import meant
+from ojs_server.domain.jobs.repeated_settlement import acknowledged_before
+from ojs_server.domain.jobs.reported_error import Fault
+from ojs_server.domain.queues.config import NO_CONFIG, require_type
+from ojs_server.ops.operation import OnJob, Result, Stage, handles
+from ojs_server.ops.unit_of_work import Work
+from ojs_server.store.records import Leased
+
+
+class Repeated(msgspec.Struct, frozen=True):
+    """A settlement that was made before, word for word: its answer was lost."""
+
+    # The current job.
+    after: Job
+
+
+class Transition(OnJob[Result], Generic[Result], frozen=True, kw_only=True):
+    """A call for a transition; those of a batch are decided with one read and one write."""
+
+    stage = Stage.SETTLE
+
+    # To this tenant a job of another is like one that is not there.
+    tenant: str | None = None
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Result:
+        """The transition that this call asks for; raises when it may not be."""
+        raise NotImplementedError
+
+
+class Ack(Transition[Change | Repeated], frozen=True):
+    """The handler succeeded."""
+
+    light = True
+    hears = True
+
+    worker_id: str | None = None
+    attempt: int | None = None
+    result: bytes | None = None
+    # Any previous holder may complete the job late, as the client does not name its worker.
+    anybody: bool = False
+
+    def is_foreseen(self) -> bool:
+        return True
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change | Repeated:
+        """Complete the job, also late where that was allowed when it was handed out."""
+        keep = work.keep(job.queue)
+        try:
+            return lifecycle.acknowledge(
+                job,
+                lease,
+                worker_id=self.worker_id,
+                attempt=self.attempt,
+                result=self.result,
+                now=work.now,
+                keep=keep,
+            )
+        except Conflict:
+            if self.repeats(work, job):
+                return Repeated(job)
+            earlier = self._earlier(work, job)
+            if earlier is None:
+                raise
+        return lifecycle.acknowledge_late(job, earlier, result=self.result, now=work.now, keep=keep)
+
+    def repeats(self, work: Work, job: Job) -> bool:
+        """Tell whether this worker completed the job with this delivery."""
+        if self.worker_id is None or not acknowledged_before(job, self.attempt):
+            return False
+        return work.tx.ended_by(job.id) == self.worker_id
+
+    def _earlier(self, work: Work, job: Job) -> Earlier | None:
+        """The lost delivery that this is about."""
+        if not (self.worker_id or self.anybody):
+            return None
+        if not job.beside & HOLDERS or job.state in TERMINAL:
+            return None
+        return meant(work.tx.load_earlier(job.id), self.worker_id, self.attempt)
+
+
+class Failing(Transition[Result], Generic[Result], frozen=True):
+    """The end of a delivery that did not complete its job."""
+
+    light = True
+    hears = True
+
+    fault: Fault
+    worker_id: str | None = None
+    attempt: int | None = None
+    requeue: bool = False
+    # Variables for the next delivery.
+    variables: Mapping[str, Any] | None = None
+
+    def is_foreseen(self) -> bool:
+        return True
+
+    def fail(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """Retry later, requeue, snooze or discard."""
+        left = self.fault.retries
+        if left is not None:
+            most = job.attempt - job.releases + left
+            job = msgspec.structs.replace(job, max_attempts=most)
+        change = lifecycle.fail(
+            job,
+            lease,
+            self.fault,
+            worker_id=self.worker_id,
+            attempt=self.attempt,
+            requeue=self.requeue,
+            now=work.now,
+            dice=work.rng.dice(),
+            position=work.tx.position,
+            keep=work.keep(job.queue),
+        )
+        if left is not None or self.variables:
+            whole = work.tx.load_whole([job.id])[job.id]
+            if left is not None:
+                whole = limited(whole, job.max_attempts)
+            work.tx.override_jobs([with_variables(whole, self.variables)])
+        if self.fault.rate_limit_until is not None:
+            work.rate_limits.hold(job, self.fault.rate_limit_until)
+        return change
+
+
+class Fail(Failing[Change], frozen=True):
+    """The handler failed, or gives the job back."""
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """End the delivery."""
+        return self.fail(work, job, lease)
+
+
+class Cancel(Transition[Change], frozen=True):
+    """Cancel a job."""
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """Cancel at once, also while it is held."""
+        return lifecycle.cancel(job, work.now, work.keep(job.queue), lease)
+
+
+class Activate(Transition[Change], frozen=True):
+    """A pending job may run."""
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """Into the queue."""
+        return lifecycle.activate(job, work.now, work.tx.position)
+
+
+class Revive(Transition[Change], frozen=True):
+    """A discarded job gets fresh attempts, and perhaps another queue, payload or policy."""
+
+    override: Override | None = None
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """Back into the queue."""
+        if self.override is None:
+            return lifecycle.revive(job, work.now, work.tx.position)
+        queue = self.override.queue
+        if queue is not None:
+            require_type(work.tx.configs.get(queue, NO_CONFIG), queue, job.type)
+        stored = overridden(work.tx.load_whole([job.id])[job.id], self.override)
+        change = lifecycle.revive(stored.job, work.now, work.tx.position)
+        work.tx.override_jobs([stored])
+        return msgspec.structs.replace(change, before=job)
+
+
+class Rerun(Transition[Change], frozen=True):
+    """A discarded job starts over, one that waits for its retry waits no longer."""
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """Into the queue."""
+        return lifecycle.rerun(job, work.now, work.places(job))
+
+
+class Remove(Transition[Change], frozen=True):
+    """A discarded job is deleted."""
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
+        """Require a dead letter; the row is deleted, so no change is written."""
+        lifecycle.require(job, "revive")
+        return Change(job, job, (events.removed(job),))
+
+
+_DEAD_LETTER = (Revive, Remove)
+
+
+Outcome = Change | Repeated | OjsError
+
+
+@handles(Stage.SETTLE, at_once=True)
+def run(work: Work, ops: Sequence[Transition[Change | Repeated]]) -> list[Outcome]:
+    """Settle many jobs with one read and one guarded write."""
+    stored = work.tx.load_jobs(sorted({op.job_id for op in ops}))
+    outcomes: list[Outcome] = []
+    changes: list[Change] = []
+    removed: list[Change] = []
+    for op in ops:
+        outcome = _decide(work, op, stored.get(op.job_id))
+        outcomes.append(outcome)
+        if isinstance(outcome, Change):
+            (removed if isinstance(op, Remove) else changes).append(outcome)
+            # One call may name a job twice; the second sees what the first left.
+            stored[op.job_id] = Leased(outcome.after, None)
+    work.apply(changes)
+    work.remove([change.before for change in removed])
+    for change in removed:
+        for event in change.events:
+            work.note(event)
+    return outcomes
+
+
+def _decide(
+    work: Work, op: Transition[Change | Repeated], found: tuple[Job, Lease | None] | None
+) -> Outcome:
+    dead_letter = isinstance(op, _DEAD_LETTER)
+    if found is not None and op.tenant is not None and found[0].tenant != op.tenant:
+        found = None
+    if found is None or (dead_letter and found[0].state != State.DISCARDED):
+        return missing(op.job_id, "dead_letter_job" if dead_letter else "job")
+    try:
+        return op.decide(work, *found)
+    except OjsError as error:
+        return error
+
+
+def missing(job_id: str, kind: str = "job") -> NotFound:
+    """The answer for an id that is not there."""
+    where = "among the dead letters" if kind == "dead_letter_job" else "here"
+    return NotFound(
+        f"there is no job {job_id} {where}",
+        details={"resource_type": kind, "resource_id": job_id},
+        hint="finished jobs are removed when their retention ends; check the id",
+    )

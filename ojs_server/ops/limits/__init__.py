@@ -1,0 +1,1 @@
+"""Limits in a transaction: rate limits, and bounds on queues."""

@@ -1,0 +1,56 @@
+"""ENQUEUE that waits for room in a bounded queue with the strategy `block`."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from ojs_server.domain.errors import QueueFull
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.jobs.enqueue import Enqueue, Enqueued
+from ojs_server.ops.workers.wakeups import first
+
+# Default time that a producer waits.
+BLOCK_MS: Final = 5_000
+
+
+async def enqueue(
+    engine: Engine, op: Enqueue, wait_ms: int, gone: Callable[[], Awaitable[None]] | None = None
+) -> Enqueued:
+    """Store now, or as soon as there is room within `wait_ms`; raise QueueFull after that.
+
+    The result of `gone` completes when the caller disconnects; then nothing is stored.
+    """
+    try:
+        return await engine.run(op)
+    except QueueFull as full:
+        if not full.blocks or wait_ms <= 0:
+            raise
+    deadline = asyncio.get_running_loop().time() + wait_ms / 1000
+    waiter = engine.rooms.enter(tuple(sorted({draft.queue for draft in op.drafts})))
+    left = asyncio.ensure_future(gone()) if gone is not None else None
+    try:
+        while True:
+            # Before looking, or room could be made unseen.
+            waiter.settle()
+            try:
+                enqueued = await engine.run(op)
+                if not enqueued.created:
+                    waiter.wake()
+                return enqueued
+            except QueueFull as still:
+                # Too little for this one may be enough for those behind it.
+                engine.rooms.pass_on(waiter)
+                remaining = deadline - asyncio.get_running_loop().time()
+                if not still.blocks or remaining <= 0 or engine.rooms.closed:
+                    raise
+                await first(waiter.wait(), left, remaining)
+                if left is not None and left.done():
+                    raise
+            except BaseException:
+                # The room that was made is still there: `leave` hands the wake on.
+                waiter.wake()
+                raise
+    finally:
+        engine.rooms.leave(waiter)
+        if left is not None:
+            left.cancel()

@@ -1,0 +1,224 @@
+"""Operators' calls on whole queues: pause, resume, purge; and the reset of conformance runs."""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from ojs_server.domain import events
+from ojs_server.domain.admin.maintenance import Maintenance, MaintenanceOrder
+from ojs_server.domain.errors import Conflict
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.job import State
+from ojs_server.domain.queues.config import NO_CONFIG, QueueConfig, as_wire
+from ojs_server.ops.operation import Locks, Operation, Stage
+from ojs_server.ops.retention import COUNT_STEP
+from ojs_server.ops.unit_of_work import Work
+
+
+class Controlled(msgspec.Struct, frozen=True):
+    """The time at which it was done."""
+
+    now: int
+
+
+class Configured(Controlled, frozen=True):
+    """The settings as they are stored."""
+
+    config: QueueConfig
+
+
+class Maintained(Controlled, frozen=True):
+    """The maintenance that is on now."""
+
+    maintenance: Maintenance | None
+
+
+class Gone(Controlled, frozen=True):
+    """The number of jobs that have left the queue."""
+
+    count: int
+
+
+class Dropped(Controlled, frozen=True):
+    """The number of jobs that remain in the queue."""
+
+    left: int
+
+
+# Everybody who waits may find something now.
+_ALL: Final = 1_000_000
+
+
+class SetPaused(Operation[Controlled], frozen=True):
+    """A paused queue hands nothing out; enqueueing goes on."""
+
+    stage = Stage.CONTROL
+    settings = True
+
+    queue: str
+    paused: bool
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("queue", self.queue),)
+
+    def carry_out(self, work: Work) -> Controlled:
+        work.tx.set_paused(self.queue, self.paused)
+        work.note(events.queue("queue.paused" if self.paused else "queue.resumed", self.queue))
+        if not self.paused:
+            work.wakes[self.queue] += _ALL
+        return Controlled(work.now)
+
+
+class Configure(Operation[Configured], frozen=True):
+    """Settings of a queue. `decide` makes them from those of before; `new` refuses a known one."""
+
+    stage = Stage.CONTROL
+    settings = True
+
+    queue: str
+    decide: Callable[[QueueConfig], QueueConfig]
+    new: bool = False
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("queue", self.queue),)
+
+    def carry_out(self, work: Work) -> Configured:
+        before = work.tx.configs.get(self.queue)
+        if self.new and (before is not None or work.tx.queue_loads([self.queue])):
+            raise Conflict(
+                f"queue {self.queue} exists already",
+                details={"resource_type": "queue", "resource_id": self.queue},
+                hint="change its settings with PUT /ojs/v1/queues/{name}/config",
+            )
+        config = self.decide(before or NO_CONFIG)
+        work.tx.save_config(self.queue, config)
+        work.note(events.of_queue("queue.configured", self.queue, config=as_wire(config)))
+        # Larger limits and bounds let in who waits now.
+        work.wakes[self.queue] += _ALL
+        work.rooms[self.queue] += _ALL
+        return Configured(work.now, config)
+
+
+class Maintain(Operation[Maintained], frozen=True):
+    """Begin, change or end the maintenance of all nodes."""
+
+    stage = Stage.CONTROL
+    settings = True
+
+    order: MaintenanceOrder
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return ("maintenance",)
+
+    def carry_out(self, work: Work) -> Maintained:
+        before = work.tx.maintenance
+        after = self.order.applied(before, work.now)
+        if after != before:
+            work.tx.save_maintenance(after)
+            word = "ended" if after is None else "started" if before is None else "changed"
+            work.note(events.maintenance(word, after.reason if after else None))
+        return Maintained(work.now, after)
+
+
+class Collect(Operation[Controlled], frozen=True):
+    """Add new events to the statistics, up to one step."""
+
+    stage = Stage.CONTROL
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return ("collect",)
+
+    def carry_out(self, work: Work) -> Controlled:
+        work.tx.tally_events(COUNT_STEP)
+        return Controlled(work.now)
+
+
+class Reset(Operation[Controlled], frozen=True):
+    """Remove everything."""
+
+    stage = Stage.CONTROL
+    settings = True
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return ("reset",)
+
+    def carry_out(self, work: Work) -> Controlled:
+        work.tx.wipe()
+        return Controlled(work.now)
+
+
+class Purge(Operation[Gone], frozen=True):
+    """Remove those of these jobs of a queue that are in certain states, and old enough.
+
+    With `cancel` a job that a worker holds is cancelled first, so that its worker is told.
+    """
+
+    stage = Stage.PURGE
+
+    queue: str
+    job_ids: tuple[str, ...]
+    states: tuple[str, ...]
+    before: int | None = None
+    cancel: bool = False
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return self.job_ids
+
+    @property
+    def job_count(self) -> int:
+        return len(self.job_ids)
+
+    def lock(self, locks: Locks) -> None:
+        locks.jobs.update(self.job_ids)
+
+    def carry_out(self, work: Work) -> Gone:
+        found = [job for job, _ in work.tx.load_jobs(self.job_ids).values()]
+        gone = [
+            job
+            for job in found
+            if job.queue == self.queue
+            and job.state in self.states
+            and (self.before is None or (job.finished_at or job.created_at) < self.before)
+        ]
+        held = [job for job in gone if job.state == State.ACTIVE]
+        if held:
+            changes = [lifecycle.cancel(job, work.now, work.keep(job.queue)) for job in held]
+            work.apply(changes)
+            gone = [job for job in gone if job.state != State.ACTIVE]
+            gone += [change.after for change in changes]
+        work.remove(gone)
+        if gone:
+            states = sorted(self.states)
+            work.note(events.of_queue("queue.purged", self.queue, count=len(gone), states=states))
+        return Gone(work.now, len(gone))
+
+
+class Drop(Operation[Dropped], frozen=True):
+    """Forget the settings of a queue, and the queue itself where it has no jobs."""
+
+    stage = Stage.PURGE
+    settings = True
+
+    queue: str
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("queue", self.queue),)
+
+    def carry_out(self, work: Work) -> Dropped:
+        (left,) = work.tx.count_jobs([self.queue]).values() or (0,)
+        if left:
+            # Its counters are those of jobs that came meanwhile.
+            work.tx.set_paused(self.queue, False)
+            work.tx.save_config(self.queue, NO_CONFIG)
+        else:
+            work.tx.delete_queue(self.queue)
+        work.note(events.of_queue("queue.deleted", self.queue, jobs_left=left))
+        return Dropped(work.now, left)

@@ -1,0 +1,53 @@
+"""Move the jobs of a queue that is to be deleted into another queue, in steps."""
+
+from ojs_server.domain import events
+from ojs_server.domain.jobs.job import Change
+from ojs_server.domain.jobs.unique import in_queue
+from ojs_server.ops.operation import Locks, Operation, Stage
+from ojs_server.ops.queues.administration import Gone
+from ojs_server.ops.unit_of_work import Work
+
+
+class Move(Operation[Gone], frozen=True):
+    """Put those of these jobs that are in `queue` into `target`, whatever their state.
+
+    Each job keeps its place, its times and its rate key, and a worker that holds one goes on with
+    it. Bounds and job types of the target do not count: they are for enqueues.
+    """
+
+    stage = Stage.MOVE
+
+    queue: str
+    job_ids: tuple[str, ...]
+    target: str
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return self.job_ids
+
+    @property
+    def job_count(self) -> int:
+        return len(self.job_ids)
+
+    def lock(self, locks: Locks) -> None:
+        locks.jobs.update(self.job_ids)
+
+    def carry_out(self, work: Work) -> Gone:
+        # The leases as well: a beat locks nothing else.
+        work.tx.lock((), self.job_ids, self.job_ids)
+        found = work.tx.load_jobs(self.job_ids)
+        here = {job_id: lease for job_id, (job, lease) in found.items() if job.queue == self.queue}
+        stored = work.tx.load_whole(sorted(here))
+        moved = {job_id: in_queue(one, self.target) for job_id, one in stored.items()}
+        if moved:
+            work.tx.override_jobs(list(moved.values()))
+            work.tx.move_leases(self.target, [job_id for job_id, lease in here.items() if lease])
+            work.transfer(
+                [Change(found[job_id][0], one.job, ()) for job_id, one in sorted(moved.items())]
+            )
+            work.note(
+                events.of_queue(
+                    "queue.moved", self.queue, target_queue=self.target, count=len(moved)
+                )
+            )
+        return Gone(work.now, len(moved))

@@ -1,0 +1,1 @@
+"""Operations on schemas, and validation against them."""

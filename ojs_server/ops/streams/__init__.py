@@ -1,0 +1,1 @@
+"""The event log, as streams read it."""

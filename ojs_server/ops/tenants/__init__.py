@@ -1,0 +1,1 @@
+"""Operations on tenants, and their quotas."""

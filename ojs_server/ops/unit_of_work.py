@@ -1,0 +1,77 @@
+"""The unit of work: a transaction's ledger, its limits, and the making of jobs from drafts."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar, TypeVarTuple
+
+from ojs_server.domain.errors import OjsError
+from ojs_server.domain.fairness.weighted_fair import Schedulers
+from ojs_server.domain.jobs.build_job import born, likeness
+from ojs_server.domain.jobs.job import Job, State, StoredJob
+from ojs_server.domain.jobs.uniform_jobs import Siblings, looks_of, siblings
+from ojs_server.domain.jobs.validate import Draft
+from ojs_server.domain.jobs.version_routing import routed
+from ojs_server.domain.limits.rate_limit import place_of_retry
+from ojs_server.environment import Chance
+from ojs_server.ops.ledger import Ledger
+from ojs_server.ops.limits.listener import Limits
+from ojs_server.ops.limits.rate_limits import RateLimits
+from ojs_server.ops.rules import Rules
+from ojs_server.store.base import Tx
+
+Asked = TypeVarTuple("Asked")
+Answer = TypeVar("Answer")
+
+
+def outcome_of(decide: Callable[[*Asked], Answer], *asked: *Asked) -> Answer | OjsError:
+    """Return the result of a call, or the error to be shown to its caller."""
+    try:
+        return decide(*asked)
+    except OjsError as error:
+        return error
+
+
+class Work(Ledger):
+    """The unit of work of one transaction, in which operations are carried out."""
+
+    def __init__(self, tx: Tx, rules: Rules, rng: Chance, schedulers: Schedulers) -> None:
+        super().__init__(tx, rules, rng, schedulers)
+        self.rate_limits = RateLimits(self)
+        self.listen(Limits(self, self.rate_limits))
+        # The parts shared by the last draft, and the likeness of its job.
+        self._looks: object = None
+        self._like: Job
+
+    def routed(self, draft: Draft) -> Draft:
+        """The draft with a version, where its type is routed and it asks for none."""
+        return routed(self.tx.routings, self.schedulers, draft)
+
+    def born(self, draft: Draft, job_id: str | None = None) -> StoredJob:
+        """The job that a draft becomes in this transaction."""
+        if self.tx.routings:
+            draft = self.routed(draft)
+        job_id = draft.id or job_id or self.new_id()
+        return born(draft, self._likeness(draft), job_id, self.tx.position())
+
+    def siblings(self, drafts: Sequence[Draft]) -> Siblings:
+        """The jobs that drafts become which look alike."""
+        count = len(drafts)
+        ids = self.rng.new_ids(self.now, count)
+        return siblings(drafts, self._likeness(drafts[0]), ids, self.tx.positions(count))
+
+    def places(self, job: Job) -> Callable[[], int]:
+        """Return the function that gives a job its position in its queue; retries may differ."""
+        preference = self.rules.retry_priority
+        if job.state != State.RETRYABLE or preference == "equal":
+            return self.tx.position
+        config = self.tx.configs.get(job.queue)
+        if job.rate_key is None and not (config and config.limits):
+            return self.tx.position
+        return lambda: place_of_retry(self.tx.position(), preference)
+
+    def _likeness(self, draft: Draft) -> Job:
+        # One producer's jobs look alike, and come together.
+        looks = looks_of(draft)
+        if looks != self._looks:
+            self._looks = looks
+            self._like = likeness(draft, self.now, self.rules.profile.max_attempts)
+        return self._like

@@ -1,0 +1,1 @@
+"""Operations of workers: FETCH, BEAT, registration and sessions."""

@@ -1,0 +1,133 @@
+"""FETCH with waiting: try again whenever a job may have become available."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import Final
+
+from ojs_server.domain.errors import Unavailable
+from ojs_server.domain.jobs.job import Lease
+from ojs_server.domain.jobs.reported_error import Fault
+from ojs_server.domain.workers.requirements import ability_of
+from ojs_server.domain.workers.worker import Worker
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.workers.claim import Claim, Deliveries
+from ojs_server.ops.workers.settle_and_fetch import Exchange, RepeatableFail
+from ojs_server.ops.workers.wakeups import Waiter, first
+
+# Number of tries to return jobs to a store that refuses, and the pauses between them.
+GIVE_BACK_TRIES: Final = 30
+GIVE_BACK_AGAIN_S: Final = 1.0
+
+_LEFT: Final = Fault("released", "released", "the caller left before it had the job")
+
+
+async def fetch(
+    engine: Engine, claim: Claim, wait_ms: int, gone: Awaitable[None] | None = None
+) -> Deliveries:
+    """Jobs now, or as soon as there are some within `wait_ms`.
+
+    `gone` ends when the caller's connection does: who has left claims nothing. As long as its FETCH
+    is held, a worker lives.
+    """
+    if wait_ms <= 0:
+        return await engine.run(claim)
+    deadline = asyncio.get_running_loop().time() + wait_ms / 1000
+    # Until its worker is known, a job may not suit it: a wake-up is not for it alone.
+    unknown = claim.worker_id is not None
+    waiter = engine.wakeups.enter(claim.queues, picky=unknown or is_picky(claim))
+    left = asyncio.ensure_future(gone) if gone is not None else None
+    try:
+        with engine.signs.held(claim.worker_id):
+            return await _wait(engine, claim, waiter, left, deadline)
+    finally:
+        engine.wakeups.leave(waiter)
+        if left is not None:
+            left.cancel()
+
+
+async def _wait(
+    engine: Engine,
+    claim: Claim,
+    waiter: Waiter,
+    left: "asyncio.Future[None] | None",
+    deadline: float,
+) -> Deliveries:
+    while True:
+        waiter.settle()
+        try:
+            deliveries = await engine.run(claim)
+        except BaseException:
+            # The wake that led here was not used: `leave` hands it on.
+            waiter.wake()
+            raise
+        if left is not None and left.done():
+            await give_back(engine, [one.lease for one in deliveries])
+            return Deliveries()
+        if any(one.again for one in deliveries):
+            # It took nothing new, so that what woke it is for somebody else.
+            waiter.wake()
+        remaining = deadline - asyncio.get_running_loop().time()
+        if deliveries or remaining <= 0 or engine.wakeups.closed:
+            return deliveries
+        if deliveries.withheld is not None and deliveries.withheld.state is not None:
+            await _hold(engine, waiter, left, remaining)
+        else:
+            worker = None if claim.worker_id is None else await _worker(engine, claim.worker_id)
+            waiter.picky = is_picky(claim) or (worker is not None and _chooses(engine, worker))
+            await first(waiter.wait(), left, remaining)
+        if left is not None and left.done():
+            return Deliveries()
+
+
+def is_picky(claim: Claim) -> bool:
+    """True if the fetch does not take every job of its queues."""
+    return any(one is not None for one in (claim.job_types, claim.tenant, claim.tags))
+
+
+def _chooses(engine: Engine, worker: Worker) -> bool:
+    """True if the worker does not take every job, or must be heard of before it gets any."""
+    return engine.rules.profile.gates_fetch or ability_of(worker.profile, None) is not None
+
+
+async def give_back(engine: Engine, leases: Sequence[Lease]) -> None:
+    """Return jobs to their queues, as their caller left before it had them.
+
+    One operation returns all of them, so that none is left behind; it is repeated if the store is
+    busy.
+    """
+    if not leases:
+        return
+    releases = Exchange(
+        tuple(
+            RepeatableFail(
+                held.job_id, _LEFT, worker_id=held.worker_id, attempt=held.attempt, requeue=True
+            )
+            for held in leases
+        )
+    )
+    for _ in range(GIVE_BACK_TRIES):
+        try:
+            await engine.run(releases)
+            return
+        except Unavailable:
+            if engine.wakeups.closed:
+                return
+            await first(engine.wakeups.until_closed(), None, GIVE_BACK_AGAIN_S)
+
+
+async def _worker(engine: Engine, worker_id: str) -> Worker | None:
+    loads = await engine.read(lambda reader: reader.workers([worker_id]))
+    return loads[0].worker if loads else None
+
+
+async def _hold(
+    engine: Engine, waiter: Waiter, left: "asyncio.Future[None] | None", within_s: float
+) -> None:
+    """Keep a worker that gets no jobs waiting, behind the fetches that may take one.
+
+    With an answer at once it would ask again and again until its next BEAT.
+    """
+    waiter.wake()
+    engine.wakeups.leave(waiter)
+    waiter.settle()
+    await first(engine.wakeups.until_closed(), left, within_s)

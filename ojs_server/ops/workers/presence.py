@@ -1,0 +1,427 @@
+"""Registration, directives and removal of workers, and the detection of dead ones."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain import events
+from ojs_server.domain.compat.kind import BLOCKS, Kind
+from ojs_server.domain.compat.provider import changed
+from ojs_server.domain.errors import Conflict, NotFound
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.domain.jobs.job import Event
+from ojs_server.domain.jobs.reported_error import Fault
+from ojs_server.domain.profile import Recovery
+from ojs_server.domain.tenants.tenant import apart
+from ojs_server.domain.workers.fetch_policy import is_final
+from ojs_server.domain.workers.worker import (
+    Directive,
+    Presence,
+    Worker,
+    WorkerState,
+    is_deleted,
+    is_stale,
+    presence,
+    profile_of,
+)
+from ojs_server.ops.operation import Locks, OnWorker, Operation, Stage
+from ojs_server.ops.unit_of_work import Work
+from ojs_wire.codec import encode
+from ojs_wire.values import format_timestamp
+
+_profile = msgspec.json.Decoder(dict[str, Any])
+
+
+# A clean-up deletes so many workers at a time.
+CLEANUP_STEP: Final = 500
+
+
+class Farewell(msgspec.Struct, frozen=True):
+    """The reason why a worker leaves, and the error recorded for its jobs."""
+
+    reason: str
+    fault: Fault
+
+
+_GOODBYE = Farewell(
+    "shutdown",
+    Fault(code="shutdown", type="shutdown", message="the worker left while it held the job"),
+)
+DEATH = Farewell(
+    "error",
+    Fault(
+        code="worker_death",
+        type="worker_death",
+        message="the worker holding the job stopped sending heartbeats",
+    ),
+)
+DROPPED = Farewell(
+    "error",
+    Fault(
+        code="worker_death",
+        type="worker_death",
+        message="the worker holding the job dropped its session and did not come back",
+    ),
+)
+
+
+class Known(msgspec.Struct, frozen=True):
+    """The worker after the call, or how many were told."""
+
+    now: int
+    worker: Worker | None = None
+    updated: int = 0
+
+
+class Cleaned(msgspec.Struct, frozen=True):
+    """The workers that were deleted; `more` where there may be others."""
+
+    worker_ids: tuple[str, ...]
+    more: bool
+
+
+class _OnWorker(OnWorker[Known], frozen=True):
+    stage = Stage.PRESENCE
+
+    def carry_out(self, work: Work) -> Known:
+        known = work.tx.load_workers([self.worker_id]).get(self.worker_id)
+        worker = self.decide(work, known)
+        work.tx.save_workers([worker])
+        return Known(work.now, worker, updated=1)
+
+    def decide(self, work: Work, known: Worker | None) -> Worker:
+        """Return the worker after the call, or raise the error of the call."""
+        raise NotImplementedError
+
+
+class Register(_OnWorker, frozen=True):
+    """A worker introduces itself; a known id is refreshed and starts a new incarnation."""
+
+    hears = True
+
+    profile: Mapping[str, object]
+    principal: str | None = None
+    kinds: tuple[Kind, ...] = ()
+
+    def decide(self, work: Work, known: Worker | None) -> Worker:
+        """A worker that was deleted may stay so."""
+        if known is not None and is_final(known, work.rules.profile):
+            raise _deleted(known)
+        return register(work, self, known)
+
+
+class Deregister(_OnWorker, frozen=True):
+    """A worker says goodbye, or is sent away; what it still holds goes back to its queues.
+
+    With `silent` only one that was not heard of for as long as a dead one is sent away.
+    """
+
+    silent: bool = False
+
+    def lock(self, locks: Locks) -> None:
+        super().lock(locks)
+        locks.leaving.add(self.worker_id)
+
+    def decide(self, work: Work, known: Worker | None) -> Worker:
+        """One that has left before stays as it is."""
+        if known is None:
+            raise unknown_worker(self.worker_id)
+        if known.gone_at is not None:
+            return known
+        profile = work.rules.profile
+        if self.silent and not is_stale(known, work.now, profile.dead_after_ms):
+            raise Conflict(
+                f"worker {self.worker_id} is alive",
+                details={"resource_type": "worker", "resource_id": self.worker_id},
+                hint="only a worker whose heartbeat is overdue can be removed; tell this one to "
+                "end",
+            )
+        (worker,) = leave(work, [known], _GOODBYE, profile.on_leave)
+        return worker
+
+
+class Delete(_OnWorker, frozen=True):
+    """Delete a worker with its leases; `recovery` overrides what the profile does with its jobs."""
+
+    recovery: Recovery | None = None
+
+    def lock(self, locks: Locks) -> None:
+        super().lock(locks)
+        locks.leaving.add(self.worker_id)
+
+    def decide(self, work: Work, known: Worker | None) -> Worker:
+        """Only once."""
+        if known is None or is_deleted(known):
+            raise unknown_worker(self.worker_id)
+        (worker,) = _delete(work, [known], self.recovery)
+        return worker
+
+
+class Describe(_OnWorker, frozen=True):
+    """A worker says anew which kinds of jobs it runs."""
+
+    kinds: tuple[Kind, ...]
+
+    def decide(self, work: Work, known: Worker | None) -> Worker:
+        """The worker itself stays as it is."""
+        if known is None or is_deleted(known):
+            raise unknown_worker(self.worker_id)
+        unlink(work, [known.id])
+        link(work, known.id, self.kinds)
+        return known
+
+
+class Direct(Operation[Known], frozen=True):
+    """An operator's word to one worker, or to all; its next BEAT delivers it."""
+
+    stage = Stage.PRESENCE
+
+    directive: Directive
+    worker_id: str | None = None
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return (("direct", self.worker_id),)
+
+    def lock(self, locks: Locks) -> None:
+        if self.worker_id is None:
+            locks.all_workers = True
+        else:
+            locks.workers.add(self.worker_id)
+
+    def carry_out(self, work: Work) -> Known:
+        if self.worker_id is None:
+            found = work.tx.load_all_workers()
+        else:
+            known = work.tx.load_workers([self.worker_id]).get(self.worker_id)
+            if known is None or known.gone_at is not None:
+                raise unknown_worker(self.worker_id)
+            found = [known]
+        told = [msgspec.structs.replace(one, directive=self.directive) for one in found]
+        work.tx.save_workers(told)
+        return Known(work.now, None if self.worker_id is None else told[0], updated=len(told))
+
+
+class Cleanup(Operation[Cleaned], frozen=True):
+    """Delete the workers that have been offline for as long as the profile keeps them, or all
+    that are offline `now`; so many at a time."""
+
+    stage = Stage.CLEANUP
+
+    now: bool = False
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return ("cleanup",)
+
+    def lock(self, locks: Locks) -> None:
+        locks.searches.append(self.offline)
+
+    def carry_out(self, work: Work) -> Cleaned:
+        found = self.offline(work)
+        if found:
+            work.tx.save_workers(_delete(work, found, None))
+        return Cleaned(tuple(worker.id for worker in found), len(found) == CLEANUP_STEP)
+
+    def offline(self, work: Work) -> list[Worker]:
+        """Lock the workers that are deleted, but for those that another node is busy with."""
+        limits = work.rules.profile.thresholds
+        silent_ms = limits.offline_ms if self.now else limits.deleted_ms
+        gone = work.now if self.now else work.now - limits.deleted_ms
+        return work.tx.load_offline_workers(work.now - silent_ms, gone, CLEANUP_STEP)
+
+
+def _deleted(worker: Worker) -> Conflict:
+    return Conflict(
+        f"worker {worker.id} was deleted",
+        details={"resource_type": "worker", "resource_id": worker.id},
+        hint="register without a worker_id, and use the new one in the answer",
+    )
+
+
+def unknown_worker(worker_id: str) -> NotFound:
+    """The answer for a worker id that is not there."""
+    _, worker_id = apart(worker_id)
+    return NotFound(
+        f"there is no worker {worker_id}",
+        details={"resource_type": "worker", "resource_id": worker_id},
+        hint="workers appear with their first register, BEAT or FETCH",
+    )
+
+
+def register(work: Work, op: Register, known: Worker | None) -> Worker:
+    """The worker of a registration, which is to be saved."""
+    if work.rules.profile.dead_after_ms is not None:
+        work.expect(work.now + work.rules.profile.dead_after_ms)
+    before = known or Worker(id=op.worker_id, created_at=work.now, incarnation=0)
+    worker = msgspec.structs.replace(
+        _reborn(before, work.now), profile=encode(op.profile), principal=op.principal
+    )
+    link(work, worker.id, op.kinds)
+    work.note(arrival(worker, registered=True))
+    if known is None:
+        # The first presence of a worker is no change.
+        begins = presence(worker, work.now, work.rules.profile.thresholds)
+        return msgspec.structs.replace(worker, presence=begins)
+    return noticed(work, worker)
+
+
+def link(work: Work, worker_id: str, kinds: Sequence[Kind]) -> None:
+    """Note which kinds of jobs a worker runs, and the kinds."""
+    if kinds:
+        work.tx.save_kinds(
+            [
+                msgspec.structs.replace(kind, created_at=work.now, updated_at=work.now)
+                for kind in kinds
+            ]
+        )
+        work.tx.link_kinds([(worker_id, kind.room, kind.name) for kind in kinds])
+
+
+def unlink(work: Work, worker_ids: Sequence[str]) -> None:
+    """Remove the links of workers to kinds of jobs, and the room jobs left without a worker."""
+    names = work.tx.linked(worker_ids)
+    work.tx.unlink_kinds(worker_ids)
+    if names:
+        work.tx.retire_kinds(names)
+    for room in sorted({room for room, _ in names}):
+        if apart(room)[1] != BLOCKS:
+            work.note(events.job_types_changed(room))
+
+
+def _drop_providers(work: Work, worker_id: str) -> None:
+    """Delete the providers of a worker."""
+    dropped = work.tx.load_providers_of([worker_id])
+    if dropped:
+        work.tx.delete_providers([one.id for one in dropped])
+    for room in sorted({one.room for one in dropped}):
+        work.note(changed(room))
+
+
+def arrival(worker: Worker, *, registered: bool) -> Event:
+    """Build `worker.started` from what the worker has reported so far."""
+    profile = profile_of(worker)
+    return events.worker(
+        "worker.started",
+        worker.id,
+        queues=profile.get("queues", []),
+        concurrency=profile.get("concurrency"),
+        incarnation=worker.incarnation,
+        registered=registered,
+    )
+
+
+def leave(work: Work, workers: Sequence[Worker], why: Farewell, recovery: Recovery) -> list[Worker]:
+    """Mark workers as terminated; their jobs are requeued, or fail."""
+    held = work.tx.load_held(sorted(worker.id for worker in workers))
+    work.apply(
+        [
+            lifecycle.lapse(
+                job,
+                lease,
+                why.fault,
+                backoff=recovery == "fail",
+                now=work.now,
+                dice=work.rng.dice(),
+                keep=work.keep(job.queue),
+            )
+            for job, lease in held
+        ]
+    )
+    forgotten = work.now if work.rules.profile.deletes_dead else None
+    left = [
+        noticed(
+            work,
+            msgspec.structs.replace(
+                worker,
+                state=WorkerState.TERMINATED,
+                directive=None,
+                gone_at=work.now,
+                deleted_at=forgotten,
+            ),
+        )
+        for worker in workers
+    ]
+    for worker in workers:
+        jobs = sum(lease.worker_id == worker.id for _, lease in held)
+        work.note(events.worker("worker.stopped", worker.id, reason=why.reason, jobs_returned=jobs))
+    return left
+
+
+def bury(work: Work, dead: Sequence[Worker], why: Farewell) -> list[Worker]:
+    """Workers that were silent for too long are dead, or those that did not come back."""
+    dying = [msgspec.structs.replace(worker, died=True) for worker in dead]
+    return leave(work, dying, why, work.rules.profile.on_death)
+
+
+def noticed(work: Work, worker: Worker, at: int | None = None) -> Worker:
+    """The worker with the presence that it has by now, or had by a moment; a change is told."""
+    found = presence(worker, work.now if at is None else at, work.rules.profile.thresholds)
+    if found == worker.presence:
+        return worker
+    heard = None if worker.beat_at is None else format_timestamp(worker.beat_at)
+    work.note(
+        events.worker(
+            f"worker.{found}", worker.id, previous=worker.presence, last_heartbeat_at=heard
+        )
+    )
+    if found is Presence.DELETED:
+        # Dying deletes under some profiles, and is no more than dying.
+        dead = worker.died and worker.deleted_at is not None
+        worker = msgspec.structs.replace(worker, deleted_at=work.now, died=dead)
+        unlink(work, [worker.id])
+        _drop_providers(work, worker.id)
+    return msgspec.structs.replace(worker, presence=found)
+
+
+def seen(work: Work, worker: Worker, at: int) -> Worker:
+    """The worker after a FETCH that was there at a moment. It is a sign of life, but for a worker
+    that gave no other, and where BEATs alone count."""
+    alive_at, deleted_at = worker.alive_at, worker.deleted_at
+    if alive_at is None:
+        deleted_at = None
+    elif not work.rules.profile.gates_fetch:
+        alive_at = max(alive_at, at)
+    worker = msgspec.structs.replace(
+        worker, seen_at=max(worker.seen_at, at), alive_at=alive_at, deleted_at=deleted_at
+    )
+    return noticed(work, worker)
+
+
+def revived(work: Work, worker: Worker) -> Worker:
+    """Bring a worker back that was declared dead, and fetches."""
+    worker = _reborn(worker, work.now)
+    work.note(arrival(worker, registered=False))
+    return noticed(work, worker)
+
+
+def _reborn(worker: Worker, now: int) -> Worker:
+    """A new incarnation of a worker, which is there and may fetch."""
+    return msgspec.structs.replace(
+        worker,
+        state=WorkerState.RUNNING,
+        draining=False,
+        directive=None,
+        incarnation=worker.incarnation + 1,
+        alive_at=now,
+        seen_at=now,
+        gone_at=None,
+        deleted_at=None,
+        died=False,
+    )
+
+
+def _delete(work: Work, workers: Sequence[Worker], recovery: Recovery | None) -> list[Worker]:
+    there = [worker for worker in workers if worker.gone_at is None]
+    gone = [worker for worker in workers if worker.gone_at is not None]
+    left = leave(work, there, _GOODBYE, recovery or work.rules.profile.on_delete) if there else []
+    return [
+        noticed(work, msgspec.structs.replace(worker, deleted_at=work.now, died=False))
+        for worker in (*left, *gone)
+    ]
+
+
+def merge_profile(stored: bytes, given: Mapping[str, object]) -> bytes:
+    """Merge newly reported members into a worker's profile."""
+    return encode({**_profile.decode(stored), **given}) if given else stored

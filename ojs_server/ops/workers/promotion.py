@@ -1,0 +1,30 @@
+"""Promote due scheduled jobs and retries when a FETCH looks into their queues.
+
+The housekeeping sweep does the same a moment later for all queues. But the sweep waits in line with
+all other requests; without this promotion, no FETCH would see due jobs on a busy server until then.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from ojs_server.domain.jobs import lifecycle
+from ojs_server.ops.unit_of_work import Work
+
+# So many jobs in one transaction at most, which is what a loop may do between two requests; the
+# next FETCH or the sweep goes on from there.
+MOST: Final = 100
+
+
+def promote(work: Work, queues: Sequence[str]) -> None:
+    """Let the jobs of these queues whose moment has come be claimed, those first whose moment
+    came first. Nothing becomes due in maintenance."""
+    if work.tx.maintenance is not None or not queues:
+        return
+    due = work.tx.due_queues(queues)[:MOST]
+    if not due:
+        return
+    found = work.tx.load_due_in(due, MOST // len(due))
+    changes = [
+        lifecycle.mature(job, work.now, work.places(job), work.keep(job.queue)) for job in found
+    ]
+    work.apply([change for change in changes if change is not None])

@@ -1,0 +1,268 @@
+"""Advance workflows when their jobs end: enqueue the next jobs and emit events.
+
+All effects of a job's end are written in the transaction that ends it. The workflow's row is locked
+first, so that of two members that finish at the same time the second sees what the first one left.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from ojs_server.domain.errors import Duplicate, OjsError
+from ojs_server.domain.jobs.job import Change, State, StoredJob
+from ojs_server.domain.jobs.reported_error import Fault, entry
+from ojs_server.domain.jobs.validate import Draft, configured, parse_draft
+from ojs_server.domain.queues.config import NO_CONFIG
+from ojs_server.domain.workflows import lifecycle as rules
+from ojs_server.domain.workflows.events import StepEnd, told
+from ojs_server.domain.workflows.plan import (
+    Effects,
+    Launch,
+    NodeState,
+    Notice,
+    Plan,
+    Progress,
+    WorkflowState,
+)
+from ojs_server.domain.workflows.record import (
+    Workflow,
+    WorkflowJob,
+    moved,
+    plan_of,
+    progress_in,
+)
+from ojs_server.ops.jobs.enqueue import entered
+from ojs_server.ops.jobs.unique import judge
+from ojs_server.ops.unit_of_work import Work
+from ojs_server.ops.workflows.results import hand_on
+from ojs_server.store.records import NodePlace
+from ojs_wire import codec
+
+_GIVEN: Final = frozenset({NodeState.WAITING, NodeState.CANCELLED})
+
+
+def advance(work: Work) -> None:
+    """Follow every job of this transaction that has ended and belongs to a workflow.
+
+    A step that is enqueued may replace another job, which ends that one: hence the loop.
+    """
+    while ended := work.take_ended_members():
+        known = work.tx.load_workflows(sorted({workflow_id for workflow_id, _ in ended}))
+        moves = Moves(work)
+        for workflow_id, change in ended:
+            # Without the workflow nobody waits: it has been removed after its retention.
+            if (workflow := known.get(workflow_id)) is not None:
+                moves.end(moves.of(workflow), change)
+        moves.write()
+
+
+class Moving(msgspec.Struct):
+    """A workflow on its way through a transaction."""
+
+    workflow: Workflow
+    plan: Plan
+    progress: Progress
+    launches: list[Launch] = []
+
+
+class Moves:
+    """The steps of many workflows, written together at the end."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._moving: dict[str, Moving] = {}
+        self._jobs: dict[NodePlace, WorkflowJob] = {}
+        self._ends: dict[NodePlace, StepEnd] = {}
+
+    def of(self, workflow: Workflow) -> Moving:
+        """Return the workflow as the steps so far have left it."""
+        moving = self._moving.get(workflow.id)
+        if moving is None:
+            moving = Moving(workflow, plan_of(workflow), progress_in(workflow))
+            self._moving[workflow.id] = moving
+        return moving
+
+    def end(self, moving: Moving, change: Change) -> None:
+        """Advance a workflow after one of its jobs has ended, and note the events."""
+        job, node = change.after, change.after.workflow_node or 0
+        outcome = rules.outcome_of(job.state)
+        self._ended(
+            moving,
+            node,
+            outcome,
+            StepEnd(job.id, job.started_at, _error_of(change, self._work.now)),
+            change.result,
+        )
+
+    def follow(self, moving: Moving, effects: Effects) -> None:
+        """Collect the effects of a step."""
+        moving.progress = effects.progress
+        moving.launches += effects.enqueue
+        for node in effects.dropped:
+            self._note(WorkflowJob(moving.workflow.id, node))
+        for node in effects.revoked:
+            self._note(WorkflowJob(moving.workflow.id, node, ended_at=self._work.now))
+        for notice in effects.notices:
+            self._tell(moving, notice)
+
+    def write(self) -> None:
+        """Enqueue the jobs that may run, and store the progress of all workflows."""
+        while launches := self._take_launches():
+            self._enqueue(launches)
+        work = self._work
+        work.tx.update_workflows(
+            [
+                moved(one.workflow, one.progress, work.now, work.rules.keep.workflows_ms)
+                for one in self._moving.values()
+            ]
+        )
+        work.tx.update_workflow_jobs(list(self._jobs.values()))
+
+    def _ended(
+        self,
+        moving: Moving,
+        node: int,
+        outcome: rules.Outcome,
+        end: StepEnd,
+        result: bytes | None,
+    ) -> None:
+        place = (moving.workflow.id, node)
+        # Again, for instance after a dead-letter retry: nothing follows from that.
+        if moving.progress.nodes[node] is not NodeState.PENDING:
+            return
+        self._ends[place] = end
+        self.follow(moving, rules.advance(moving.plan, moving.progress, node, outcome))
+        # A step that was dropped may be given it after a retry of the workflow.
+        wanted = moving.launches or (
+            moving.progress.state in (WorkflowState.RUNNING, WorkflowState.FAILED)
+            and not _GIVEN.isdisjoint(moving.progress.nodes)
+        )
+        self._note(
+            WorkflowJob(
+                *place,
+                result=result if wanted else None,
+                error=end.error if outcome is NodeState.FAILED else None,
+                ended_at=self._work.now,
+            )
+        )
+
+    def _take_launches(self) -> list[tuple[Moving, Launch]]:
+        launches = [(one, launch) for one in self._moving.values() for launch in one.launches]
+        for one in self._moving.values():
+            one.launches = []
+        return launches
+
+    def _enqueue(self, launches: Sequence[tuple[Moving, Launch]]) -> None:
+        self._flush_jobs()
+        wanted = [(one.workflow.id, one.plan, one.progress, launch) for one, launch in launches]
+        waiting, handed = hand_on(self._work.tx, wanted)
+        ready: list[StoredJob] = []
+        for moving, launch in launches:
+            place = (moving.workflow.id, launch.node)
+            try:
+                request = codec.decode(waiting[place].request or b"{}")
+                draft = parse_draft(request, tenant=moving.workflow.tenant)
+                # The queue's job types were checked when the workflow was started, and only then.
+                draft = configured(draft, self._work.tx.configs.get(draft.queue, NO_CONFIG))
+                stored = member(self._work, draft, place, handed[place])
+                if draft.unique is not None:
+                    # What was made ready before it must be seen by its policy.
+                    self._add(ready)
+                    ready = []
+                    self._require_unique(draft, stored)
+            except OjsError as error:
+                self._not_enqueued(moving, launch.node, error)
+                continue
+            ready.append(stored)
+            self._note(WorkflowJob(*place, job_id=stored.job.id))
+        self._add(ready)
+
+    def _add(self, jobs: Sequence[StoredJob]) -> None:
+        if jobs:
+            self._work.add(jobs, entered(jobs))
+
+    def _require_unique(self, draft: Draft, stored: StoredJob) -> None:
+        judged = judge(self._work, {0: ((draft,), (stored,))})[0]
+        if isinstance(judged, OjsError):
+            raise judged
+        require_own(judged.answer)
+        self._work.apply(judged.replaced)
+
+    def _not_enqueued(self, moving: Moving, node: int, error: OjsError) -> None:
+        fault = Fault(error.answer_code.name, error.answer_code.name, error.message, False)
+        end = StepEnd(error=entry(fault, 0, self._work.now))
+        self._ended(moving, node, NodeState.FAILED, end, None)
+
+    def _flush_jobs(self) -> None:
+        # Results that ended in this very transaction are handed on as well.
+        if self._jobs:
+            self._work.tx.update_workflow_jobs(list(self._jobs.values()))
+            self._jobs.clear()
+
+    def _note(self, job: WorkflowJob) -> None:
+        place = (job.workflow_id, job.node)
+        known = self._jobs.get(place)
+        if known is not None:
+            job = WorkflowJob(
+                *place,
+                job_id=job.job_id or known.job_id,
+                result=job.result or known.result,
+                error=job.error or known.error,
+                ended_at=job.ended_at if job.ended_at is not None else known.ended_at,
+            )
+        self._jobs[place] = job
+
+    def _tell(self, moving: Moving, notice: Notice) -> None:
+        counts = rules.tally(moving.plan, moving.progress)
+        node, end = notice.node, StepEnd()
+        if notice.type == "workflow.failed":
+            node = rules.culprit(moving.plan, moving.progress) or 0
+        if node:
+            end = self._end_of(moving, node)
+        self._work.note(
+            told(notice.type, moving.workflow, moving.plan, node, counts, self._work.now, end)
+        )
+
+    def _end_of(self, moving: Moving, node: int) -> StepEnd:
+        place = (moving.workflow.id, node)
+        is_job = moving.plan.nodes[node].kind is None
+        if place not in self._ends and is_job and _failed(moving, node):
+            # It failed in an earlier transaction than the one that ends the workflow.
+            self._flush_jobs()
+            job = self._work.tx.load_workflow_jobs([place]).get(place)
+            error = self._work.tx.load_workflow_results([place]).get(place, (None, None))[1]
+            self._ends[place] = StepEnd(job.job_id if job else None, None, error)
+        return self._ends.get(place, StepEnd())
+
+
+def member(work: Work, draft: Draft, place: NodePlace, parent_results: bytes) -> StoredJob:
+    """The job of a node."""
+    stored = work.born(draft)
+    workflow_id, node = place
+    job = msgspec.structs.replace(stored.job, workflow_id=workflow_id, workflow_node=node)
+    return msgspec.structs.replace(stored, job=job, parent_results=parent_results)
+
+
+def require_own(answer: Iterable[StoredJob | str]) -> None:
+    """A step must run for its own workflow: an equal job that is there already is no stand-in."""
+    for one in answer:
+        if isinstance(one, str):
+            raise Duplicate(
+                f"a step duplicates job {one} by its unique policy, which is not part of this "
+                "workflow",
+                details={"existing_job_id": one},
+            )
+
+
+def _failed(moving: Moving, node: int) -> bool:
+    return moving.progress.nodes[node] is NodeState.FAILED
+
+
+def _error_of(change: Change, now: int) -> bytes | None:
+    job = change.after
+    # A job that is called off between two attempts has not failed for the error of the first.
+    if job.state != State.CANCELLED:
+        return job.error
+    fault = Fault("cancelled", "cancelled", "the job was cancelled", retryable=False)
+    return entry(fault, job.attempt, now)
