@@ -15,16 +15,17 @@ from ojs_server import job_log
 from ojs_server.domain.access.failed_attempts import Attempts
 from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.environment import Environment, machine
-from ojs_server.http import sockets, statistics
-from ojs_server.http.body_budget import BodyBudget
-from ojs_server.http.dispatch import Dispatcher
-from ojs_server.http.exchange import Exchange
-from ojs_server.http.gate import Gate
-from ojs_server.http.inventory import Inventories
+from ojs_server.http.admin import statistics
+from ojs_server.http.hot_dispatch import Dispatcher
+from ojs_server.http.pipeline import Gate
 from ojs_server.http.route import SOCKETIO, Route
 from ojs_server.http.routes import routes_of
+from ojs_server.http.server.body_budget import BodyBudget
+from ojs_server.http.server.exchange import Exchange
 from ojs_server.http.services import Lifetime, Ports, Services
 from ojs_server.http.shared_read import SharedRead
+from ojs_server.http.streams import websocket
+from ojs_server.http.system.inventory import Inventories
 from ojs_server.loops.deliver import Deliver
 from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.loops.runner import Loops
@@ -199,7 +200,8 @@ class Server:
 class Application(Starlette):
     """A node as an application of Starlette, which may be mounted into another one.
 
-    The hot calls of connections of `http/connection.py` do not come here: they are taken before.
+    The hot calls of connections of `http/server/connection.py` do not come here: they are taken
+    before.
     """
 
     def __init__(self, server: Server) -> None:
@@ -217,7 +219,7 @@ class Application(Starlette):
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            await sockets.serve(self._server.services, scope, receive, send)
+            await websocket.serve(self._server.services, scope, receive, send)
         else:
             await self._server.gate(scope, receive, send)
 

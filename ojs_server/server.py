@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from ojs_server.app import Application, Server
-from ojs_server.http.connection import Connection
-from ojs_server.http.crowd import Crowd, most_connections, raised_limit
-from ojs_server.http.websocket import BoundedSocket
+from ojs_server.http.server.connection import Connection
+from ojs_server.http.server.connection_limit import Crowd, most_connections, raised_limit
+from ojs_server.http.server.websocket_protocol import BoundedSocket
 from ojs_server.settings import Settings
 
 if TYPE_CHECKING:

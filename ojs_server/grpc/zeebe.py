@@ -11,9 +11,9 @@ from ojs_server.domain.compat.variables import parse_variables
 from ojs_server.domain.errors import Unavailable
 from ojs_server.grpc.calls import Behaviour, Rpc
 from ojs_server.grpc.proto import zeebe_pb2 as pb
-from ojs_server.http import zeebe
+from ojs_server.http.compat import zeebe
+from ojs_server.http.compat.zeebe import TENANT, VERSION, Activated, Created, Wish, definition_key
 from ojs_server.http.route import V1
-from ojs_server.http.zeebe import TENANT, VERSION, Activated, Created, Wish, definition_key
 from ojs_server.ops.workers.fetch import give_back
 from ojs_wire.codec import encode
 

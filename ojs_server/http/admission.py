@@ -11,10 +11,10 @@ from typing import Final
 import msgspec
 
 from ojs_server.http import dialects
+from ojs_server.http.access.authorization import denied, identify
 from ojs_server.http.call import Call
 from ojs_server.http.route import Route
 from ojs_server.http.services import Services
-from ojs_server.http.tenancy import denied, identify
 
 # Beside the key, which is remembered by its hash.
 _DECIDING: Final = (

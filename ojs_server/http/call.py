@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope
 from ojs_server.domain.access.login import Login
 from ojs_server.domain.errors import InvalidRequest, MalformedPayload, TooLarge
 from ojs_server.domain.suggestions import refuse_unknown
-from ojs_server.http.body_budget import SMALL
+from ojs_server.http.server.body_budget import SMALL
 from ojs_server.http.services import Services
 from ojs_server.store.base import Clock
 from ojs_wire import codec

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ojs_server.domain.errors import Unsupported
 from ojs_server.domain.schemas.schema import read_uri
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.views import array
+from ojs_server.http.jobs.views import array
 from ojs_wire.codec import encode
 
 OPENJOBSPEC: Final = "application/openjobspec+json"

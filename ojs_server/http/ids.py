@@ -3,8 +3,8 @@
 from ojs_server.domain.errors import InvalidRequest, invalid
 from ojs_server.domain.tenants.tenant import scoped
 from ojs_server.domain.workers.worker import parse_worker_id
+from ojs_server.http.access.authorization import require_own
 from ojs_server.http.call import Call
-from ojs_server.http.tenancy import require_own
 from ojs_server.ops.jobs.settle import missing
 from ojs_wire.values import UUID7
 

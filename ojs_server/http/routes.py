@@ -8,59 +8,52 @@ from typing import Final
 import msgspec
 
 from ojs_server.domain.profile import Profile
-from ojs_server.http import (
-    actions,
-    admin,
-    admin_jobs,
-    admin_queues,
-    admin_workers,
+from ojs_server.http.access import logins, me
+from ojs_server.http.access.origins import PREFLIGHT_HEADERS
+from ojs_server.http.admin import action_log, directives, maintenance, middleware, statistics
+from ojs_server.http.admin import jobs as admin_jobs
+from ojs_server.http.admin import queues as admin_queues
+from ojs_server.http.admin import workers as admin_workers
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.compat import (
     blackboard,
-    bulk,
-    bulk_enqueue,
     camunda,
-    checkpoints,
-    cron,
-    dashboard,
-    dead_letter,
-    events,
-    history,
-    job_lists,
     joblib,
     joblib_workers,
-    jobs,
-    logins,
-    maintenance,
-    manifest,
-    me,
-    metrics,
-    middleware,
-    pools,
-    progress,
     providers,
-    queue_config,
-    queues,
-    rate_limits,
     rooms,
-    routing,
-    schema_trials,
-    schemas,
-    sessions,
-    settle,
-    statistics,
-    streams,
-    system,
-    tenants,
-    unique_keys,
-    webhooks,
     worker_management,
-    workers,
-    workflows,
 )
-from ojs_server.http.answers import NO_CONTENT
-from ojs_server.http.call import Answer, Call
+from ojs_server.http.cron import entries as cron
 from ojs_server.http.dialects import ALIASES
-from ojs_server.http.origins import PREFLIGHT_HEADERS
+from ojs_server.http.fairness import pools
+from ojs_server.http.jobs import (
+    bulk,
+    bulk_enqueue,
+    checkpoints,
+    dead_letters,
+    history,
+    progress,
+    unique_keys,
+    version_routing,
+)
+from ojs_server.http.jobs import enqueue as jobs
+from ojs_server.http.jobs import lists as job_lists
+from ojs_server.http.limits import rate_limits
+from ojs_server.http.queues import config as queue_config
+from ojs_server.http.queues import queues
+from ojs_server.http.responses import NO_CONTENT
 from ojs_server.http.route import ANYONE, V1, Route
+from ojs_server.http.schemas import schemas
+from ojs_server.http.schemas import trials as schema_trials
+from ojs_server.http.streams import event_log, event_stream
+from ojs_server.http.system import dashboard, manifest, metrics
+from ojs_server.http.system import health as system
+from ojs_server.http.tenants import tenants
+from ojs_server.http.webhooks import webhooks
+from ojs_server.http.workers import calls as workers
+from ojs_server.http.workers import sessions, settle_many
+from ojs_server.http.workflows import workflows
 
 
 async def _preflight(call: Call) -> Answer:
@@ -74,7 +67,7 @@ PREFLIGHT: Final = Route("OPTIONS", "preflight", _preflight, ANYONE)
 CANONICAL: Final[tuple[Route, ...]] = (
     *jobs.ROUTES,
     *workers.ROUTES,
-    *settle.ROUTES,
+    *settle_many.ROUTES,
     *job_lists.ROUTES,
     *bulk_enqueue.ROUTES,
     *bulk.ROUTES,
@@ -89,15 +82,15 @@ CANONICAL: Final[tuple[Route, ...]] = (
     *rate_limits.ROUTES,
     *unique_keys.ROUTES,
     *middleware.ROUTES,
-    *dead_letter.ROUTES,
+    *dead_letters.ROUTES,
     *cron.ROUTES,
     *workflows.ROUTES,
-    *events.ROUTES,
-    *streams.ROUTES,
+    *event_log.ROUTES,
+    *event_stream.ROUTES,
     *schemas.ROUTES,
     *schema_trials.ROUTES,
     *webhooks.ROUTES,
-    *admin.ROUTES,
+    *directives.ROUTES,
     *statistics.ROUTES,
     *admin_queues.ROUTES,
     *admin_jobs.ROUTES,
@@ -106,8 +99,8 @@ CANONICAL: Final[tuple[Route, ...]] = (
     *history.ROUTES,
     *tenants.ROUTES,
     *pools.ROUTES,
-    *routing.ROUTES,
-    *actions.ROUTES,
+    *version_routing.ROUTES,
+    *action_log.ROUTES,
     *manifest.ROUTES,
     *logins.ROUTES,
     *me.ROUTES,

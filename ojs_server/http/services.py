@@ -8,10 +8,10 @@ import msgspec
 from ojs_server.domain.access.failed_attempts import Attempts
 from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.environment import Environment
-from ojs_server.http.body_budget import BodyBudget
-from ojs_server.http.inventory import Inventories
-from ojs_server.http.origins import Origins
+from ojs_server.http.access.origins import Origins
+from ojs_server.http.server.body_budget import BodyBudget
 from ojs_server.http.shared_read import SharedRead
+from ojs_server.http.system.inventory import Inventories
 from ojs_server.metrics import Metrics
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.workers.claim import Deliveries

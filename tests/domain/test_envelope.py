@@ -10,7 +10,7 @@ import pytest
 from ojs_server.domain.errors import ValidationError
 from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.domain.jobs.validate import parse_draft
-from ojs_server.http.views import envelope
+from ojs_server.http.jobs.views import envelope
 from ojs_wire import codec
 from tests.domain.jobs import NOW, lease, made
 

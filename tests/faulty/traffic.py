@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.http import answers
+from ojs_server.http import responses
 from ojs_server.http.call import Answer, Call, Stream
-from ojs_server.http.dispatch import Dispatcher
+from ojs_server.http.hot_dispatch import Dispatcher
 from ojs_wire.codec import MalformedJSON, decode, encode
 from tests.faulty.planting import after, wrap
 
@@ -101,14 +101,14 @@ def answered(
 
         return said
 
-    wrap(answers, "whole", make)
+    wrap(responses, "whole", make)
 
 
 def unsaid(header: str) -> None:
     """Leave a header out of every answer."""
     name = header.lower().encode()
     after(
-        answers,
+        responses,
         "lines",
         lambda lines, *_: b"".join(
             line for line in lines.splitlines(keepends=True) if not line.startswith(name + b":")

@@ -9,8 +9,8 @@ from typing import Any, cast
 import uvicorn
 
 from ojs_server.app import Application, Server
-from ojs_server.http.connection import Connection
-from ojs_server.http.websocket import BoundedSocket
+from ojs_server.http.server.connection import Connection
+from ojs_server.http.server.websocket_protocol import BoundedSocket
 
 
 @asynccontextmanager

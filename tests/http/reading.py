@@ -8,8 +8,8 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from ojs_server.http.connection import Connection
-from ojs_server.http.exchange import Exchange
+from ojs_server.http.server.connection import Connection
+from ojs_server.http.server.exchange import Exchange
 
 _TOLD: Final = ("type", "method", "path", "raw_path", "query_string", "http_version", "headers")
 

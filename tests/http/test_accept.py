@@ -2,7 +2,7 @@
 
 import pytest
 
-from ojs_server.http.accept import preferred
+from ojs_server.http.content_negotiation import preferred
 
 TEXT, JSON, OJS = OFFERS = ("text/plain", "application/json", "application/openjobspec+json")
 

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from ojs_server.http.auth import ROLES, Role
+from ojs_server.http.access.auth import ROLES, Role
 from ojs_server.http.route import Route
 from ojs_server.http.routes import ROUTES
 from tests.http.keys import KEYS, bearer

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from ojs_server.app import Application, Server
-from ojs_server.http import body_budget
-from ojs_server.http.body_budget import SMALL, BodyBudget
-from ojs_server.http.connection import Connection
+from ojs_server.http.server import body_budget
+from ojs_server.http.server.body_budget import SMALL, BodyBudget
+from ojs_server.http.server.connection import Connection
 from tests.http.conftest import Serve, connect
 from tests.http.listening import on_a_socket
 from tests.http.reading import Reading

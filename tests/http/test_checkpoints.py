@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from ojs_server.domain.jobs.checkpoint import MAX_METADATA, MAX_STATE
-from ojs_server.http.checkpoints import MAX_BODY
+from ojs_server.http.jobs.checkpoints import MAX_BODY
 from tests.http.keys import bearer
 from tests.http.steps import (
     JOBS,

@@ -4,7 +4,13 @@ import logging
 
 import pytest
 
-from ojs_server.http.crowd import MOST_BY_DEFAULT, RESERVED, Crowd, Waits, most_connections
+from ojs_server.http.server.connection_limit import (
+    MOST_BY_DEFAULT,
+    RESERVED,
+    Crowd,
+    Waits,
+    most_connections,
+)
 
 NOW = 1000.0
 

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.http.connection import Connection
+from ojs_server.http.server.connection import Connection
 from tests.http.listening import on_a_socket
 from tests.http.raw import LAST, heard, request, statuses
 from tests.http.reading import Reading

@@ -18,10 +18,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from ojs_server.app import Server
 from ojs_server.domain.errors import Unavailable
-from ojs_server.http import answers
-from ojs_server.http.auth import parse_keys
-from ojs_server.http.dispatch import Dispatcher
-from ojs_server.http.exchange import Exchange
+from ojs_server.http import responses
+from ojs_server.http.access.auth import parse_keys
+from ojs_server.http.hot_dispatch import Dispatcher
+from ojs_server.http.server.exchange import Exchange
 from ojs_server.http.tracing import Tracing
 from ojs_server.ops.engine.group_commit import Caller
 from ojs_wire import codes
@@ -321,7 +321,7 @@ async def test_what_cannot_be_told_is_answered_as_a_failure(
 
     async with line_to(url) as line:
         with monkeypatch.context() as patched:
-            patched.setattr(answers, "encode", fail_once)
+            patched.setattr(responses, "encode", fail_once)
             told = await line(BEAT, MINE)
         assert (told.status, told.body["error"]["code"]) == (500, "internal_error")
         assert (await line(BEAT, MINE)).status == 200

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.http import lingering
+from ojs_server.http.server import lingering
 from tests.http.listening import on_a_socket
 from tests.http.steps import JOBS
 

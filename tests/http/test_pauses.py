@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.http import connection
 from ojs_server.http.call import GIVEN_UP
-from ojs_server.http.connection import BODY_S, HEAD_S, PAUSE_S, Connection
+from ojs_server.http.server import connection
+from ojs_server.http.server.connection import BODY_S, HEAD_S, PAUSE_S, Connection
 from tests.http.listening import on_a_socket
 from tests.http.reading import Reading
 from tests.http.steps import JOBS, WORKERS

@@ -8,7 +8,7 @@ import pytest
 
 from ojs_server.app import Server
 from ojs_server.domain.profile import OJS
-from ojs_server.http.preference import Preference, parse
+from ojs_server.http.prefer_header import Preference, parse
 from tests.http.conftest import Serve, connect
 from tests.http.steps import JOBS, V1, WORKERS, active_job, body, enqueue, error_of
 from tests.http.waiting import entered

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ojs_server.http.connection import MOST_BEHIND, Connection
-from ojs_server.http.flow import MOST_UNREAD
+from ojs_server.http.server.connection import MOST_BEHIND, Connection
+from ojs_server.http.server.flow_control import MOST_UNREAD
 from tests.http.reading import Reading
 
 GET = b"GET /a?b=1 HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -9,7 +9,7 @@ import pytest
 from ojs_server.app import Server
 from ojs_server.domain.profile import OJS
 from ojs_server.domain.workers.worker import Worker
-from ojs_server.http import sessions
+from ojs_server.http.workers import sessions
 from tests.http.conftest import Serve, connect
 from tests.http.steps import WORKERS, body, error_of
 from tests.http.streaming import listen

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.http import sockets
-from ojs_server.http.auth import parse_keys
+from ojs_server.http.access.auth import parse_keys
+from ojs_server.http.streams import websocket
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
 from tests.http.conftest import Serve, connect
@@ -164,7 +164,7 @@ async def test_bytes_end_the_connection(server: Server) -> None:
 async def test_there_are_only_so_many_channels(
     server: Server, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sockets, "MAX_CHANNELS", 2)
+    monkeypatch.setattr(websocket, "MAX_CHANNELS", 2)
     await enqueue(client, queue="a")
     async with talk(server) as heard:
         await heard.subscribe("all")

@@ -6,8 +6,9 @@ import httpx
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.http import feed, shared_read, stats_stream
+from ojs_server.http import shared_read
 from ojs_server.http.shared_read import SharedRead
+from ojs_server.http.streams import event_feed, statistics_stream
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
 from tests.http.conftest import connect
@@ -124,7 +125,7 @@ async def test_statistics_are_told_at_once_and_again(
     client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await enqueue(client)
-    for module in (shared_read, stats_stream):
+    for module in (shared_read, statistics_stream):
         monkeypatch.setattr(module, "EVERY_S", 0.05)
     async with listen(server, f"{V1}/admin/stats/stream") as heard:
         (first,) = await heard.events(1)
@@ -256,7 +257,7 @@ async def test_the_place_of_another_server_is_a_gap(
 async def test_a_heartbeat_moves_the_place_on(
     client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "HEARTBEAT_S", 0.05)
+    monkeypatch.setattr(event_feed, "HEARTBEAT_S", 0.05)
     async with listen(server, STREAM, types="nothing.*") as heard:
         begun = (await heard.frame()).id
         await enqueue(client)

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.http import system
+from ojs_server.http.system import health as system
 from ojs_server.ops.engine import engine
 from ojs_server.store.base import Reader, StoreBusy, StoreUnavailable, Tx
 from ojs_server.store.records import Foreseen

@@ -104,7 +104,7 @@ async def test_a_refusal_is_an_error_only_where_the_server_is_at_fault(
     assert said(span)["http.response.status_code"] == 400
     assert span.status.status_code is StatusCode.UNSET
     spans.clear()
-    monkeypatch.setattr("ojs_server.http.job_lists.page_of", None)
+    monkeypatch.setattr("ojs_server.http.jobs.lists.page_of", None)
     assert (await traced.get(f"{V1}/jobs")).status_code == 500
     (span,) = spans.get_finished_spans()
     assert said(span)["error.type"] == "internal_error"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ojs_server.http.auth import parse_keys
-from ojs_server.http.connection import Connection
-from ojs_server.http.framing import MAX_HEAD
+from ojs_server.http.access.auth import parse_keys
+from ojs_server.http.server.connection import Connection
+from ojs_server.http.server.framing import MAX_HEAD
 from tests.http.conftest import Serve, connect
 from tests.http.keys import KEYS, bearer
 from tests.http.listening import on_a_socket

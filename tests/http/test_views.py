@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_server.domain.jobs.uniform_jobs import Siblings
-from ojs_server.http.views import envelope, envelopes
+from ojs_server.http.jobs.views import envelope, envelopes
 from tests.store.records import START, a_job
 
 KINDS: list[dict[str, Any]] = [

@@ -4,7 +4,7 @@ import pytest
 from wsproto.connection import Connection, ConnectionType
 from wsproto.events import TextMessage
 
-from ojs_server.http.websocket import text_frame
+from ojs_server.http.server.websocket_protocol import text_frame
 
 
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 65_535, 65_536, 200_000])

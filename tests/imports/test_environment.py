@@ -54,7 +54,7 @@ PROCESSES = "signals and child processes are the machine's own"
 NO_LOOP = "programs without an event loop wait in threads"
 # What asks the machine itself: files or folders, and why.
 EXCEPTIONS: Mapping[str, str] = {
-    "ojs_server/http/unfinished.py": "it answers on sockets before there is an application",
+    "ojs_server/http/server/incomplete_requests.py": "it answers before there is an application",
     "ojs_server/store/postgres": REAL_TIME,
     "ojs_wire/lines.py": "log lines have the time of their writing",
     "ojs_worker/blocking.py": NO_LOOP,

@@ -8,10 +8,13 @@ from msgspec.structs import replace
 
 from ojs_server.domain.admin.statistics import Recent
 from ojs_server.http import call as calls
-from ojs_server.http import dialects, gate, manifest, preference, queues, workers
-from ojs_server.http.auth import Keys, Role
-from ojs_server.http.inventory import Inventories
+from ojs_server.http import dialects, pipeline, prefer_header
+from ojs_server.http.access.auth import Keys, Role
+from ojs_server.http.queues import queues
 from ojs_server.http.routes import Router
+from ojs_server.http.system import manifest
+from ojs_server.http.system.inventory import Inventories
+from ojs_server.http.workers import calls as workers
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 from tests.faulty.traffic import V1, answered, queried, unheard, unsaid
@@ -62,7 +65,7 @@ def request_id_is_missing() -> None:
 @fault("OJS-HTP-017")
 def request_ids_are_replaced() -> None:
     """A request's own id is not kept."""
-    put(gate, "MAX_REQUEST_ID", 0)
+    put(pipeline, "MAX_REQUEST_ID", 0)
 
 
 @fault("OJS-HTP-018")
@@ -176,7 +179,7 @@ def preferences_outrank_all() -> None:
 def the_last_preference_counts() -> None:
     """The last one counts of a preference that is given twice."""
     wrap(
-        preference,
+        prefer_header,
         "parse",
         lambda parse: lambda text: parse(",".join(reversed(text.split(",")))),
     )

@@ -1,7 +1,7 @@
 """Faults of the blackboard."""
 
 from ojs_server.domain.compat import blackboard as rules
-from ojs_server.http import blackboard
+from ojs_server.http.compat import blackboard
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put
 

@@ -15,9 +15,12 @@ from ojs_server.domain.jobs.job import Job
 from ojs_server.domain.jobs.options import KNOWN
 from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.domain.jobs.version_routing import Routing
-from ojs_server.http import batches, dialects, jobs, schema_trials
-from ojs_server.http import schemas as schema_calls
+from ojs_server.http import dialects
 from ojs_server.http.call import Call
+from ojs_server.http.jobs import batches
+from ojs_server.http.jobs import enqueue as jobs
+from ojs_server.http.schemas import schemas as schema_calls
+from ojs_server.http.schemas import trials as schema_trials
 from ojs_server.ops import unit_of_work
 from ojs_server.ops.jobs import enqueue
 from ojs_server.ops.schemas import schemas as schema_ops

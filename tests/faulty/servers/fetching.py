@@ -8,8 +8,8 @@ import msgspec
 
 from ojs_server.domain.workers import fetch_policy
 from ojs_server.domain.workers.requirements import Ability
-from ojs_server.http import workers
 from ojs_server.http.call import Call
+from ojs_server.http.workers import calls as workers
 from ojs_server.ops import unit_of_work
 from ojs_server.ops.workers import claim, fetching_workers
 from ojs_server.ops.workers.wakeups import Wakeups

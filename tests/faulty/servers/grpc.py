@@ -5,7 +5,7 @@ from typing import Any
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.grpc import calls, errors, messages, ojs_v1, values
-from ojs_server.http import manifest
+from ojs_server.http.system import manifest
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 

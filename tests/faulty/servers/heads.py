@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from ojs_server.http import framing, origins
-from ojs_server.http.origins import Origins
+from ojs_server.http.access import origins
+from ojs_server.http.access.origins import Origins
 from ojs_server.http.routes import Router
+from ojs_server.http.server import framing
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
 from tests.faulty.traffic import unheard, unsaid

@@ -2,8 +2,9 @@
 
 from ojs_server.domain.compat import joblib, provider
 from ojs_server.domain.jobs.job import Event
-from ojs_server.http import errors, manifest
-from ojs_server.http import joblib as handlers
+from ojs_server.http import errors
+from ojs_server.http.compat import joblib as handlers
+from ojs_server.http.system import manifest
 from ojs_server.ops.compat import rooms
 from ojs_server.ops.workers import claim, presence
 from ojs_server.socketio import announcing, connections, serving

@@ -7,7 +7,11 @@ import msgspec
 
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.job import WAITING, Change, Job, State
-from ojs_server.http import dialects, history, jobs, queue_config, queues
+from ojs_server.http import dialects
+from ojs_server.http.jobs import enqueue as jobs
+from ojs_server.http.jobs import history
+from ojs_server.http.queues import config as queue_config
+from ojs_server.http.queues import queues
 from ojs_server.ops.jobs import enqueue
 from ojs_server.ops.unit_of_work import Work
 from ojs_server.store.tables.dead_letters import DeadLetterWrites

@@ -7,7 +7,7 @@ import msgspec
 from ojs_server.domain.jobs import request_shape
 from ojs_server.domain.limits import limit_state
 from ojs_server.domain.limits.rate_limit import Policy, RateLimit
-from ojs_server.http import jobs
+from ojs_server.http.jobs import enqueue as jobs
 from ojs_server.ops.limits.backpressure import BoundedQueues
 from ojs_server.store.tables.queues import QueueWrites
 from tests.faulty.fault import fault

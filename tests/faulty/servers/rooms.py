@@ -1,6 +1,6 @@
 """Faults of rooms and tasks."""
 
-from ojs_server.http import rooms
+from ojs_server.http.compat import rooms
 from ojs_server.ops.workers import presence
 from ojs_server.store.tables.rooms import RoomWrites
 from tests.faulty.fault import fault

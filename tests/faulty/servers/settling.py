@@ -8,7 +8,7 @@ from ojs_server.domain.jobs import deadlines, lifecycle
 from ojs_server.domain.jobs.job import Change, Job, State
 from ojs_server.domain.jobs.repeated_settlement import acknowledged_before
 from ojs_server.domain.jobs.reported_error import Fault
-from ojs_server.http import workers
+from ojs_server.http.workers import calls as workers
 from ojs_server.ops.jobs import settle
 from ojs_server.ops.workers import settle_and_fetch
 from tests.faulty.fault import fault

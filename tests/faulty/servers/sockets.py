@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from ojs_server.http import channels, sockets
-from ojs_server.http.channels import ChannelStream
-from ojs_server.http.sockets import Order, Socket
+from ojs_server.http.streams import channels, websocket
+from ojs_server.http.streams.channels import ChannelStream
+from ojs_server.http.streams.websocket import Order, Socket
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
 from tests.faulty.traffic import unheard
@@ -14,7 +14,7 @@ from tests.faulty.traffic import unheard
 @fault("OJS-WSK-001")
 def subprotocols_are_not_taken() -> None:
     """The subprotocol that is offered is not the one that is looked for."""
-    put(sockets, "SUBPROTOCOL", "ojs.v2")
+    put(websocket, "SUBPROTOCOL", "ojs.v2")
 
 
 @fault("OJS-WSK-002")
@@ -26,7 +26,7 @@ def any_page_may_connect() -> None:
 @fault("OJS-WSK-004")
 def socket_filters_are_not_read() -> None:
     """A channel is narrowed neither by event types nor by queues."""
-    put(sockets, "_names", lambda *_: ())
+    put(websocket, "_names", lambda *_: ())
 
 
 @fault("OJS-WSK-005")
@@ -68,7 +68,7 @@ def ended_jobs_say_nothing() -> None:
 @fault("OJS-WSK-009")
 def resuming_begins_now() -> None:
     """A connection that resumes is not sent the events that it missed."""
-    put(sockets, "position", lambda *_: None)
+    put(websocket, "position", lambda *_: None)
 
 
 @fault("OJS-WSK-010")
@@ -90,7 +90,7 @@ def mistakes_end_the_connection() -> None:
 @fault("OJS-WSK-013")
 def any_number_of_channels() -> None:
     """A connection may have as many channels as it likes."""
-    put(sockets, "MAX_CHANNELS", 10_000)
+    put(websocket, "MAX_CHANNELS", 10_000)
 
 
 @fault("OJS-WSK-014")

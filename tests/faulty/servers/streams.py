@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ojs_server.domain.errors import NotFound
-from ojs_server.http import streams
-from ojs_server.http.channels import ChannelStream
-from ojs_server.http.feed import EventStream
+from ojs_server.http.streams import event_stream
+from ojs_server.http.streams.channels import ChannelStream
+from ojs_server.http.streams.event_feed import EventStream
 from ojs_server.ops.streams.event_log_reader import Tail
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
@@ -56,4 +56,4 @@ def channels_of_queues_are_refused() -> None:
     def refuse(field: str, name: object) -> str:
         raise NotFound(f"there is no queue {name}")
 
-    put(streams, "parse_queue", refuse)
+    put(event_stream, "parse_queue", refuse)

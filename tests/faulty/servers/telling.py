@@ -9,17 +9,14 @@ from ojs_server import job_metrics
 from ojs_server.domain.errors import InvalidRequest
 from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.jobs import progress, validate
-from ojs_server.http import (
-    admin_lists,
-    dialects,
-    feed,
-    jobs,
-    metrics,
-    statistics,
-    stats_stream,
-)
-from ojs_server.http import progress as reports
+from ojs_server.http import dialects
+from ojs_server.http.admin import lists as admin_lists
+from ojs_server.http.admin import statistics
 from ojs_server.http.call import Call
+from ojs_server.http.jobs import enqueue as jobs
+from ojs_server.http.jobs import progress as reports
+from ojs_server.http.streams import event_feed, statistics_stream
+from ojs_server.http.system import metrics
 from ojs_server.job_metrics import JobMetrics
 from ojs_server.ops.unit_of_work import Work
 from ojs_server.ops.workers import claim
@@ -146,13 +143,13 @@ def coming_back_is_beginning() -> None:
 @fault("OJS-STR-006")
 def frames_have_no_id() -> None:
     """The frames of a stream do not name their event."""
-    wrap(feed, "frame", lambda frame: lambda name, data, *_: frame(name, data))
+    wrap(event_feed, "frame", lambda frame: lambda name, data, *_: frame(name, data))
 
 
 @fault("OJS-ADM-022")
 def statistics_are_told_once() -> None:
     """A stream of statistics has them at its beginning and never again."""
-    put(stats_stream, "EVERY_S", 3600.0)
+    put(statistics_stream, "EVERY_S", 3600.0)
 
 
 @fault("OJS-STR-005")
@@ -169,7 +166,7 @@ def streams_are_not_sifted() -> None:
 @fault("OJS-STR-017")
 def streams_outlive_their_job() -> None:
     """The stream of a job goes on when the job has ended."""
-    put(feed, "_ENDS", frozenset())
+    put(event_feed, "_ENDS", frozenset())
 
 
 def _advances(value: Callable[[float, float], float]) -> None:

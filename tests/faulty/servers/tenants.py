@@ -11,8 +11,10 @@ from ojs_server.domain.fairness.weighted_fair import FairScheduler
 from ojs_server.domain.jobs import build_job
 from ojs_server.domain.jobs.validate import Draft, parse_draft
 from ojs_server.domain.webhooks.webhook import Webhook
-from ojs_server.http import blackboard, blocks, cron, rooms, tenancy
+from ojs_server.http.access import authorization
 from ojs_server.http.call import Call
+from ojs_server.http.compat import blackboard, function_blocks, rooms
+from ojs_server.http.cron import entries as cron
 from ojs_server.ops.streams import event_log_reader
 from ojs_server.ops.tenants.quotas import Quotas
 from ojs_server.ops.webhooks import deliveries
@@ -30,7 +32,7 @@ def strangers_are_let_in() -> None:
     async def nobody(call: Call, job_ids: Iterable[str]) -> set[str]:
         return set()
 
-    put(tenancy, "strangers", nobody)
+    put(authorization, "strangers", nobody)
 
 
 @fault("OJS-TEN-008")
@@ -106,5 +108,5 @@ def rooms_are_everybodys() -> None:
 @fault("OJS-TEN-025")
 def blocks_are_everybodys() -> None:
     """Two tenants share a function block of the same name."""
-    put(blocks, "scoped", lambda tenant, name: name)
+    put(function_blocks, "scoped", lambda tenant, name: name)
     put(blackboard, "scoped", lambda tenant, name: name)

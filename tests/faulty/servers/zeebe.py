@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from ojs_server.grpc import zeebe as gateway
-from ojs_server.http import zeebe
+from ojs_server.http.compat import zeebe
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 

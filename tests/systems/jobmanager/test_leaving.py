@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ojs_server.http import sessions
+from ojs_server.http.workers import sessions
 from ojs_worker.errors import Unreachable
 from ojs_worker.jobmanager import JobManagerClient
 from ojs_worker.transport import Request

@@ -1,0 +1,66 @@
+"""Calls of operators: directives to workers, and the reset of conformance runs."""
+
+from typing import Final
+
+from ojs_server.domain.errors import NotFound, invalid
+from ojs_server.domain.suggestions import nearest
+from ojs_server.domain.workers.worker import Directive
+from ojs_server.http.access.auth import ADMINISTER
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.ids import known_as
+from ojs_server.http.route import route
+from ojs_server.ops.queues.administration import Reset
+from ojs_server.ops.workers.presence import Direct
+from ojs_wire.calls import DirectiveRequest, EmptyRequest
+
+
+async def quiet(call: Call) -> Answer:
+    """Tell one worker to take no more jobs and to finish those it has."""
+    return await _direct_one(call, Directive.QUIET)
+
+
+async def resume(call: Call) -> Answer:
+    """Tell one quiet worker to take jobs again."""
+    return await _direct_one(call, Directive.RESUME)
+
+
+async def terminate(call: Call) -> Answer:
+    """Tell one worker to finish its jobs within its grace period and to end."""
+    return await _direct_one(call, Directive.TERMINATE)
+
+
+async def direct_all(call: Call) -> Answer:
+    """Give a directive to every worker that is not gone."""
+    request = await call.read(DirectiveRequest)
+    if request.directive not in tuple(Directive):
+        raise invalid(
+            "directive",
+            f"must be one of {', '.join(Directive)}{nearest(request.directive, tuple(Directive))}",
+        )
+    directive = Directive(request.directive)
+    done = await call.server.engine.run(Direct(directive))
+    return Answer({"directive": directive, "updated": done.updated})
+
+
+async def reset(call: Call) -> Answer:
+    """Delete everything; the route exists in conformance runs only."""
+    if not call.server.settings.conformance:
+        raise NotFound("there is no such path")
+    await call.read(EmptyRequest, optional=True)
+    await call.server.engine.run(Reset())
+    return Answer({"reset": True})
+
+
+async def _direct_one(call: Call, directive: Directive) -> Answer:
+    await call.read(EmptyRequest, optional=True)
+    await call.server.engine.run(Direct(directive, known_as(call, call.params["id"])))
+    return Answer({"worker_id": call.params["id"], "directive": directive, "updated": 1})
+
+
+ROUTES: Final = (
+    route("POST", "/admin/workers/directive", direct_all, ADMINISTER),
+    route("POST", "/admin/workers/{id}/quiet", quiet, ADMINISTER, tenanted=True),
+    route("POST", "/admin/workers/{id}/resume", resume, ADMINISTER, tenanted=True),
+    route("POST", "/admin/workers/{id}/terminate", terminate, ADMINISTER, tenanted=True),
+    route("POST", "/admin/reset", reset, ADMINISTER),
+)

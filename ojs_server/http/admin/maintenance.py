@@ -1,0 +1,64 @@
+"""Maintenance mode and the settings of the server."""
+
+from typing import Any, Final
+
+from ojs_server.domain.admin.maintenance import Maintenance, parse_order
+from ojs_server.http import dialects
+from ojs_server.http.access.auth import ADMINISTER, LOOK
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.jobs.views import timestamp
+from ojs_server.http.route import route
+from ojs_server.ops.queues.administration import Maintain
+from ojs_server.settings import TABLE, value_of
+from ojs_wire.calls import MaintenanceRequest
+
+# Where passwords can stand.
+_SECRET: Final = frozenset({"database", "listen_url"})
+
+
+async def read(call: Call) -> Answer:
+    """Answer whether maintenance mode is on."""
+    found = await call.server.engine.read(lambda reader: reader.maintenance())
+    return Answer(dialects.maintenance(_shown(found)))
+
+
+async def change(call: Call) -> Answer:
+    """Turn maintenance mode on or off: while it is on, no job is handed out or becomes due, but
+    enqueueing works."""
+    body = await call.json()
+    call.check_members(body, MaintenanceRequest)
+    done = await call.server.engine.run(Maintain(parse_order(body)))
+    if done.maintenance is None:
+        # Whoever waits for jobs may find some now. Other nodes look by themselves.
+        call.server.engine.wakeups.wake_all()
+    return Answer(dialects.maintenance(_shown(done.maintenance)))
+
+
+async def config(call: Call) -> Answer:
+    """Show the settings that the server runs with, without secrets."""
+    settings = call.server.settings
+    shown: dict[str, Any] = {"backend": call.server.engine.store.kind}
+    for setting in TABLE:
+        if setting.name in _SECRET:
+            continue
+        unit = "_ms" if setting.kind in ("duration", "retention") else ""
+        shown[setting.name + unit] = value_of(settings, setting)
+    return Answer({"config": {**shown, "keys_needed": settings.keys.needed}})
+
+
+def _shown(maintenance: Maintenance | None) -> dict[str, Any]:
+    on = maintenance is not None
+    return {
+        "maintenance": on,
+        "enabled": on,
+        "reason": maintenance.reason if maintenance else None,
+        "enabled_at": timestamp(maintenance.since if maintenance else None),
+        "estimated_end": timestamp(maintenance.until if maintenance else None),
+    }
+
+
+ROUTES: Final = (
+    route("GET", "/admin/system/maintenance", read, LOOK),
+    route("POST", "/admin/system/maintenance", change, ADMINISTER),
+    route("GET", "/admin/system/config", config, LOOK),
+)

@@ -1,0 +1,43 @@
+"""The calls that are recorded in the action log: those that a person makes."""
+
+from typing import Final
+
+from ojs_server.domain.admin.action import Actor
+from ojs_server.http.access.auth import Role
+from ojs_server.http.access.logins import address_of
+from ojs_server.http.access.me import name_of
+from ojs_server.http.call import Call
+from ojs_server.http.route import Route
+
+_PEOPLE: Final = frozenset({Role.OPERATOR, Role.ADMIN})
+_LONGEST: Final = 255
+
+
+def actor_of(call: Call, route: Route) -> Actor | None:
+    """Return who makes a change, if it is a person: by a session, by the key of an operator or an
+    admin, or without keys by a page or by a call that only these may make."""
+    if not route.changes:
+        return None
+    keys = call.server.settings.keys
+    if call.login is not None:
+        via = "session"
+    elif keys.needed:
+        via = "key"
+        # Programs enqueue by any key, and by many calls.
+        if route.produces or keys.role_of(call.key_holder) not in _PEOPLE:
+            return None
+    else:
+        via = "none"
+        is_page = b"origin" in call.headers and not call.for_page
+        if not (is_page or route.roles <= _PEOPLE):
+            return None
+    return Actor(
+        name=name_of(call),
+        role=keys.role_of(call.key_holder),
+        via=via,
+        tenant=call.tenant,
+        address=address_of(call),
+        call=f"{route.method} {route.path}",
+        target="/".join(call.params.values())[:_LONGEST],
+        request_id=call.request_id,
+    )

@@ -1,0 +1,189 @@
+"""Statistics of the whole server, now and over time."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ojs_server.domain.admin.statistics import (
+    ALL,
+    DEPTHS,
+    HOUR_MS,
+    KEPT,
+    MINUTE_MS,
+    PERIODS,
+    Count,
+    Recent,
+    Span,
+    mean,
+    per_minute,
+    quantile,
+    recent,
+    spans,
+)
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.fields import parse_queue
+from ojs_server.domain.jobs.job import STATES
+from ojs_server.domain.suggestions import nearest
+from ojs_server.domain.workers.worker import is_stale
+from ojs_server.http import dialects
+from ojs_server.http.access.auth import LOOK
+from ojs_server.http.admin.lists import checked_query
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.route import route
+from ojs_server.http.services import Lifetime
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.queues.administration import Collect
+from ojs_server.store.base import Reader
+from ojs_wire.codec import encode
+from ojs_wire.values import format_timestamp, parse_duration, parse_timestamp
+
+_PERIOD: Final = "5m"
+# So many spans are shown at most.
+_MOST: Final = 1500
+
+Spans = Mapping[str, Sequence[Span]]
+
+
+async def now(call: Call) -> Answer:
+    """Answer the numbers of queues, workers and jobs, and the last minute's throughput; with
+    `queue` those of one queue, and all workers."""
+    query = checked_query(call, ("queue",))
+    return Answer(await read(call.server.engine, call.server.lifetime, _queue_in(query)))
+
+
+async def read(engine: Engine, lifetime: Lifetime, queue: str = ALL) -> bytes:
+    """Return the statistics of one queue, or of all, as JSON."""
+    await collect(engine)
+    minutes, _, moment = await lately(engine, [queue])
+    queues, loads = await engine.read(
+        lambda reader: (reader.queues(None if queue == ALL else [queue]), reader.workers())
+    )
+    timeout_ms = engine.rules.profile.dead_after_ms
+    here = sum(not is_stale(load.worker, moment, timeout_ms) for load in loads)
+    return encode(
+        {
+            "queues": len(queues),
+            "workers": here,
+            "jobs": {state: sum(queue.counts[state] for queue in queues) for state in STATES},
+            "throughput": throughput(minutes.get(queue, ()), moment),
+            "uptime_seconds": lifetime.uptime_s(),
+        }
+    )
+
+
+async def history(call: Call) -> Answer:
+    """Return the counts of each period, oldest first."""
+    query = checked_query(call, ("period", "since", "until", "queue"))
+    period = query.get("period") or _PERIOD
+    if period not in PERIODS:
+        hint = nearest(period, PERIODS)
+        raise invalid("period", f"must be one of {', '.join(PERIODS)}{hint}")
+    queue = _queue_in(query)
+    period_ms, step = PERIODS[period]
+    await collect(call.server.engine)
+    moment = await call.server.engine.read(lambda reader: reader.now())
+    until = _moment(query, "until", moment, moment)
+    since = _moment(query, "since", moment, until - max(HOUR_MS, period_ms))
+    # What lies before is not kept, and what lies ahead is not known.
+    first = max(since, moment - KEPT[step]) // period_ms * period_ms
+    until = min(until, moment + 1)
+    if (until - first) / period_ms > _MOST:
+        raise invalid("since", f"must be at most {_MOST} periods of {period} before `until`")
+    counts = await call.server.engine.read(
+        lambda reader: reader.statistics(step, [queue], first, until)
+    )
+    shown = [_shown(one) for one in spans(counts, period_ms, first, until)]
+    return Answer(dialects.statistics(period, shown))
+
+
+async def collect(engine: Engine) -> None:
+    """Bring the statistics up to date with the event log."""
+    await engine.run(Collect())
+
+
+async def lately(engine: Engine, queues: Sequence[str]) -> tuple[Spans, Spans, int]:
+    """Return the current and the previous minutes and hours of these queues, and the store's
+    time."""
+
+    def look(reader: Reader) -> tuple[Sequence[Count], Sequence[Count], int]:
+        moment = reader.now()
+        minutes = reader.statistics(MINUTE_MS, queues, moment - 2 * MINUTE_MS, moment + 1)
+        hours = reader.statistics(HOUR_MS, queues, moment - 2 * HOUR_MS, moment + 1)
+        return minutes, hours, moment
+
+    minutes, hours, moment = await engine.read(look)
+    return (
+        _by_queue(minutes, MINUTE_MS, moment),
+        _by_queue(hours, HOUR_MS, moment),
+        moment,
+    )
+
+
+async def last_hour(engine: Engine, queue: str) -> Recent:
+    """Return the figures of a queue for the last hour."""
+    await collect(engine)
+
+    def look(reader: Reader) -> tuple[Sequence[Count], int]:
+        moment = reader.now()
+        since = moment - HOUR_MS - MINUTE_MS
+        return reader.statistics(MINUTE_MS, [queue], since, moment + 1), moment
+
+    counts, moment = await engine.read(look)
+    return recent(spans(counts, MINUTE_MS, moment - HOUR_MS, moment + 1), moment)
+
+
+def throughput(minutes: Sequence[Span], moment: int) -> Mapping[str, float]:
+    """Return the jobs per minute, by kind of event."""
+    return {
+        f"{kind}_per_minute": per_minute(minutes, moment, kind)
+        for kind in ("processed", "failed", "enqueued")
+    }
+
+
+def _by_queue(counts: Sequence[Count], step: int, moment: int) -> Spans:
+    apart: dict[str, list[Count]] = {}
+    for one in counts:
+        apart.setdefault(one.queue, []).append(one)
+    first = moment // step * step - step
+    return {name: spans(part, step, first, moment + 1) for name, part in apart.items()}
+
+
+def _shown(span: Span) -> dict[str, Any]:
+    return {
+        "timestamp": format_timestamp(span.at),
+        "processed": span.processed,
+        "completed": span.processed,
+        "failed": span.failed,
+        "enqueued": span.enqueued,
+        **{state: getattr(span, state) for state in DEPTHS},
+        **_quantiles("latency", span.runs),
+        **_quantiles("wait", span.waits),
+        "avg_latency_ms": mean([span.runs]),
+    }
+
+
+def _quantiles(what: str, times: Mapping[int, int]) -> dict[str, int | None]:
+    return {f"{what}_p{percent}_ms": quantile(times, percent / 100) for percent in (50, 95, 99)}
+
+
+def _moment(query: Mapping[str, str], name: str, now: int, default: int) -> int:
+    """Read a timestamp, or a duration such as 24h as so long before now."""
+    if not (text := query.get(name)):
+        return default
+    try:
+        return now - parse_duration(text)
+    except ValueError:
+        pass
+    try:
+        return parse_timestamp(text)
+    except ValueError as error:
+        raise invalid(name, f"{error}, or a duration such as 24h or PT24H") from None
+
+
+def _queue_in(query: Mapping[str, str]) -> str:
+    return parse_queue("queue", query["queue"]) if query.get("queue") else ALL
+
+
+ROUTES: Final = (
+    route("GET", "/admin/stats", now, LOOK),
+    route("GET", "/admin/stats/history", history, LOOK),
+)

@@ -1,0 +1,1 @@
+"""Calls of the compatible APIs: blackboard, job manager, Zeebe and Camunda."""

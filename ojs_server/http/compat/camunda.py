@@ -1,0 +1,185 @@
+"""The calls of Camunda's REST API for jobs, over what Zeebe's gateway does; keys are texts."""
+
+from typing import Any, Final
+
+from ojs_server import __version__
+from ojs_server.domain.errors import NotFound
+from ojs_server.http.access.auth import ENQUEUE, OPERATE, WORK
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.compat import zeebe
+from ojs_server.http.compat.zeebe import TENANT, VERSION, Activated, Wish, definition_key
+from ojs_server.http.responses import NO_CONTENT
+from ojs_server.http.route import ANYONE, camunda_route
+from ojs_wire.calls import (
+    ActivationRequest,
+    CompletionRequest,
+    ErrorRequest,
+    FailureRequest,
+    JobUpdateRequest,
+    ProcessRequest,
+    VariablesRequest,
+)
+
+_DONE: Final = Answer(b"", NO_CONTENT)
+_KEY_DIGITS: Final = 19
+
+
+async def topology(call: Call) -> Answer:
+    """Show one broker with one partition, and a version that clients know."""
+    ports = call.server.ports
+    partition = {"partitionId": 1, "role": "leader", "health": "healthy"}
+    broker = {
+        "nodeId": 0,
+        "host": call.server.settings.host,
+        "port": ports.grpc or ports.http or 0,
+        "partitions": [partition],
+        "version": __version__,
+    }
+    counts = dict.fromkeys(("clusterSize", "partitionsCount", "replicationFactor"), 1)
+    return Answer({"brokers": [broker], **counts, "gatewayVersion": zeebe.GATEWAY_VERSION})
+
+
+async def activate(call: Call) -> Answer:
+    """Hand out jobs of a type, as soon as there are some within the wait."""
+    request = await call.read(ActivationRequest)
+    zeebe.require_tenants(request.tenantIds or ())
+    wish = Wish(
+        request.type,
+        request.worker or "",
+        request.timeout,
+        request.maxJobsToActivate,
+        request.requestTimeout or zeebe.USUAL_WAIT_MS,
+        tuple(request.fetchVariable or ()),
+    )
+    return Answer({"jobs": [_job(job) for job in await zeebe.activate(call, wish)]})
+
+
+def _job(job: Activated) -> dict[str, Any]:
+    key = str(job.key)
+    return {
+        "jobKey": key,
+        "type": job.type,
+        "processInstanceKey": key,
+        "processDefinitionKey": str(definition_key(job.process)),
+        "processDefinitionId": job.process,
+        "bpmnProcessId": job.process,
+        "processDefinitionVersion": VERSION,
+        "elementId": job.type,
+        "elementInstanceKey": key,
+        "customHeaders": job.headers,
+        "worker": job.worker,
+        "retries": job.retries,
+        "deadline": job.deadline,
+        "variables": job.variables,
+        "tenantId": TENANT,
+    }
+
+
+async def complete(call: Call) -> Answer:
+    """Complete a job."""
+    request = await call.read(CompletionRequest, optional=True)
+    await zeebe.complete(call, _key(call), request.variables or {})
+    return _DONE
+
+
+async def fail(call: Call) -> Answer:
+    """Fail a job."""
+    request = await call.read(FailureRequest, optional=True)
+    await zeebe.fail(
+        call,
+        _key(call),
+        request.retries or 0,
+        request.errorMessage or "",
+        request.retryBackOff or 0,
+        request.variables or {},
+    )
+    return _DONE
+
+
+async def throw(call: Call) -> Answer:
+    """End a job with a business error."""
+    request = await call.read(ErrorRequest)
+    await zeebe.throw(
+        call,
+        _key(call),
+        request.errorCode,
+        request.errorMessage or "",
+        request.variables or {},
+    )
+    return _DONE
+
+
+async def update(call: Call) -> Answer:
+    """Change the retries of a job, or its timeout, which then counts from now."""
+    change = (await call.read(JobUpdateRequest)).changeset
+    await zeebe.update(call, _key(call), retries=change.retries, timeout_ms=change.timeout)
+    return _DONE
+
+
+async def resolve(call: Call) -> Answer:
+    """Restore the retries of the job of an incident."""
+    await call.optional_json()
+    await zeebe.resolve(call, _key(call))
+    return _DONE
+
+
+async def create(call: Call) -> Answer:
+    """Start a process instance, and wait for its end if the client asks for that."""
+    request = await call.read(ProcessRequest)
+    zeebe.require_tenants([request.tenantId or ""])
+    created = await zeebe.create(
+        call,
+        request.processDefinitionId or "",
+        request.variables or {},
+        definition_key=int(bool(request.processDefinitionKey)),
+        version=request.processDefinitionVersion or VERSION,
+        starts_at=request.startInstructions or (),
+    )
+    shown = {
+        "processDefinitionKey": str(definition_key(created.process)),
+        "processDefinitionId": created.process,
+        "processDefinitionVersion": VERSION,
+        "processInstanceKey": str(created.key),
+        "tenantId": TENANT,
+    }
+    if not request.awaitCompletion:
+        return Answer({**shown, "variables": {}})
+    names = tuple(request.fetchVariables or ())
+    variables = await zeebe.result(call, created, request.requestTimeout or 0, names)
+    return Answer({**shown, "variables": variables})
+
+
+async def cancel(call: Call) -> Answer:
+    """Cancel the job that a process is."""
+    await call.optional_json()
+    await zeebe.cancel(call, _key(call))
+    return _DONE
+
+
+async def set_variables(call: Call) -> Answer:
+    """Merge variables into those of a job that has not ended."""
+    request = await call.read(VariablesRequest)
+    await zeebe.set_variables(call, _key(call), request.variables)
+    return _DONE
+
+
+def _key(call: Call) -> int:
+    text = call.params["key"]
+    # A text of another form is no key.
+    if not (text.isascii() and text.isdigit() and len(text) <= _KEY_DIGITS):
+        raise NotFound(f"there is no job with the key {text[:100]}")
+    return min(int(text), 2**63 - 1)
+
+
+ROUTES: Final = (
+    camunda_route("POST", "/jobs/activation", activate, WORK, waits=True),
+    camunda_route("POST", "/jobs/{key}/completion", complete, WORK),
+    camunda_route("POST", "/jobs/{key}/failure", fail, WORK),
+    camunda_route("POST", "/jobs/{key}/error", throw, WORK),
+    camunda_route("PATCH", "/jobs/{key}", update, WORK),
+    camunda_route("POST", "/incidents/{key}/resolution", resolve, OPERATE),
+    camunda_route("POST", "/process-instances", create, ENQUEUE, waits=True, produces=True),
+    camunda_route("POST", "/process-instances/{key}/cancellation", cancel, ENQUEUE),
+    camunda_route("PUT", "/element-instances/{key}/variables", set_variables, WORK),
+    camunda_route("GET", "/topology", topology, ANYONE),
+)

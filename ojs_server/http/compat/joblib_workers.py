@@ -1,0 +1,85 @@
+"""The job manager of `/v1/joblib`: workers."""
+
+from typing import Any, Final
+
+from ojs_server.domain.compat import joblib
+from ojs_server.domain.workers.worker import Worker, WorkerState, is_deleted
+from ojs_server.http.access.auth import READ, WORK
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.compat.joblib import jobs_seen_from, page_of, require_worker
+from ojs_server.http.responses import NO_CONTENT
+from ojs_server.http.route import joblib_route
+from ojs_server.ops.workers.heartbeat import Beat
+from ojs_server.ops.workers.presence import Delete, Register
+from ojs_server.store.base import Reader
+from ojs_wire.calls import EmptyRequest
+from ojs_wire.values import format_timestamp
+
+
+async def create(call: Call) -> Answer:
+    """Make a worker, which belongs to its principal."""
+    await call.read(EmptyRequest, optional=True)
+    worker_id = call.server.environment.new_id()
+    known = await call.server.engine.run(Register(worker_id, {}, call.principal or None))
+    return Answer(_heard(worker_id, known.now), 201)
+
+
+async def beat(call: Call) -> Answer:
+    """Extend the leases of all tasks of a worker."""
+    await call.read(EmptyRequest, optional=True)
+    worker_id = await require_worker(call, call.params["id"])
+    done = await call.server.engine.run(
+        Beat(worker_id, WorkerState.RUNNING, draining=False, active_ids=None, known=True)
+    )
+    return Answer(_heard(worker_id, done.now))
+
+
+async def delete(call: Call) -> Answer:
+    """Deregister a worker: its tasks fail, and jobs without another worker are removed."""
+    await call.read(EmptyRequest, optional=True)
+    worker_id = await require_worker(call, call.params["id"])
+    await call.server.engine.run(Delete(worker_id))
+    return Answer(b"", NO_CONTENT)
+
+
+async def listing(call: Call) -> Answer:
+    """All workers, newest first."""
+    return page_of(call, await call.server.engine.read(_workers))
+
+
+async def of_room(call: Call) -> Answer:
+    """The workers that run jobs which a room sees."""
+    seen = jobs_seen_from(joblib.parse_room(call.params["room"]))
+
+    def read(reader: Reader) -> list[dict[str, Any]]:
+        there = {worker_id for job in seen(reader) for worker_id in job.workers}
+        return [one for one in _workers(reader) if one["id"] in there]
+
+    return page_of(call, await call.server.engine.read(read))
+
+
+def _workers(reader: Reader) -> list[dict[str, Any]]:
+    there = [one.worker for one in reader.workers() if not is_deleted(one.worker)]
+    there.sort(key=lambda worker: (worker.created_at, worker.id), reverse=True)
+    counts = reader.kind_counts([worker.id for worker in there])
+    return [
+        {**_heard(worker.id, _heard_at(worker)), "job_count": counts.get(worker.id, 0)}
+        for worker in there
+    ]
+
+
+def _heard_at(worker: Worker) -> int:
+    return worker.seen_at if worker.alive_at is None else worker.alive_at
+
+
+def _heard(worker_id: str, at: int) -> dict[str, Any]:
+    return {"id": worker_id, "last_heartbeat": format_timestamp(at)}
+
+
+ROUTES: Final = (
+    joblib_route("POST", "/workers", create, WORK),
+    joblib_route("GET", "/workers", listing, READ),
+    joblib_route("PATCH", "/workers/{id}", beat, WORK),
+    joblib_route("DELETE", "/workers/{id}", delete, WORK),
+    joblib_route("GET", "/rooms/{room}/workers", of_room, READ),
+)

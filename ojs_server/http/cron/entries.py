@@ -1,0 +1,181 @@
+"""Cron entries: register, list, read, change, delete, trigger, history."""
+
+from typing import Any, Final
+
+from ojs_server.domain.cron.entry import CronEntry, CronRun, definition_of
+from ojs_server.domain.cron.request import NAME, parse_changes, registered
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.tenants.tenant import scoped, unscoped
+from ojs_server.http import dialects
+from ojs_server.http.access.auth import ENQUEUE, READ
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.jobs.views import job_answer, timestamp
+from ojs_server.http.paging import page_of
+from ojs_server.http.route import route
+from ojs_server.ops.cron.entries import Amend, Forget, Register, Trigger, missing
+from ojs_wire.calls import CronRequest, EmptyRequest
+from ojs_wire.values import format_timestamp
+
+_TRUTH = {"true": True, "false": False, "1": True, "0": False}
+
+
+async def register(call: Call) -> Answer:
+    """Store an entry, or replace the one of this name."""
+    body = await call.json()
+    call.check_members(body, CronRequest)
+    changes = parse_changes(body, tenant=call.tenant)
+    strict = call.server.settings.strict
+    # Refused here, a wrong request costs the writer nothing.
+    name = registered(changes, None, 0, strict=strict).name
+    kept = await call.server.engine.run(Register(name, changes, strict))
+    return Answer(
+        dialects.cron_answer(call, _shown(call, kept.entry), created=kept.created),
+        201 if kept.created else 200,
+        {"Location": f"/ojs/v1/cron/{unscoped(call.tenant, name)}"},
+    )
+
+
+async def listing(call: Call) -> Answer:
+    """Every entry, newest first; `enabled` filters."""
+    wanted = call.query().get("enabled") or None
+    if wanted is not None and wanted not in _TRUTH:
+        raise invalid("enabled", f"must be one of {', '.join(_TRUTH)}")
+    page = page_of(call)
+    entries = await call.server.engine.read(lambda reader: reader.cron())
+    if call.tenant is not None:
+        entries = [entry for entry in entries if entry.whose[0] == call.tenant]
+    if wanted is not None:
+        entries = [entry for entry in entries if entry.enabled is _TRUTH[wanted]]
+    part, pagination = page.cut(entries)
+    return Answer(dialects.cron_list([_shown(call, entry) for entry in part], pagination))
+
+
+async def detail(call: Call) -> Answer:
+    """Show one entry."""
+    return Answer(dialects.cron_answer(call, _shown(call, await _known(call))))
+
+
+async def amend(call: Call) -> Answer:
+    """Change some members; `{"enabled": false}` pauses the entry."""
+    name = _name(call)
+    body = await call.json()
+    call.check_members(body, CronRequest)
+    kept = await call.server.engine.run(
+        Amend(name, parse_changes(body, tenant=call.tenant), call.server.settings.strict)
+    )
+    return Answer(dialects.cron_answer(call, _shown(call, kept.entry)))
+
+
+async def pause(call: Call) -> Answer:
+    """Pause an entry; like `{"enabled": false}`."""
+    return await _switch(call, False)
+
+
+async def resume(call: Call) -> Answer:
+    """Resume an entry; like `{"enabled": true}`."""
+    return await _switch(call, True)
+
+
+async def delete(call: Call) -> Answer:
+    """Delete an entry; the jobs that it fired stay."""
+    kept = await call.server.engine.run(Forget(_name(call)))
+    entry = _shown(call, kept.entry)
+    return Answer(dialects.cron_answer(call, entry, deleted=True, name=entry["name"]))
+
+
+async def trigger(call: Call) -> Answer:
+    """Run an entry now, in addition to its schedule."""
+    await call.read(EmptyRequest, optional=True)
+    done = await call.server.engine.run(Trigger(_name(call)))
+    job_id = done.stored.job.id
+    entry = dialects.cron_named(call, _shown(call, done.entry))
+    body = job_answer(done.stored, flat=dialects.flat(call), **entry, triggered=True, job_id=job_id)
+    return Answer(body, 201, {"Location": f"/ojs/v1/jobs/{job_id}"})
+
+
+async def history(call: Call) -> Answer:
+    """List the runs of a cron entry, newest first."""
+    entry = await _known(call)
+    page = page_of(call)
+    runs = await call.server.engine.read(lambda reader: reader.cron_runs(entry.name))
+    part, pagination = page.cut(runs)
+    shown = [_run(run) for run in part]
+    return Answer(
+        {
+            "name": unscoped(call.tenant, entry.name),
+            "history": shown,
+            "executions": shown,
+            "count": len(shown),
+            "pagination": pagination,
+        }
+    )
+
+
+async def _switch(call: Call, enabled: bool) -> Answer:
+    await call.read(EmptyRequest, optional=True)
+    changes = parse_changes({"enabled": enabled})
+    kept = await call.server.engine.run(Amend(_name(call), changes))
+    return Answer(dialects.cron_answer(call, _shown(call, kept.entry)))
+
+
+def _name(call: Call) -> str:
+    name = call.params["name"]
+    # A name of another form names no entry.
+    if not NAME.fullmatch(name):
+        raise missing(name[:100])
+    return scoped(call.tenant, name)
+
+
+async def _known(call: Call) -> CronEntry:
+    name = _name(call)
+    found = await call.server.engine.read(lambda reader: reader.cron([name]))
+    if not found:
+        raise missing(name)
+    return found[0]
+
+
+def _shown(call: Call, entry: CronEntry) -> dict[str, Any]:
+    definition = definition_of(entry)
+    return dialects.cron_entry(
+        {
+            "name": unscoped(call.tenant, entry.name),
+            "expression": entry.expression,
+            "timezone": entry.timezone,
+            "overlap_policy": entry.overlap,
+            "enabled": entry.enabled,
+            "description": definition.description,
+            "job_template": definition.job_template,
+            "next_run_at": timestamp(entry.next_run_at),
+            "last_run_at": timestamp(entry.last_run_at),
+            "last_job_id": entry.last_job_id,
+            "run_count": entry.run_count,
+            "waiting": entry.held,
+            "created_at": format_timestamp(entry.created_at),
+            "updated_at": format_timestamp(entry.updated_at),
+        }
+    )
+
+
+def _run(run: CronRun) -> dict[str, Any]:
+    return {
+        "scheduled_at": format_timestamp(run.scheduled_at),
+        "triggered_at": format_timestamp(run.at),
+        "outcome": run.outcome,
+        "reason": run.reason,
+        "job_id": run.job_id,
+        "manual": run.manual,
+        "waiting": run.held,
+    }
+
+
+ROUTES: Final = (
+    route("POST", "/cron", register, ENQUEUE, tenanted=True),
+    route("GET", "/cron", listing, READ, tenanted=True),
+    route("GET", "/cron/{name}", detail, READ, tenanted=True),
+    route("PATCH", "/cron/{name}", amend, ENQUEUE, tenanted=True),
+    route("DELETE", "/cron/{name}", delete, ENQUEUE, tenanted=True),
+    route("POST", "/cron/{name}/pause", pause, ENQUEUE, tenanted=True),
+    route("POST", "/cron/{name}/resume", resume, ENQUEUE, tenanted=True),
+    route("POST", "/cron/{name}/trigger", trigger, ENQUEUE, tenanted=True),
+    route("GET", "/cron/{name}/history", history, READ, tenanted=True),
+)

@@ -1,0 +1,109 @@
+"""Dispatch of hot calls that have arrived whole: without a task, unless they have to wait.
+
+Such a call waits in the batch itself, and its answer leaves when the batch is on disk: it needs no
+task, no future and no messages between the server and the application, which are a fifth to a
+third of what it costs otherwise. It is the same call as through the gate, in the same steps.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ojs_server.http import responses
+from ojs_server.http.call import Call
+from ojs_server.http.errors import answer_of
+from ojs_server.http.hot_call import Asked, HotCall, Work
+from ojs_server.http.pipeline import Gate
+from ojs_server.http.route import Route
+from ojs_server.http.routes import Router
+from ojs_server.http.server.exchange import Exchange
+
+
+class Dispatcher:
+    """Carries out the hot calls of a route table without a task."""
+
+    def __init__(self, gate: Gate, routes: Sequence[Route]) -> None:
+        self._gate = gate
+        # What is traced is a handler of another kind, and has a context, which is a task's.
+        self._router = Router([one for one in routes if isinstance(one.handler, HotCall)])
+
+    def take(self, exchange: Exchange, body: bytes) -> bool:
+        """Carry out a request if it is a hot call; tell whether it is."""
+        methods, params = self._router.find(exchange.scope["path"]) or ({}, {})
+        route = methods.get(exchange.scope["method"])
+        if route is None:
+            return False
+        call = self._gate.begin(exchange.scope, exchange.receive)
+        if b"cookie" in call.headers or b"origin" in call.headers:
+            # It is a page's: whose it is has to be read, and what it does to be noted.
+            return False
+        call.params = params
+        _Taken(self._gate, exchange, call, route).begin(body)
+        return True
+
+
+class _Taken:
+    """A hot call that is being carried out."""
+
+    __slots__ = ("_asked", "_call", "_exchange", "_gate", "_hot", "_route", "_started")
+
+    _asked: Asked
+
+    def __init__(self, gate: Gate, exchange: Exchange, call: Call, route: Route) -> None:
+        self._started = gate.monotonic()
+        self._gate = gate
+        self._exchange = exchange
+        self._call = call
+        self._route = route
+        self._hot: Any = route.handler
+
+    def begin(self, body: bytes) -> None:
+        """Check the call, parse it, and give its operation to the engine."""
+        call = self._call
+        try:
+            self._gate.admission.admit(call, self._route)
+            call.check_body()
+            self._asked = asked = self._hot.parse(call, body)
+            if asked.patiently is None:
+                call.server.engine.enter(asked.operation, self)
+            else:
+                self._exchange.wait(self._outlast(asked.patiently()))
+        except Exception as error:
+            self._refuse(error)
+
+    def gone(self) -> bool:
+        """Always False: a call is carried out to its end, even if the client has gone."""
+        return False
+
+    def settle(self, outcome: Any) -> None:
+        """Answer, or wait on."""
+        call, asked = self._call, self._asked
+        try:
+            if isinstance(outcome, BaseException):
+                again = self._hot.retry(call, asked, outcome)
+                if again is None:
+                    raise outcome
+                self._exchange.wait(self._outlast(again))
+                return
+            answer = self._hot.render(call, asked, outcome)
+            said = responses.whole(call, answer)
+        except Exception as error:
+            self._refuse(error)
+            return
+        self._hot.measure(call, asked, self._gate.monotonic() - self._started)
+        self._reply(said)
+
+    async def _outlast(self, work: Work) -> None:
+        try:
+            outcome = await work
+        except Exception as error:
+            self._refuse(error)
+        else:
+            self.settle(outcome)
+
+    def _refuse(self, error: Exception) -> None:
+        self._reply(responses.whole(self._call, answer_of(error, self._call.request_id)))
+
+    def _reply(self, said: tuple[int, bytes, bytes, bool]) -> None:
+        self._gate.observe(self._call, self._route, said[0], self._started)
+        # The next request may be behind it already.
+        self._exchange.reply(*said)

@@ -1,0 +1,203 @@
+"""Cancel, retry or delete many jobs in one call, by their ids or by a filter."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain.errors import InvalidRequest, invalid
+from ojs_server.domain.fields import object_of
+from ojs_server.domain.jobs.filter import MEMBERS, JobFilter, parse_filter
+from ojs_server.domain.jobs.job import STATES, TERMINAL, State
+from ojs_server.domain.jobs.validate import hash_of
+from ojs_server.http import dialects
+from ojs_server.http.access.auth import OPERATE
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.errors import summary_of
+from ojs_server.http.jobs.batches import check_size, is_atomic, receipt_for
+from ojs_server.http.route import route
+from ojs_server.ops.jobs.bulk import Action, Bulk, Item
+from ojs_server.ops.jobs.bulk_search import by_filter
+from ojs_wire.calls import BulkRequest
+from ojs_wire.values import MAX_NAME
+
+_DONE: Final[Mapping[Action, str]] = {
+    "cancel": "cancelled",
+    "retry": "retried",
+    "delete": "deleted",
+}
+
+
+class Meant(msgspec.Struct, frozen=True):
+    """The job states of a bulk filter: the default ones, and those that a client may name."""
+
+    states: tuple[str, ...]
+    allowed: tuple[str, ...]
+    ended: bool = False
+    # Whether a filter needs `confirm: true` wherever it is sent: what it does is not undone.
+    confirmed: bool = False
+
+
+_MEANT: Final[Mapping[Action, Meant]] = {
+    "cancel": Meant(
+        (State.AVAILABLE, State.SCHEDULED), tuple(s for s in STATES if s not in TERMINAL)
+    ),
+    "retry": Meant((State.DISCARDED,), (State.DISCARDED, State.RETRYABLE)),
+    "delete": Meant(
+        (State.COMPLETED, State.CANCELLED, State.DISCARDED),
+        (State.COMPLETED, State.CANCELLED, State.DISCARDED),
+        confirmed=True,
+    ),
+}
+DEAD: Final = Meant((State.DISCARDED,), (State.DISCARDED,), ended=True, confirmed=True)
+
+
+async def cancel(call: Call) -> Answer:
+    """Cancel many jobs."""
+    return await act(call, "cancel", _MEANT["cancel"])
+
+
+async def retry(call: Call) -> Answer:
+    """Put discarded jobs, or ones that wait for their retry, into their queues."""
+    return await act(call, "retry", _MEANT["retry"])
+
+
+async def delete(call: Call) -> Answer:
+    """Remove many finished jobs for good."""
+    return await act(call, "delete", _MEANT["delete"])
+
+
+async def act(call: Call, action: Action, meant: Meant) -> Answer:
+    """Apply an action to the jobs that the body names."""
+    body = await call.optional_json()
+    call.check_members(body, BulkRequest)
+    if body.get("job_ids") is not None:
+        return await _by_ids(call, action, body, meant)
+    return await _by_filter(call, action, body, meant)
+
+
+async def _by_ids(call: Call, action: Action, body: dict[str, Any], meant: Meant) -> Answer:
+    ids = body["job_ids"]
+    if not isinstance(ids, list) or not ids:
+        raise invalid("job_ids", "must be an array of at least one id")
+    check_size("job_ids", len(ids), "ids")
+    for index, job_id in enumerate(ids):
+        if not isinstance(job_id, str) or len(job_id) > MAX_NAME:
+            raise invalid(f"job_ids[{index}]", "must be the id of a job")
+    if body.get("filter") is not None or _flat(body):
+        raise InvalidRequest(
+            "name the jobs by `job_ids` or by `filter`, not by both",
+            details={"field": "job_ids"},
+        )
+    if body.get("confirm") is False:
+        raise _unconfirmed()
+    receipt = receipt_for(call, f"bulk.{action}", body.get("idempotency_key"))
+    atomic = is_atomic(body)
+    wanted = JobFilter(states=meant.allowed if meant.ended else (), tenant=call.tenant)
+    done = await call.server.engine.run(
+        Bulk(
+            action,
+            tuple(ids),
+            wanted,
+            atomic=atomic,
+            receipt=receipt,
+            body_hash=hash_of(body) if receipt else b"",
+        )
+    )
+    failed = done.failed
+    if atomic and failed:
+        return Answer(_summary(action, done.items, undone=True), 422)
+    status = 200 if not failed else 207 if failed < len(ids) else 422
+    return Answer(_summary(action, done.items), status)
+
+
+async def _by_filter(call: Call, action: Action, body: dict[str, Any], meant: Meant) -> Answer:
+    given = object_of("filter", body.get("filter"))
+    flat = _flat(body)
+    if given is not None and flat:
+        raise InvalidRequest(
+            f"`{min(flat)}` stands beside `filter`; put it inside", details={"field": min(flat)}
+        )
+    if given is None and not flat and not meant.ended:
+        raise invalid("filter", "is missing; name the jobs by `job_ids` or by `filter`")
+    narrows = bool(flat) or any(value is not None for value in (given or {}).values())
+    needed = meant.confirmed or dialects.is_administration(call) or not narrows
+    confirm = body.get("confirm")
+    if confirm is not True and (needed or confirm is not None):
+        raise _unconfirmed()
+    if is_atomic(body):
+        raise invalid("atomicity", "cannot be atomic for a filter; name the jobs by `job_ids`")
+    receipt = receipt_for(call, f"bulk.{action}", body.get("idempotency_key"))
+    now = await call.server.engine.read(lambda reader: reader.now())
+    wanted = parse_filter(
+        flat if given is None else given,
+        now,
+        where="" if given is None else "filter.",
+        states=meant.states,
+        allowed=meant.allowed,
+        ended=meant.ended,
+        tenant=call.tenant,
+    )
+    done = await by_filter(
+        call.server.engine, action, wanted, receipt, hash_of(body) if receipt else b""
+    )
+    return Answer(_summary(action, done.items, has_more=done.has_more))
+
+
+def _flat(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a filter that are given in the body itself."""
+    return {name: value for name, value in body.items() if value is not None and name in MEMBERS}
+
+
+def _unconfirmed() -> InvalidRequest:
+    return invalid(
+        "confirm",
+        "must be true for deletes by a filter, in the admin API and without a filter; elsewhere "
+        "it may be left out, and it is never false",
+    )
+
+
+def _summary(
+    action: Action, items: Sequence[Item], *, undone: bool = False, **more: Any
+) -> dict[str, Any]:
+    """Return the totals under all names: those of bulk calls, of the admin API, of dead letters."""
+    word = _DONE[action]
+    failed = len(items) if undone else sum(item.error is not None for item in items)
+    succeeded = len(items) - failed
+    shown = [_shown(index, item, action, undone) for index, item in enumerate(items)]
+    return {
+        "action": action,
+        "total_matched": len(items),
+        "matched": len(items),
+        "succeeded": succeeded,
+        word: succeeded,
+        **({"purged_count": succeeded} if action == "delete" else {}),
+        "failed": failed,
+        "skipped": failed,
+        "items": shown,
+        "errors": [
+            {"job_id": item["job_id"], "error": item["reason"]}
+            for item in shown
+            if "reason" in item
+        ],
+        **more,
+    }
+
+
+def _shown(index: int, item: Item, action: Action, undone: bool) -> dict[str, Any]:
+    shown: dict[str, Any] = {"index": index, "job_id": item.job_id}
+    if item.error is None and not undone:
+        return {**shown, "status": _DONE[action]}
+    status = "skipped" if action == "cancel" or item.error is None else "failed"
+    if item.error is None:
+        reason = "nothing was done, since another job of the call could not be"
+        return {**shown, "status": status, "reason": reason}
+    error = summary_of(item.error)
+    return {**shown, "status": status, "reason": item.error.message, "error": error}
+
+
+ROUTES: Final = (
+    route("POST", "/jobs/bulk/cancel", cancel, OPERATE, tenanted=True),
+    route("POST", "/jobs/bulk/retry", retry, OPERATE, tenanted=True),
+    route("POST", "/jobs/bulk/delete", delete, OPERATE, tenanted=True),
+)

@@ -1,0 +1,118 @@
+"""Enqueue many jobs in one call, with an outcome for each."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ojs_server.domain.errors import Duplicate, OjsError
+from ojs_server.domain.jobs.validate import Draft, hash_of
+from ojs_server.http.access.auth import ENQUEUE
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.errors import summary_of
+from ojs_server.http.jobs.batches import checked_batch, is_atomic, receipt_for
+from ojs_server.http.jobs.enqueue import checking, require_own_ids
+from ojs_server.http.jobs.views import array, envelope, warnings
+from ojs_server.http.route import route
+from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue, Entry
+from ojs_server.ops.jobs.enqueue import Enqueue, ReceiptKey
+from ojs_wire.calls import BulkEnqueueRequest
+from ojs_wire.codec import encode
+
+Outcome = Entry | OjsError | None
+
+
+async def enqueue(call: Call) -> Answer:
+    """Store up to a thousand jobs: those that can be, or with `atomic` all or none."""
+    body = await call.json()
+    call.check_members(body, BulkEnqueueRequest)
+    jobs = checked_batch(body.get("jobs"))
+    atomic = is_atomic(body)
+    receipt = receipt_for(call, "bulk.enqueue", body.get("idempotency_key"))
+    body_hash = hash_of(body) if receipt else b""
+    drafts, refused = _drafts(call, jobs)
+    items: list[Outcome]
+    if atomic:
+        items = await _all_or_none(call, drafts, refused, receipt, body_hash)
+    else:
+        settled = await call.server.engine.run(BulkEnqueue(tuple(drafts), receipt, body_hash))
+        items = [one or refused[index] for index, one in enumerate(settled.items)]
+    stored = [item.stored for item in items if isinstance(item, Entry)]
+    if stored and call.server.tracer is not None:
+        call.server.tracer.enqueued(stored)
+    succeeded = len(stored)
+    status = 201 if succeeded == len(items) else 207 if succeeded else 422
+    numbers = {"total": len(items), "succeeded": succeeded, "failed": len(items) - succeeded}
+    return Answer(
+        array("items", (_shown(index, item) for index, item in enumerate(items)), **numbers),
+        status,
+        {"X-OJS-Batch-Size": str(len(items))},
+    )
+
+
+def _drafts(call: Call, jobs: Sequence[Any]) -> tuple[list[Draft | None], dict[int, OjsError]]:
+    draft_of = checking(call)
+    drafts: list[Draft | None] = []
+    refused: dict[int, OjsError] = {}
+    for index, item in enumerate(jobs):
+        try:
+            drafts.append(draft_of(item))
+        except OjsError as error:
+            drafts.append(None)
+            refused[index] = error
+    return drafts, refused
+
+
+async def _all_or_none(
+    call: Call,
+    drafts: Sequence[Draft | None],
+    refused: dict[int, OjsError],
+    receipt: ReceiptKey | None,
+    body_hash: bytes,
+) -> list[Outcome]:
+    require_own_ids(filter(None, drafts))
+    if not refused:
+        whole = tuple(draft for draft in drafts if draft)
+        try:
+            done = await call.server.engine.run(
+                Enqueue(whole, receipt, body_hash, told_as_bulk=True)
+            )
+        except Duplicate as error:
+            refused = {_at_fault(error, whole): error}
+        else:
+            told = {one.index: (one,) for one in done.complaints}
+            return [
+                Entry(job, earlier, told.get(index, ()))
+                for index, (job, earlier) in enumerate(zip(done.jobs, done.earlier, strict=True))
+            ]
+    return [refused.get(index) for index in range(len(drafts))]
+
+
+def _at_fault(error: Duplicate, drafts: Sequence[Draft]) -> int:
+    """Return the index of the job for which all were refused."""
+    details = error.details or {}
+    if "existing_job_id" not in details and "index" not in details:
+        # It is about the key of the request, not about a job.
+        raise error
+    ids = [draft.id for draft in drafts]
+    existing = details.get("existing_job_id")
+    return int(details.get("index", ids.index(existing) if existing in ids else 0))
+
+
+def _shown(index: int, item: Outcome) -> bytes:
+    """Return one item of the answer; a job in it is the bytes of its envelope."""
+    if isinstance(item, Entry):
+        status = "duplicate" if item.earlier else "created"
+        head = encode({"index": index, "status": status, **warnings(item.complaints)})
+        return head[:-1] + b',"job":' + envelope(item.stored, deduplicated=item.earlier) + b"}"
+    error = summary_of(item) if item else _WITH_ANOTHER
+    return encode({"index": index, "status": "failed", "error": error})
+
+
+_WITH_ANOTHER = {
+    "code": "rolled_back",
+    "type": "rolled_back",
+    "message": "nothing was stored, since another job of the batch was refused",
+    "retryable": True,
+}
+
+
+ROUTES: Final = (route("POST", "/jobs/bulk", enqueue, ENQUEUE, tenanted=True, produces=True),)

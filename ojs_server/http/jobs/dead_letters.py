@@ -1,0 +1,159 @@
+"""Dead letters: list, retry and delete discarded jobs, one or many."""
+
+from typing import Any, Final
+
+from ojs_server.domain.jobs.dead_letter import parse_override
+from ojs_server.domain.jobs.filter import MEMBERS, from_query, parse_filter
+from ojs_server.domain.jobs.job import State
+from ojs_server.http import dialects
+from ojs_server.http.access.auth import LOOK, OPERATE
+from ojs_server.http.access.authorization import require_own
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.jobs import bulk
+from ojs_server.http.jobs.enqueue import changed
+from ojs_server.http.jobs.views import (
+    array,
+    enqueued_at,
+    envelope,
+    job_answer,
+    timestamp,
+)
+from ojs_server.http.paging import cursor_at, page_of, place_of
+from ojs_server.http.route import route
+from ojs_server.ops.jobs.settle import Remove, Revive, missing
+from ojs_server.store.records import JobPage, Place
+from ojs_wire.calls import ReviveRequest
+from ojs_wire.values import UUID7, format_duration
+
+# What the list can be narrowed by. It counts all that it means, so nothing is searched for here.
+_FILTERS: Final = MEMBERS - {"state", "states", "meta", "id_prefix", "tag", "text"}
+
+
+async def listing(call: Call) -> Answer:
+    """List dead letters, newest first."""
+    return await _listing(call, "jobs")
+
+
+async def admin_listing(call: Call) -> Answer:
+    """List the dead letters in the form of the admin API."""
+    return await _listing(call, "items")
+
+
+async def detail(call: Call) -> Answer:
+    """Show one dead letter."""
+    job_id = await _job_id(call)
+    found = await call.server.engine.read(lambda reader: reader.job(job_id))
+    if found is None or found[0].job.state != State.DISCARDED:
+        raise missing(job_id, "dead_letter_job")
+    return Answer(job_answer(found[0], flat=dialects.flat(call)))
+
+
+async def stats(call: Call) -> Answer:
+    """Count the dead letters by queue and by error, and describe how long they are kept."""
+    found = await call.server.engine.read(lambda reader: reader.dead_letter_stats())
+    keep = call.server.settings.keep
+    return Answer(
+        {
+            "total": sum(found.by_queue.values()),
+            "by_queue": found.by_queue,
+            "by_error_type": {
+                "unknown" if name is None else name: count
+                for name, count in found.by_error_type.items()
+            },
+            "groups": [
+                {
+                    "type": one.type,
+                    "error_type": "unknown" if one.error_type is None else one.error_type,
+                    "count": one.count,
+                    "newest_at": timestamp(one.newest_at),
+                    "newest_id": one.newest_id,
+                }
+                for one in found.groups
+            ],
+            "oldest_at": timestamp(found.oldest_at),
+            "newest_at": timestamp(found.newest_at),
+            "retention": {
+                "max_age": format_duration(keep.dead_letter_ms),
+                "max_count": keep.dead_letters,
+                "next_prune_at": timestamp(call.server.prunes_at()),
+            },
+        }
+    )
+
+
+async def retry(call: Call) -> Answer:
+    """Retry a dead letter with new attempts; its history stays."""
+    request = await call.read(ReviveRequest, optional=True)
+    override = parse_override(request.override)
+    change = await call.server.engine.run(Revive(await _job_id(call), override))
+    return await changed(call, change, re_enqueued_at=enqueued_at(change))
+
+
+async def delete(call: Call) -> Answer:
+    """Delete a dead letter."""
+    change = await call.server.engine.run(Remove(await _job_id(call)))
+    return Answer({"deleted": True, "job_id": change.before.id})
+
+
+async def admin_delete(call: Call) -> Answer:
+    """Remove a dead letter and answer without a body, in the form of the admin API."""
+    await call.server.engine.run(Remove(await _job_id(call)))
+    return Answer(b"", 204)
+
+
+async def retry_many(call: Call) -> Answer:
+    """Retry all dead letters that are named or that match the filter."""
+    return await bulk.act(call, "retry", bulk.DEAD)
+
+
+async def purge(call: Call) -> Answer:
+    """Delete all dead letters that are named or that match the filter."""
+    return await bulk.act(call, "delete", bulk.DEAD)
+
+
+async def _listing(call: Call, name: str) -> Answer:
+    query = call.query()
+    page = page_of(call)
+    after = None if page.cursor is None else place_of(page.cursor)
+    given = from_query(query, _FILTERS)
+    found = await call.server.engine.read(
+        lambda reader: reader.dead_letters(
+            parse_filter(given, reader.now(), where="", ended=True, tenant=call.tenant),
+            page.limit,
+            page.offset,
+            after,
+        )
+    )
+    return _page(name, found, page.describe(found.total, _cursor_of(found)))
+
+
+def _page(name: str, found: JobPage, pagination: dict[str, Any]) -> Answer:
+    return Answer(array(name, map(envelope, found.jobs), **dialects.job_page(name, pagination)))
+
+
+def _cursor_of(found: JobPage) -> str | None:
+    if not found.has_more:
+        return None
+    last = found.jobs[-1].job
+    return cursor_at(Place(last.finished_at or 0, last.id))
+
+
+async def _job_id(call: Call) -> str:
+    job_id = call.params["id"]
+    if not UUID7.fullmatch(job_id):
+        raise missing(job_id[:100], "dead_letter_job")
+    await require_own(call, job_id, "dead_letter_job")
+    return job_id
+
+
+ROUTES: Final = (
+    route("GET", "/dead-letter", listing, LOOK, tenanted=True),
+    route("DELETE", "/dead-letter", purge, OPERATE, tenanted=True),
+    route("GET", "/dead-letter/stats", stats, LOOK),
+    route("POST", "/dead-letter/retry", retry_many, OPERATE, tenanted=True),
+    route("GET", "/dead-letter/{id}", detail, LOOK, tenanted=True),
+    route("POST", "/dead-letter/{id}/retry", retry, OPERATE, tenanted=True),
+    route("DELETE", "/dead-letter/{id}", delete, OPERATE, tenanted=True),
+    route("GET", "/admin/dead-letter", admin_listing, LOOK, tenanted=True),
+    route("DELETE", "/admin/dead-letter/{id}", admin_delete, OPERATE, tenanted=True),
+)

@@ -1,0 +1,67 @@
+"""The history of a job, step by step."""
+
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from ojs_server.domain.jobs.history import Happening, History, history_of
+from ojs_server.domain.jobs.job import Job
+from ojs_server.domain.tenants.tenant import unscoped
+from ojs_server.http.access.auth import READ
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.ids import job_id_of
+from ojs_server.http.jobs.views import timestamp
+from ojs_server.http.route import route
+from ojs_server.ops.jobs.settle import missing
+from ojs_server.store.base import Reader
+from ojs_wire.values import format_timestamp
+
+
+class _Item(msgspec.Struct):
+    type: str
+    time: str
+    # The command line's name.
+    timestamp: str
+    attempt: int | UnsetType = UNSET
+    worker_id: str | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
+
+
+async def read(call: Call) -> Answer:
+    """The history of one job, oldest first."""
+    job_id = await job_id_of(call)
+
+    def look(reader: Reader) -> tuple[Job, History] | None:
+        if (found := reader.job(job_id)) is None:
+            return None
+        job, lease = found[0].job, found[1]
+        return job, history_of(job, lease, reader.ended_by(job_id))
+
+    if (found := await call.server.engine.read(look)) is None:
+        raise missing(job_id)
+    job, history = found
+    return Answer(
+        {
+            "job_id": job_id,
+            "state": job.state,
+            "scheduled_at": timestamp(job.scheduled_at),
+            "complete": history.complete,
+            "events": [_shown(one, job.tenant) for one in history.happenings],
+        }
+    )
+
+
+def _shown(one: Happening, tenant: str | None) -> _Item:
+    moment = format_timestamp(one.at)
+    item = _Item(one.type, moment, moment)
+    if one.attempt is not None:
+        item.attempt = one.attempt
+    if one.worker_id is not None:
+        item.worker_id = unscoped(tenant, one.worker_id)
+    if one.error is not None:
+        item.error = Raw(one.error)
+    return item
+
+
+ROUTES: Final = (route("GET", "/jobs/{id}/history", read, READ, tenanted=True),)

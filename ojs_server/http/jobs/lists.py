@@ -1,0 +1,103 @@
+"""Lists of jobs by filter, newest first."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from ojs_server.domain.errors import invalid
+from ojs_server.domain.jobs.filter import MEMBERS, JobFilter, from_query, parse_filter
+from ojs_server.domain.jobs.job import StoredJob
+from ojs_server.domain.tenants.tenant import scoped
+from ojs_server.http import dialects
+from ojs_server.http.access.auth import LOOK
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.jobs.views import array, envelope
+from ojs_server.http.paging import Page, page_of
+from ojs_server.http.route import route
+from ojs_server.store.base import Reader
+from ojs_server.store.records import JobIds
+from ojs_wire.values import UUID7
+
+# What a query can say; `meta` is for bodies.
+FILTERS: Final = MEMBERS - {"meta"}
+# Beyond this many jobs a page is named by its cursor, or each would read all before it.
+MAX_OFFSET: Final = 10_000
+
+
+async def listing(call: Call) -> Answer:
+    """Jobs of any state, with filters."""
+    return await list_jobs(call, "jobs", page_of(call), call.query(), call.tenant)
+
+
+async def list_jobs(
+    call: Call,
+    name: str,
+    page: Page,
+    query: Mapping[str, str],
+    tenant: str | None,
+    *,
+    unique: bool = False,
+    show: Callable[[StoredJob], bytes] = envelope,
+) -> Answer:
+    """A page of them, of those of a tenant, or of those that hold a unique key, under a name."""
+    given = from_query(query, FILTERS)
+    check_place(page, query)
+
+    def read(reader: Reader) -> tuple[JobIds, list[StoredJob], int | None]:
+        wanted = parse_filter(given, reader.now(), where="", tenant=tenant, unique=unique)
+        part = reader.find_jobs(wanted, page.limit, page.cursor, page.offset)
+        return part, reader.whole_jobs(part.ids), known_total(reader, wanted)
+
+    part, jobs, total = await call.server.engine.read(read)
+    return jobs_answer(name, page, jobs, len(part.ids), total, part.after, show)
+
+
+def jobs_answer(
+    name: str,
+    page: Page,
+    jobs: Sequence[StoredJob],
+    found: int,
+    total: int | None,
+    next_cursor: str | None,
+    show: Callable[[StoredJob], bytes] = envelope,
+) -> Answer:
+    """Return the answer for a page of jobs; if the total is not known, it is given as a lower
+    bound."""
+    least = page.offset + found + (next_cursor is not None)
+    pagination = page.describe(
+        least if total is None else total, next_cursor, total_is_exact=total is not None
+    )
+    return Answer(array(name, map(show, jobs), **dialects.job_page(name, pagination)))
+
+
+def check_place(page: Page, query: Mapping[str, str]) -> None:
+    """Refuse places that no list of jobs has."""
+    # Unlike in other lists a number is no cursor here, since offsets have an end.
+    if (cursor := query.get("cursor")) and not UUID7.fullmatch(cursor):
+        raise invalid("cursor", "must be the next_cursor of an earlier page")
+    check_offset(page)
+
+
+def check_offset(page: Page) -> None:
+    """Refuse a page that is reached by its cursor only."""
+    if page.offset > MAX_OFFSET:
+        raise invalid("offset", f"must be at most {MAX_OFFSET}; go on with next_cursor")
+
+
+def known_total(reader: Reader, wanted: JobFilter) -> int | None:
+    """Return the number of jobs that match, from counters; None if they would have to be
+    counted."""
+    if not wanted.simple:
+        return None
+    if wanted.queue is None and wanted.tenant is None:
+        queues = reader.queues()
+    else:
+        queues = reader.queues([scoped(wanted.tenant, wanted.queue or "")])
+    return sum(
+        count
+        for queue in queues
+        for state, count in queue.counts.items()
+        if not wanted.states or state in wanted.states
+    )
+
+
+ROUTES: Final = (route("GET", "/jobs", listing, LOOK, tenanted=True),)

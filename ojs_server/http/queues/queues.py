@@ -1,0 +1,173 @@
+"""Queues: list, counts, pause and resume."""
+
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server.domain.errors import NotFound
+from ojs_server.domain.jobs.job import WAITING, State
+from ojs_server.domain.tenants.tenant import scoped
+from ojs_server.http import dialects
+from ojs_server.http.access.auth import OPERATE, READ
+from ojs_server.http.admin.statistics import last_hour
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.paging import page_of
+from ojs_server.http.queues.config import set_paused, shown
+from ojs_server.http.route import route
+from ojs_server.store.records import QueueCounts
+from ojs_wire.values import QUEUE, format_timestamp
+
+# So many jobs of each priority are counted.
+MAX_COUNTED: Final = 1000
+
+
+async def listing(call: Call) -> Answer:
+    """Every queue, newest first."""
+    page = page_of(call)
+    tenant = call.tenant
+    found = await call.server.engine.read(
+        lambda reader: reader.queues() if tenant is None else reader.queues_of_tenant(tenant)
+    )
+    queues = sorted(found, key=lambda queue: (-queue.created_at, queue.name))
+    part, pagination = page.follow(queues, lambda queue: (queue.created_at, queue.name))
+    return Answer({"queues": [_shown(queue) for queue in part], "pagination": pagination})
+
+
+async def detail(call: Call) -> Answer:
+    """One queue."""
+    queue, _ = await _known(call)
+    answer = {"queue": {**_shown(queue), "configuration": shown(queue.config)}}
+    return Answer(dialects.queue_detail(answer, _depth(queue)))
+
+
+async def stats(call: Call) -> Answer:
+    """Show the number of jobs in each state, and the counts of the last hour."""
+    queue, now = await _known(call)
+    counts: dict[str, Any] = dict(queue.counts)
+    depth = _depth(queue)
+    lately = await last_hour(call.server.engine, scoped(call.tenant, queue.name))
+    answer = {
+        "queue": {"name": queue.name, **counts, "depth": depth, "paused": queue.paused},
+        "stats": {
+            "queue": queue.name,
+            **counts,
+            "depth": depth,
+            **_bounds(queue),
+            **msgspec.structs.asdict(lately),
+        },
+        "status": _status(queue),
+        "computed_at": format_timestamp(now),
+    }
+    return Answer(dialects.queue_stats(call, answer))
+
+
+async def priorities(call: Call) -> Answer:
+    """Count the jobs that can be handed out by priority, as far as that is cheap."""
+    queue, now = await _known(call)
+    counts = await call.server.engine.read(
+        lambda reader: reader.priorities(queue.name, MAX_COUNTED)
+    )
+    answer = {
+        "queue": queue.name,
+        "counts_by_priority": {str(priority): count for priority, count in counts.items()},
+        "distribution": [
+            {"priority": priority, "count": count} for priority, count in counts.items()
+        ],
+        "counts_are_exact": all(count < MAX_COUNTED for count in counts.values()),
+        "total": queue.counts[State.AVAILABLE],
+        "computed_at": format_timestamp(now),
+    }
+    return Answer(answer)
+
+
+async def pause(call: Call) -> Answer:
+    """Pause a queue: none of its jobs is handed out until it is resumed."""
+    return await _set_paused(call, True)
+
+
+async def resume(call: Call) -> Answer:
+    """Resume a queue."""
+    return await _set_paused(call, False)
+
+
+async def _set_paused(call: Call, paused: bool) -> Answer:
+    name, at, moment = await set_paused(call, paused)
+    status = "paused" if paused else "active"
+    return Answer({"queue": {"name": name, "paused": paused}, "status": status, at: moment})
+
+
+async def _known(call: Call) -> tuple[QueueCounts, int]:
+    return await known_queue(call, call.params["name"])
+
+
+async def known_queue(call: Call, name: str) -> tuple[QueueCounts, int]:
+    """Return a queue and the store's time; raises if there is no such queue for the tenant."""
+    # A name of another form names no queue.
+    if not QUEUE.fullmatch(name):
+        raise _missing(name)
+    own = scoped(call.tenant, name)
+    found, now = await call.server.engine.read(lambda reader: (reader.queues([own]), reader.now()))
+    if not found:
+        raise _missing(name)
+    return msgspec.structs.replace(found[0], name=name), now
+
+
+def pressure_of(queue: QueueCounts) -> float | None:
+    """Return the fill of a queue, as a share of the bound that is nearer; None without bounds."""
+    bounds = queue.config.bounds if queue.config else None
+    if bounds is None:
+        return None
+    measures = ((_depth(queue), bounds.depth), (queue.bytes, bounds.bytes))
+    return max(used / bound for used, bound in measures if bound is not None)
+
+
+def _depth(queue: QueueCounts) -> int:
+    return sum(queue.counts[state] for state in WAITING)
+
+
+def _bounds(queue: QueueCounts) -> dict[str, Any]:
+    """Return the bounds of a queue and its fill; empty without bounds."""
+    bounds = queue.config.bounds if queue.config else None
+    pressure = pressure_of(queue)
+    if bounds is None or pressure is None:
+        return {}
+    return {
+        "max_depth": bounds.depth,
+        "bound": bounds.depth,
+        "bytes": queue.bytes,
+        "max_size_bytes": bounds.bytes,
+        "pressure": round(pressure, 3),
+        "strategy": bounds.strategy,
+    }
+
+
+def _missing(name: str) -> NotFound:
+    return NotFound(
+        f"there is no queue {name[:100]}",
+        details={"resource_type": "queue", "resource_id": name[:255]},
+        hint="a queue appears with its first job, or when it is paused",
+    )
+
+
+def _status(queue: QueueCounts) -> str:
+    return "paused" if queue.paused else "active"
+
+
+def _shown(queue: QueueCounts) -> dict[str, Any]:
+    return {
+        "name": queue.name,
+        "status": _status(queue),
+        "paused": queue.paused,
+        "created_at": format_timestamp(queue.created_at),
+        "counts": dict(queue.counts),
+    }
+
+
+ROUTES: Final = (
+    route("GET", "/queues", listing, READ, tenanted=True),
+    route("GET", "/queues/{name}", detail, READ, tenanted=True),
+    route("GET", "/queues/{name}/stats", stats, READ, tenanted=True),
+    route("GET", "/queues/{name}/priority-stats", priorities, READ),
+    route("POST", "/queues/{name}/pause", pause, OPERATE),
+    route("POST", "/queues/{name}/resume", resume, OPERATE),
+)

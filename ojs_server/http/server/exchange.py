@@ -1,0 +1,245 @@
+"""One request on a connection, and its answer.
+
+Its body comes piece by piece or has come whole, and its answer leaves whole, in one write
+(`reply`), or as messages of ASGI (`send`).
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Coroutine
+from typing import Any, Final, Protocol
+
+from starlette.types import ASGIApp, Message
+
+from ojs_server.domain.errors import OjsError
+from ojs_server.http.call import GIVEN_UP
+from ojs_server.http.server.flow_control import Flow
+from ojs_server.http.server.framing import status_line
+
+_CLOSE: Final = b"connection: close\r\n"
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+# What would end a line of a head.
+_UNFIT: Final = re.compile(rb"[\x00\r\n]")
+
+log = logging.getLogger("ojs.http")
+
+
+class Line(Protocol):
+    """The connection of an exchange."""
+
+    transport: asyncio.Transport
+    flow: Flow
+
+    def answered(self) -> None:
+        """Continue the connection after a complete answer."""
+
+    def end(self, *, reads_on: bool) -> None:
+        """Close the connection after what was written; with `reads_on` the client may still be
+        sending."""
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin a task, which the server waits for before it ends."""
+
+
+class Exchange:
+    """A request and its answer."""
+
+    __slots__ = (
+        "_chunked",
+        "_line",
+        "_news",
+        "_owed",
+        "_pieces",
+        "_told",
+        "complete",
+        "disconnected",
+        "keep_alive",
+        "more_body",
+        "scope",
+        "size",
+        "started",
+        "waits_to_send",
+    )
+
+    def __init__(
+        self, line: Line, scope: dict[str, Any], *, keep_alive: bool, waits_to_send: bool = False
+    ) -> None:
+        self._line = line
+        self.scope: Any = scope
+        self.keep_alive = keep_alive
+        # Its client sends the body once it is told to (RFC 9110, 10.1.1).
+        self.waits_to_send = waits_to_send
+        self.disconnected = False
+        self.started = False
+        self.complete = False
+        # Of the body: what nobody has received, its size, and whether more is to come.
+        self._pieces: list[bytes] = []
+        self.size = 0
+        self.more_body = True
+        # Whether there is something to receive, and who waits for that.
+        self._told = False
+        self._news: asyncio.Event | None = None
+        # Of the answer: whether it is sent in chunks, and how much of its length is owed.
+        self._chunked = False
+        self._owed = 0
+
+    def feed(self, piece: bytes) -> None:
+        """Add a part of the body."""
+        self._pieces.append(piece)
+        self.size += len(piece)
+        self.tell()
+
+    def body(self) -> bytes:
+        """Take the part of the body that has arrived and was not taken before."""
+        pieces = self._pieces
+        whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        self._pieces, self.size = [], 0
+        return whole
+
+    def tell(self) -> None:
+        """Wake the receiver of the body."""
+        self._told = True
+        if self._news is not None:
+            self._news.set()
+
+    def leave(self) -> None:
+        """Note that the client has gone."""
+        if not self.complete:
+            self.disconnected = True
+            self.tell()
+
+    def give_up(self, error: OjsError) -> None:
+        """Tell the receiver of the body that the rest is not read.
+
+        The application answers, as it does other errors: whoever needs no body is not disturbed.
+        """
+        self.scope.setdefault("extensions", {})[GIVEN_UP] = {"why": error}
+        self.tell()
+
+    def wait(self, work: Coroutine[Any, Any, None]) -> None:
+        """Carry on with a coroutine in a task."""
+        self._line.begin(work)
+
+    async def run(self, app: ASGIApp) -> None:
+        """Let an application answer the request."""
+        try:
+            await app(self.scope, self.receive, self.send)
+        except Exception:
+            log.exception("the application failed")
+        if not (self.complete or self.disconnected):
+            if self.started:
+                # The rest of its answer will never come.
+                self._line.transport.close()
+            else:
+                lines = b"content-type: text/plain; charset=utf-8\r\ncontent-length: 21\r\n"
+                self.reply(500, lines + _CLOSE, b"Internal Server Error", stays=False)
+
+    async def receive(self) -> Message:
+        """Return the body in parts, then the end of the connection or of the answer."""
+        transport = self._line.transport
+        if self.waits_to_send and not transport.is_closing():
+            transport.write(_CONTINUE)
+            self.waits_to_send = False
+        if not (self.disconnected or self.complete):
+            self._line.flow.resume_reading()
+            if not self._told:
+                self._news = self._news or asyncio.Event()
+                await self._news.wait()
+                self._news.clear()
+            self._told = False
+        if self.disconnected or self.complete:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": self.body(), "more_body": self.more_body}
+
+    async def answer(self, status: int, lines: bytes, body: bytes, stays: bool) -> None:
+        """Answer whole, once the client reads."""
+        if self._line.flow.write_paused and not self.disconnected:
+            await self._line.flow.drain()
+        self.reply(status, lines, body, stays)
+
+    def reply(self, status: int, lines: bytes, body: bytes, stays: bool) -> None:
+        """Answer whole: head and body in one write. Where the connection is not to stay open, the
+        lines say so."""
+        if self.disconnected:
+            return
+        self._leave_unsent()
+        if not stays:
+            self.keep_alive = False
+        elif not self.keep_alive:
+            lines += _CLOSE
+        self.started = True
+        self._line.transport.write(b"%b%b\r\n%b" % (status_line(status), lines, body))
+        self._finish()
+
+    async def send(self, message: Message) -> None:
+        """Answer in messages."""
+        if self._line.flow.write_paused and not self.disconnected:
+            await self._line.flow.drain()
+        if self.disconnected:
+            return
+        if self.complete:
+            raise RuntimeError(f"{message['type']} comes behind the end of the answer")
+        wanted = "http.response.body" if self.started else "http.response.start"
+        if message["type"] != wanted:
+            raise RuntimeError(f"{message['type']} comes where {wanted} is due")
+        if self.started:
+            self._send_piece(message.get("body", b""), more=message.get("more_body", False))
+        else:
+            self._send_head(message["status"], message.get("headers", ()))
+
+    def _send_head(self, status: int, headers: Any) -> None:
+        self._leave_unsent()
+        lines = [status_line(status)]
+        says_close, length = False, None
+        for name, value in headers:
+            if _UNFIT.search(name) or _UNFIT.search(value):
+                raise RuntimeError("a header of the answer does not fit on a line")
+            lower = name.lower()
+            if lower == b"content-length":
+                length = int(value)
+            elif lower == b"transfer-encoding":
+                self._chunked = value.lower() == b"chunked"
+            elif lower == b"connection" and value.lower() == b"close":
+                self.keep_alive, says_close = False, True
+            lines.append(b"%b: %b\r\n" % (name, value))
+        if not (self.keep_alive or says_close):
+            lines.append(_CLOSE)
+        bodiless = self.scope["method"] == "HEAD" or status in (204, 304)
+        if length is None and not self._chunked and not bodiless:
+            self._chunked = True
+            lines.append(b"transfer-encoding: chunked\r\n")
+        self._owed = 0 if bodiless else length or 0
+        self.started = True
+        self._line.transport.write(b"".join([*lines, b"\r\n"]))
+
+    def _send_piece(self, piece: bytes, *, more: bool) -> None:
+        transport = self._line.transport
+        if self.scope["method"] == "HEAD":
+            pass
+        elif self._chunked:
+            chunk = b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b""
+            transport.write(chunk if more else chunk + b"0\r\n\r\n")
+        else:
+            self._owed -= len(piece)
+            if self._owed < 0 or (self._owed and not more):
+                raise RuntimeError("the answer has another length than its head says")
+            transport.write(piece)
+        if not more:
+            self._finish()
+
+    def _leave_unsent(self) -> None:
+        """Close the connection after an answer that leaves before `100 Continue`: the client may
+        send the body or skip it, so that the next bytes are ambiguous."""
+        if self.waits_to_send and self.more_body:
+            self.keep_alive = False
+        self.waits_to_send = False
+
+    def _finish(self) -> None:
+        self.complete = True
+        # A connection keeps its last request while it is quiet, but no body.
+        self._pieces, self.size = [], 0
+        self.tell()
+        if not self.keep_alive:
+            self._line.end(reads_on=self.more_body)
+        self._line.answered()

@@ -1,0 +1,1 @@
+"""Events over HTTP: the log, event streams and the WebSocket."""

@@ -1,0 +1,82 @@
+"""Channels of a WebSocket: event streams whose pieces are messages instead of SSE frames.
+
+A piece holds one message a line.
+"""
+
+import asyncio
+
+from ojs_server.domain.streams.realtime import realtime
+from ojs_server.http.services import Services
+from ojs_server.http.streams.event_cursor import cursor_of
+from ojs_server.http.streams.event_feed import EventStream, Subscription
+from ojs_server.ops.streams.event_json import event_id
+from ojs_server.ops.streams.event_log_reader import Entry, Follower, Lost
+from ojs_wire.codec import encode
+from ojs_wire.values import format_timestamp
+
+
+class ChannelStream(EventStream):
+    """The stream of one channel, until the client leaves it or the server stops."""
+
+    def __init__(self, server: Services, asked: Subscription, follower: Follower) -> None:
+        # The socket ends its channels; none of them watches the connection.
+        super().__init__(server, asked, follower, _never())
+        # A socket stays for the other channels, and a job may be revived.
+        self._ends_with_job = False
+        self._key = f"message {asked.form} {asked.channel}"
+
+    def _frame(self, entry: Entry) -> tuple[str, bytes]:
+        made = entry.frames.get(self._key)
+        if made is None:
+            placed = entry.placed
+            name, data = placed.event.type, placed.event.data
+            if self._asked.form == "realtime":
+                name, data = realtime(placed.event, placed.at)
+            text = message(self._asked.channel, name, data, placed.at, event_id(placed))
+            made = entry.frames[self._key] = (name, text)
+        return made
+
+    def _opening(self) -> bytes:
+        return b""
+
+    def _heartbeat(self) -> bytes:
+        # The connection has pings of its own.
+        return b""
+
+    def _shutdown(self) -> bytes:
+        return message(
+            self._asked.channel,
+            "server.shutdown",
+            encode({"reason": "stopping"}),
+            self._wall_ms(),
+        )
+
+    def _gap(self, start: str, end: int) -> bytes:
+        data = self._system(gap_start=start, gap_end=cursor_of(end))
+        return message(self._asked.channel, "system.gap", data, self._wall_ms())
+
+    def _dropped(self, lost: Lost) -> bytes:
+        told = {
+            "type": "warning",
+            "code": "events_dropped",
+            "channel": self._asked.channel,
+            "count": lost.count,
+            "oldest_dropped_id": event_id(lost.oldest),
+            "newest_dropped_id": event_id(lost.newest),
+            "after": cursor_of(self.cursor),
+        }
+        return encode(told) + b"\n"
+
+
+def message(channel: str, name: str, data: bytes, at: int, place: str | None = None) -> bytes:
+    """Return an event of a channel as a message; without a cursor it is not from the log."""
+    head = encode({"type": "event", "channel": channel, "event": name})[:-1]
+    mark = b"" if place is None else b',"id":' + encode(place)
+    return (
+        head + mark + b',"timestamp":' + encode(format_timestamp(at)) + b',"data":' + data + b"}\n"
+    )
+
+
+async def _never() -> None:
+
+    await asyncio.Event().wait()

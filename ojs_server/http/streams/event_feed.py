@@ -1,0 +1,210 @@
+"""Event streams: events that the client missed are sent first, then new ones as they happen."""
+
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+
+from ojs_server.domain.jobs.job import TERMINAL, Event, Job
+from ojs_server.domain.streams.cloud_event import cloud_event, cloud_type
+from ojs_server.domain.streams.realtime import STATE_CHANGED, realtime, state_changed
+from ojs_server.http.services import Services
+from ojs_server.http.streams.event_cursor import cursor_of
+from ojs_server.http.streams.sse import ENDING, OPENING, SHUTDOWN, comment, frame, heartbeat
+from ojs_server.http.streams.stream_slot import HeldStream
+from ojs_server.ops.streams.event_json import envelope, event_id
+from ojs_server.ops.streams.event_log_reader import Entry, Follower, Lost
+from ojs_server.store.base import Reader
+from ojs_server.store.event_log import is_type
+from ojs_server.store.records import EventFilter, EventPage
+from ojs_wire.codec import encode
+from ojs_wire.values import format_timestamp
+
+HEARTBEAT_S: Final = 10.0
+REPLAY: Final = 200
+_ENDS: Final = frozenset({"job.completed", "job.cancelled", "job.discarded"})
+
+Form = Literal["catalogue", "realtime", "cloudevents"]
+
+
+class Subscription(msgspec.Struct, frozen=True):
+    """The subscription of a stream: its filter and form, and the cursor after which it begins.
+    `unknown` is a cursor of the client that is not in the log."""
+
+    channel: str
+    form: Form
+    wanted: EventFilter
+    kinds: tuple[str, ...]
+    after: int | None
+    unknown: str | None
+
+
+class EventStream(HeldStream):
+    """An event stream: the events that the client missed, then new ones."""
+
+    def __init__(
+        self,
+        server: Services,
+        asked: Subscription,
+        follower: Follower,
+        left: Coroutine[Any, Any, None],
+    ) -> None:
+        super().__init__(server.engine, follower, left)
+        self.job: Job | None = None
+        self.cursor = asked.after or 0
+        self._server = server
+        self._source = server.settings.source
+        self._wall_ms = server.environment.wall_ms
+        self._asked = asked
+        self._follows = False
+        self._ended = False
+        self._ends_with_job = asked.wanted.subject is not None
+
+    async def follow(self) -> None:
+        """Keep events for this stream from now on."""
+        await self._engine.tail.follow(self._follower)
+        self._follows = True
+        if self._asked.after is None:
+            self.cursor = self._follower.start
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """Yield the frames of the stream."""
+        yield self._opening()
+        if self._asked.unknown is not None:
+            yield self._gap(self._asked.unknown, self.cursor)
+        ended = self.job is not None and self.job.state in TERMINAL
+        if self._asked.after is not None:
+            told = False
+            async for piece in self._replayed():
+                told = True
+                yield piece
+            if ended and not told:
+                yield self._state_now()
+        elif ended:
+            yield self._state_now()
+        if not (ended or self._ended):
+            if not self._follows:
+                # What lies between the replay and the place where the others are.
+                await self.follow()
+                async for piece in self._pages():
+                    yield piece
+            async for piece in self._live():
+                yield piece
+        if ended or self._ended:
+            yield ENDING
+
+    async def _replayed(self) -> AsyncGenerator[bytes, None]:
+        """Yield the events after the client's cursor from the log, and first a gap, if some are not
+        kept any more."""
+        span = await self._engine.read(lambda reader: reader.log_span())
+        if 0 < self.cursor < span.first:
+            yield self._gap(cursor_of(self.cursor), span.first)
+        async for piece in self._pages():
+            yield piece
+
+    async def _pages(self) -> AsyncGenerator[bytes, None]:
+        def ask(reader: Reader) -> EventPage:
+            return reader.events(self.cursor, self._asked.wanted, REPLAY)
+
+        more = True
+        while more and not (self._follower.closed or self._ended):
+            page = await self._engine.read(ask)
+            if frames := self._frames([Entry(placed) for placed in page.events]):
+                yield frames
+            self.cursor, more = page.cursor, page.has_more
+
+    async def _live(self) -> AsyncGenerator[bytes, None]:
+        while not self._ended:
+            lost, entries = self._follower.take()
+            fresh = entries
+            if entries and entries[0].placed.position <= self.cursor:
+                # The replay was ahead of the others.
+                fresh = [entry for entry in entries if entry.placed.position > self.cursor]
+            if lost is not None and lost.newest.position > self.cursor:
+                yield self._dropped(lost)
+            if frames := self._frames(fresh):
+                yield frames
+            if entries or lost is not None:
+                continue
+            if self._left.done():
+                return
+            if self._follower.closed:
+                if self._engine.tail.closed:
+                    yield self._shutdown()
+                return
+            if not await self._follower.wait(self._rest_s()):
+                # All that the others have read was taken: so far this stream has seen the log.
+                self.cursor = max(self.cursor, self._engine.tail.cursor)
+                yield self._heartbeat()
+
+    def _frames(self, entries: Sequence[Entry]) -> bytes:
+        if entries and not (self._asked.kinds or self._ends_with_job):
+            self.cursor = entries[-1].placed.position
+            return b"".join([self._frame(entry)[1] for entry in entries])
+        frames = []
+        for entry in entries:
+            name, text = self._frame(entry)
+            kinds = self._asked.kinds
+            kind = entry.placed.event.type
+            if not kinds or any(is_type(name, one) or is_type(kind, one) for one in kinds):
+                frames.append(text)
+            self.cursor = entry.placed.position
+            # An end before the place where it began to follow is not the last: the job went on.
+            if kind in _ENDS and self._ends_with_job and self.cursor > self._follower.start:
+                self._ended = True
+                break
+        return b"".join(frames)
+
+    def _frame(self, entry: Entry) -> tuple[str, bytes]:
+        """Return the name and text of an event, which are made once for all streams of one form."""
+        form = self._asked.form
+        made = entry.frames.get(form)
+        if made is None:
+            placed = entry.placed
+            if form == "realtime":
+                name, data = realtime(placed.event, placed.at)
+            else:
+                name, data = placed.event.type, envelope(placed, self._source)
+                if form == "cloudevents":
+                    name, data = cloud_type(name), cloud_event(data)
+            made = entry.frames[form] = (name, frame(name, data, event_id(placed)))
+        return made
+
+    def _rest_s(self) -> float:
+        """Return the seconds of silence after which a heartbeat is sent."""
+        return HEARTBEAT_S
+
+    def _opening(self) -> bytes:
+        return OPENING
+
+    def _heartbeat(self) -> bytes:
+        return heartbeat(cursor_of(self.cursor))
+
+    def _shutdown(self) -> bytes:
+        return SHUTDOWN
+
+    def _state_now(self) -> bytes:
+        """Return the final state of an ended job as a frame; its last event is before the client's
+        cursor."""
+        assert self.job is not None
+        job = self.job
+        about = Event(STATE_CHANGED, job.id, job.queue, job.type, b"")
+        data = state_changed(about, None, job.state, job.finished_at or self._wall_ms())
+        return frame(STATE_CHANGED, data, cursor_of(self.cursor))
+
+    def _gap(self, start: str, end: int) -> bytes:
+        return frame("system.gap", self._system(gap_start=start, gap_end=cursor_of(end)))
+
+    def _dropped(self, lost: Lost) -> bytes:
+        after = cursor_of(self.cursor)
+        data = self._system(
+            dropped_count=lost.count,
+            oldest_dropped_id=event_id(lost.oldest),
+            newest_dropped_id=event_id(lost.newest),
+            after=after,
+        )
+        return comment(f"events-dropped {lost.count}") + frame("system.events_dropped", data)
+
+    def _system(self, **more: Any) -> bytes:
+        now = format_timestamp(self._wall_ms())
+        return encode({"channel": self._asked.channel, **more, "timestamp": now})

@@ -1,0 +1,165 @@
+"""Event streams: parsing of the request for one."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, get_args
+
+import msgspec
+
+from ojs_server.domain.errors import Unsupported, invalid
+from ojs_server.domain.fields import parse_queue
+from ojs_server.domain.jobs.job import Job
+from ojs_server.domain.suggestions import nearest
+from ojs_server.http.access.auth import LOOK, READ
+from ojs_server.http.access.authorization import require_own
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.queues.queues import known_queue
+from ojs_server.http.route import route
+from ojs_server.http.streams.event_cursor import is_place, names, position
+from ojs_server.http.streams.event_feed import EventStream, Form, Subscription
+from ojs_server.http.streams.progress_stream import NAMES, ProgressStream
+from ojs_server.http.streams.sse import EVENT_STREAM, HEADERS
+from ojs_server.http.streams.statistics_stream import TYPES, StatsStream
+from ojs_server.ops.jobs.settle import missing
+from ojs_server.store.records import EventFilter
+from ojs_wire.values import UUID7
+
+_FORMATS: Final[tuple[Form, ...]] = get_args(Form)
+
+
+async def everything(call: Call) -> Answer:
+    """All events, or those of the job or queue that `channel` names."""
+    channel = call.query().get("channel") or "all"
+    kind, _, name = channel.partition(":")
+    if kind == "job" and name:
+        return await _job(call, name, "catalogue")
+    if kind == "queue" and name:
+        # A client may listen before it enqueues the first job, so the queue need not be there yet.
+        return await _open(call, _of_queue(call, parse_queue("channel", name), "catalogue"))
+    if channel != "all":
+        words = ("all", "job:ID", "queue:NAME")
+        raise invalid("channel", f"must be one of {', '.join(words)}{nearest(channel, words)}")
+    return await _open(call, _asked(call, "all", "catalogue", EventFilter()))
+
+
+async def not_upgraded(call: Call) -> Answer:
+    """Refuse a plain request to the WebSocket's path."""
+    raise Unsupported(
+        "this path is a WebSocket; connect to it with ws:// or wss://",
+        headers={"Upgrade": "websocket"},
+    )
+
+
+async def of_queue(call: Call) -> Answer:
+    """Stream the events of a queue and its jobs, which must be there."""
+    name = call.params["name"]
+    asked = _of_queue(call, name, "realtime")
+    await known_queue(call, name)
+    return await _open(call, asked)
+
+
+async def of_job(call: Call) -> Answer:
+    """Stream the events of one job until it ends."""
+    return await _job(call, call.params["id"], "realtime")
+
+
+async def of_progress(call: Call) -> Answer:
+    """Stream the progress of one job until it ends."""
+    return await _job(call, call.params["id"], "catalogue", ProgressStream, tuple(NAMES))
+
+
+async def of_statistics(call: Call) -> Answer:
+    """Stream the statistics at intervals, and the events of jobs."""
+    asked = _asked(call, "stats", "catalogue", EventFilter())
+    wanted = msgspec.structs.replace(asked.wanted, types=TYPES)
+    asked = msgspec.structs.replace(asked, wanted=wanted, kinds=TYPES)
+    return await _open(call, asked, kind=StatsStream)
+
+
+def _of_queue(call: Call, name: str, form: Form) -> Subscription:
+    return _asked(call, f"queue:{name}", form, EventFilter(queues=(name,)))
+
+
+async def _job(
+    call: Call,
+    job_id: str,
+    form: Form,
+    stream: type[EventStream] = EventStream,
+    kinds: tuple[str, ...] | None = None,
+) -> Answer:
+    if not UUID7.fullmatch(job_id):
+        raise missing(job_id[:100])
+    await require_own(call, job_id)
+    asked = _asked(call, f"job:{job_id}", form, EventFilter(subject=job_id))
+    if kinds is not None:
+        asked = msgspec.structs.replace(asked, kinds=kinds)
+
+    async def find() -> Job:
+        found = await call.server.engine.read(lambda reader: reader.job(job_id))
+        if found is None:
+            raise missing(job_id)
+        return found[0].job
+
+    return await _open(call, asked, find, stream)
+
+
+async def _open(
+    call: Call,
+    asked: Subscription,
+    find: Callable[[], Awaitable[Job]] | None = None,
+    kind: type[EventStream] = EventStream,
+) -> Answer:
+    tail = call.server.engine.tail
+    follower = tail.admit(asked.wanted)
+    stream = kind(call.server, asked, follower, call.disconnected())
+    try:
+        # What happens during a long replay is in the log; only a job's few events can wait here.
+        if asked.after is None or find is not None:
+            await stream.follow()
+        # After that, so that the end of a job that has not ended yet will be among its events.
+        stream.job = None if find is None else await find()
+    except BaseException:
+        stream.close()
+        raise
+    return Answer(stream, headers=HEADERS, media_type=EVENT_STREAM)
+
+
+def _asked(call: Call, channel: str, form: Form, wanted: EventFilter) -> Subscription:
+    query = call.query()
+    if given := query.get("format"):
+        known = next((one for one in _FORMATS if one == given), None)
+        if known is None:
+            allowed = ", ".join(_FORMATS)
+            raise invalid("format", f"must be one of {allowed}{nearest(given, _FORMATS)}")
+        form = known
+    kinds = names(query, "types") + names(query, "event_types")
+    # A job's stream must see its end, and moves have names of their own: these are sifted later.
+    sifted = form == "realtime" or wanted.subject is not None
+    wanted = EventFilter(
+        types=() if sifted else kinds,
+        queues=wanted.queues or names(query, "queues") + names(query, "queue"),
+        job_types=names(query, "job_types"),
+        subject=wanted.subject,
+        tenant=call.tenant,
+    )
+    after: int | None = None
+    for parameter in ("since", "last_event_id", "after"):
+        if query.get(parameter):
+            after = position(query[parameter], parameter)
+    # A browser that comes back sends the header, and the address that it once began with.
+    last = call.header(b"last-event-id")
+    unknown = None
+    if last and is_place(last):
+        after = position(last, "Last-Event-ID")
+    elif last:
+        after, unknown = None, last[:255]
+    return Subscription(channel, form, wanted, kinds, after, unknown)
+
+
+ROUTES: Final = (
+    route("GET", "/events/stream", everything, READ, waits=True, tenanted=True),
+    route("GET", "/queues/{name}/events", of_queue, READ, waits=True, tenanted=True),
+    route("GET", "/jobs/{id}/events", of_job, READ, waits=True, tenanted=True),
+    route("GET", "/jobs/{id}/progress/stream", of_progress, READ, waits=True),
+    route("GET", "/ws", not_upgraded, READ),
+    route("GET", "/admin/stats/stream", of_statistics, LOOK, waits=True),
+)

@@ -1,0 +1,351 @@
+"""The WebSocket: one connection, many channels, each an event stream of its own.
+
+client ── subscribe, unsubscribe, resume ──▶ Socket ── a task for each channel ──▶ client
+"""
+
+import asyncio
+import logging
+from contextlib import aclosing, suppress
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from ojs_server.domain.access.login import Login
+from ojs_server.domain.errors import InvalidRequest, NotFound, OjsError, Unavailable
+from ojs_server.domain.jobs.job import TERMINAL, Event
+from ojs_server.domain.streams.realtime import STATE_CHANGED, state_changed
+from ojs_server.domain.suggestions import nearest
+from ojs_server.http import dialects, responses
+from ojs_server.http.access import logins
+from ojs_server.http.access.authorization import identify, require_own
+from ojs_server.http.call import TEXTS, Answer, Call, RequestIds
+from ojs_server.http.errors import answer_of
+from ojs_server.http.queues.queues import known_queue
+from ojs_server.http.route import READERS, SOCKET
+from ojs_server.http.services import Services
+from ojs_server.http.streams.channels import ChannelStream, message
+from ojs_server.http.streams.event_cursor import is_place, position
+from ojs_server.http.streams.event_feed import Form, Subscription
+from ojs_server.ops.jobs.settle import missing
+from ojs_server.ops.streams.event_log_reader import Follower
+from ojs_server.store.records import EventFilter
+from ojs_wire.codec import MalformedJSON, decode, encode
+from ojs_wire.values import MAX_NAME, UUID7
+
+SUBPROTOCOL: Final = "ojs.v1"
+MAX_CHANNELS: Final = 100
+MAX_NAMES: Final = 100
+_ACTIONS: Final = ("subscribe", "unsubscribe", "resume")
+_GOING_AWAY: Final = 1001
+_TEXT_ONLY: Final = 1003
+_NOT_ALLOWED: Final = 1008
+_FAILED: Final = 1011
+
+log = logging.getLogger("ojs.http")
+
+
+class Order(msgspec.Struct, frozen=True):
+    """A message of a client. The two spellings of a filter are joined."""
+
+    action: str
+    channel: str | None = None
+    event_types: list[str] | None = None
+    filter: "Narrowing | None" = None
+    format: str | None = None
+    last_event_id: str | None = None
+
+
+class Narrowing(msgspec.Struct, frozen=True):
+    """A filter, in the form of the events document."""
+
+    event_types: list[str] | None = None
+    queues: list[str] | None = None
+
+
+class Channel(NamedTuple):
+    """A subscribed channel: its subscription, its stream, and the task that sends it."""
+
+    asked: Subscription
+    stream: ChannelStream
+    follower: Follower
+    task: asyncio.Task[None]
+
+
+class Unknown(OjsError):
+    """A cursor that is not of this server's log."""
+
+
+async def serve(server: Services, scope: Scope, receive: Receive, send: Send) -> None:
+    """Serve one connection, from its handshake to its end."""
+    call = Call(scope, receive, server)
+    call.request_id = RequestIds(server.environment.chance.bits, server.environment.wall_ms)()
+    await receive()
+    try:
+        await _admit(call)
+    except OjsError as error:
+        await _refuse(send, call, answer_of(error, call.request_id))
+        return
+    offered = scope.get("subprotocols") or ()
+    await send(
+        {
+            "type": "websocket.accept",
+            "subprotocol": SUBPROTOCOL if SUBPROTOCOL in offered else None,
+            "headers": [
+                (b"ojs-version", dialects.VERSION.encode()),
+                (b"x-request-id", call.request_id.encode()),
+            ],
+        }
+    )
+    await Socket(call, receive, send).run()
+
+
+class Socket:
+    """An open connection and its channels."""
+
+    def __init__(self, call: Call, receive: Receive, send: Send) -> None:
+        self._call = call
+        self._server = call.server
+        self._receive = receive
+        self._send = send
+        self._channels: dict[str, Channel] = {}
+        # Where channels begin that this connection has not had yet, after a resume.
+        self._after: int | None = None
+
+    async def run(self) -> None:
+        """Serve the connection until either side ends it."""
+        watch = None
+        if self._call.login is not None:
+            watch = asyncio.create_task(self._watch(self._call.login))
+        try:
+            while (came := await self._receive())["type"] == "websocket.receive":
+                text = came.get("text")
+                if text is None:
+                    await self._send(
+                        {"type": "websocket.close", "code": _TEXT_ONLY, "reason": "text only"}
+                    )
+                    return
+                await self._obey(text)
+            if self._server.lifetime.stopping:
+                await self._take_leave()
+        finally:
+            tasks = self._pumps() if watch is None else [*self._pumps(), watch]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _watch(self, login: Login) -> None:
+        """Close the connection when the session ends by which it was opened."""
+        watch = logins.Watch(self._call, login)
+        with suppress(OjsError):
+            await watch.ended()
+        await self._send(
+            {"type": "websocket.close", "code": _NOT_ALLOWED, "reason": "the session has ended"}
+        )
+
+    async def _take_leave(self) -> None:
+        """Send on every channel that the server stops, and close the connection."""
+        await asyncio.gather(*self._pumps())
+        await self._send({"type": "websocket.close", "code": _GOING_AWAY})
+
+    def _pumps(self) -> list[asyncio.Task[None]]:
+        return [channel.task for channel in self._channels.values()]
+
+    async def _obey(self, text: str) -> None:
+        try:
+            order = _order(text)
+            match order.action:
+                case "subscribe":
+                    await self._subscribe(order)
+                case "unsubscribe":
+                    await self._unsubscribe(order)
+                case "resume":
+                    await self._resume(order)
+                case _:
+                    near = nearest(order.action, _ACTIONS)
+                    raise InvalidRequest(f"`action` must be one of {', '.join(_ACTIONS)}{near}")
+        except OjsError as error:
+            code = "unknown_event_id" if isinstance(error, Unknown) else error.answer_code.name
+            await self._say(type="error", code=code, message=error.message)
+
+    async def _subscribe(self, order: Order) -> None:
+        asked = await self._asked(order)
+        name = asked.channel
+        if name in self._channels:
+            # What is told already is not told again: a new filter goes on where the old one was.
+            after: int | None = await self._leave(name)
+        elif len(self._channels) >= MAX_CHANNELS:
+            raise InvalidRequest(f"{MAX_CHANNELS} channels are open on this connection already")
+        else:
+            after = self._after
+        asked = msgspec.structs.replace(asked, after=after)
+        await self._open(asked, acknowledged=_acknowledged(order, name))
+
+    async def _unsubscribe(self, order: Order) -> None:
+        name = order.channel or ""
+        if name not in self._channels:
+            raise NotFound(f"{name[:100]!r} is not subscribed to")
+        await self._leave(name)
+        await self._say(type="unsubscribed", channel=name)
+
+    async def _resume(self, order: Order) -> None:
+        place = order.last_event_id or ""
+        if not is_place(place):
+            raise Unknown(f"{place[:100]!r} is the id of no event of this server")
+        self._after = position(place, "last_event_id")
+        await self._say(type="resumed", last_event_id=place)
+        for name, channel in list(self._channels.items()):
+            await self._leave(name)
+            await self._open(msgspec.structs.replace(channel.asked, after=self._after))
+
+    async def _open(self, asked: Subscription, acknowledged: dict[str, Any] | None = None) -> None:
+        follower = self._server.engine.tail.admit(asked.wanted)
+        stream = ChannelStream(self._server, asked, follower)
+        try:
+            if asked.after is None:
+                # Before the client hears that it is subscribed: from then on nothing is missed.
+                await stream.follow()
+            if acknowledged is not None:
+                await self._say(**acknowledged)
+                await self._say_end(asked)
+        except BaseException:
+            stream.close()
+            raise
+        task = asyncio.create_task(self._pump(asked.channel, stream))
+        self._channels[asked.channel] = Channel(asked, stream, follower, task)
+
+    async def _say_end(self, asked: Subscription) -> None:
+        """Send the state of a job that ended before the client subscribed to it."""
+        job_id = asked.wanted.subject
+        if job_id is None or asked.after is not None:
+            return
+        found = await self._server.engine.read(lambda reader: reader.job(job_id))
+        if found is not None and found[0].job.state in TERMINAL:
+            job = found[0].job
+            at = job.finished_at or self._server.environment.wall_ms()
+            about = Event(STATE_CHANGED, job.id, job.queue, job.type, b"")
+            data = state_changed(about, None, job.state, at)
+            await self._tell(message(asked.channel, STATE_CHANGED, data, at))
+
+    async def _pump(self, name: str, stream: ChannelStream) -> None:
+        try:
+            async with aclosing(stream.pieces()) as pieces:
+                async for piece in pieces:
+                    await self._tell(piece)
+        except OjsError as error:
+            await self._say(
+                type="error", code=error.answer_code.name, message=error.message, channel=name
+            )
+        except OSError:
+            # The client has gone; the other task of this connection sees it, too.
+            return
+        except Exception:
+            log.exception("a channel of a WebSocket failed; the connection ends")
+            await self._send({"type": "websocket.close", "code": _FAILED})
+        finally:
+            stream.close()
+
+    async def _leave(self, name: str) -> int:
+        """End a channel after its last message; returns the cursor up to which it was sent."""
+        channel = self._channels.pop(name)
+        channel.follower.close()
+        await channel.task
+        return channel.stream.cursor
+
+    async def _asked(self, order: Order) -> Subscription:
+        name = order.channel or ""
+        kind, _, rest = name.partition(":")
+        narrowing = order.filter or Narrowing()
+        kinds = _names("event_types", order.event_types, narrowing.event_types)
+        queues = _names("filter.queues", narrowing.queues)
+        subject = None
+        if kind == "job" and rest:
+            subject = rest
+            await self._known_job(rest)
+        elif kind == "queue" and rest:
+            queues = (rest,)
+            await known_queue(self._call, rest)
+        elif name not in ("all", "events"):
+            words = ("all", "events", "job:ID", "queue:NAME")
+            raise InvalidRequest(
+                f"`channel` must be one of {', '.join(words)}{nearest(name, words)}"
+            )
+        wanted = EventFilter(queues=queues, subject=subject, tenant=self._call.tenant)
+        return Subscription(name, _form(order, name), wanted, kinds, None, None)
+
+    async def _known_job(self, job_id: str) -> None:
+        if UUID7.fullmatch(job_id) is None or (
+            await self._server.engine.read(lambda reader: reader.job(job_id)) is None
+        ):
+            raise missing(job_id[:100])
+        await require_own(self._call, job_id)
+
+    async def _say(self, **said: Any) -> None:
+        await self._tell(encode(said) + b"\n")
+
+    async def _tell(self, lines: bytes) -> None:
+        extensions = self._call.scope.get("extensions") or {}
+        if TEXTS in extensions:
+            await extensions[TEXTS]["send"](lines.splitlines())
+            return
+        for line in lines.splitlines():
+            await self._send({"type": "websocket.send", "text": line.decode()})
+
+
+async def _admit(call: Call) -> None:
+    call.for_page = call.server.origins.admit(call.headers)
+    if call.path != SOCKET:
+        raise NotFound("there is no such path", hint=f"the WebSocket is at {SOCKET}")
+    dialects.check_version(call.header(b"ojs-version"))
+    await logins.recognise(call, READERS)
+    identify(call, READERS, call.header(b"authorization"), dialects.tenant_header(call))
+    if call.server.lifetime.stopping:
+        raise Unavailable("the server is stopping", headers={"Retry-After": "5"})
+
+
+async def _refuse(send: Send, call: Call, answer: Answer) -> None:
+    body = encode(answer.body)
+    length = f"content-length: {len(body)}\r\n"
+    head = responses.lines(call.request_id, answer, dialects.OPENJOBSPEC, call.for_page + length)
+    start = {"type": "websocket.http.response.start", "status": answer.status}
+    await send({**start, "headers": responses.headers(head)})
+    await send({"type": "websocket.http.response.body", "body": body})
+
+
+def _order(text: str) -> Order:
+    try:
+        return msgspec.convert(decode(text.encode()), Order)
+    except (MalformedJSON, UnicodeEncodeError) as error:
+        raise InvalidRequest(f"the message is not valid JSON: {error}") from None
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(f"the message is not understood: {error}") from None
+
+
+def _names(field: str, *given: list[str] | None) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name for part in given for name in part or ()))
+    if len(names) > MAX_NAMES or any(len(name) > MAX_NAME for name in names):
+        raise InvalidRequest(
+            f"`{field}` must hold at most {MAX_NAMES} names of at most {MAX_NAME} characters"
+        )
+    return names
+
+
+def _form(order: Order, name: str) -> Form:
+    given = order.format
+    if given is None:
+        return "catalogue" if name == "events" else "realtime"
+    if given == "catalogue":
+        return "catalogue"
+    if given == "realtime":
+        return "realtime"
+    raise InvalidRequest("`format` must be one of catalogue, realtime")
+
+
+def _acknowledged(order: Order, name: str) -> dict[str, Any]:
+    """The answer to a subscription; the events document has one of its own for its channel."""
+    if name == "events":
+        return {"action": "subscribed", "subscription_id": name, "channel": name}
+    told: dict[str, Any] = {"type": "subscribed", "channel": name}
+    if order.event_types is not None:
+        told["event_types"] = order.event_types
+    return told

@@ -1,0 +1,1 @@
+"""The server itself: manifest, health, metrics and dashboard."""

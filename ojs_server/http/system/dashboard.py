@@ -1,0 +1,57 @@
+"""The dashboard's files, and the redirect for a browser that opens the server's address."""
+
+from typing import Final
+
+from ojs_server.domain.errors import NotFound
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.responses import NOT_MODIFIED
+from ojs_server.http.route import ANYONE, root_route
+from ojs_server.http.system.manifest import manifest
+from ojs_ui import files
+
+_FOUND: Final = 302
+_AT: Final = "/ui/"
+
+
+async def root(call: Call) -> Answer:
+    """Redirect a browser to the dashboard; answer the manifest to other clients."""
+    if "text/html" in (call.header(b"accept") or ""):
+        return Answer(b"", _FOUND, {"Location": _AT, "Vary": "Accept"}, "text/plain")
+    answer = await manifest(call)
+    return Answer(answer.body, headers={"Vary": "Accept"})
+
+
+async def entrance(call: Call) -> Answer:
+    """Redirect to the dashboard from paths where it may be expected."""
+    return Answer(b"", _FOUND, {"Location": _AT}, "text/plain")
+
+
+async def page(call: Call) -> Answer:
+    """The document of every page."""
+    return _sent(call, files.page())
+
+
+async def asset(call: Call) -> Answer:
+    """A file that the document loads."""
+    found = files.asset(call.params["file"])
+    if found is None:
+        raise NotFound("the dashboard has no such file")
+    return _sent(call, found)
+
+
+def _sent(call: Call, file: files.File) -> Answer:
+    sent = file.sent(call.header(b"accept-encoding"), call.header(b"if-none-match"))
+    if sent.body is None:
+        return Answer(b"", NOT_MODIFIED, sent.headers)
+    return Answer(sent.body, headers=sent.headers, media_type=file.media_type)
+
+
+ROUTES: Final = (
+    root_route("GET", "/", root, ANYONE),
+    root_route("GET", "/ui", entrance, ANYONE),
+    # Where the protocol's own tools look for one.
+    root_route("GET", "/ojs/admin/", entrance, ANYONE),
+    root_route("GET", "/ui/", page, ANYONE),
+    root_route("GET", "/ui/{page}", page, ANYONE),
+    root_route("GET", "/ui/assets/{file}", asset, ANYONE),
+)

@@ -1,0 +1,107 @@
+"""Health and readiness of the server."""
+
+import asyncio
+from typing import Any, Final
+
+import msgspec
+
+from ojs_server import __version__
+from ojs_server.domain.errors import Unavailable
+from ojs_server.domain.jobs.job import STATES
+from ojs_server.domain.workers.worker import is_stale
+from ojs_server.http.access.auth import LOOK
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.route import ANYONE, root_route, route
+from ojs_server.store.base import Reader
+from ojs_server.store_metrics import state_of
+
+# Whoever asks is answered within two seconds.
+PATIENCE_S: Final = 1.8
+_SOON: Final = {"Retry-After": "1"}
+
+
+async def health(call: Call) -> Answer:
+    """200 while the store answers, 503 when it does not.
+
+    A store that is read but takes no changes, as with a full disk, is degraded.
+    """
+    body = await _examined(call)
+    return Answer(body) if body["status"] != "unhealthy" else Answer(body, 503, _SOON)
+
+
+async def ready(call: Call) -> Answer:
+    """200 when the server takes work: the store takes changes and it is not stopping."""
+    if call.server.lifetime.stopping:
+        return Answer({"status": "stopping"}, 503, {"Retry-After": "5"})
+    body = await _examined(call)
+    return Answer(body) if body["status"] == "ok" else Answer(body, 503, _SOON)
+
+
+async def health_in_detail(call: Call) -> Answer:
+    """Show health with the main figures; null for those that the store does not give."""
+    found, figures = await asyncio.gather(_examined(call), _figures(call))
+    engine = call.server.engine
+    body = {
+        **found,
+        "server": {
+            "version": __version__,
+            "stopping": call.server.lifetime.stopping,
+            "waiting_fetches": len(engine.wakeups),
+            "event_streams": len(engine.tail),
+        },
+        "store": msgspec.structs.asdict(state_of(engine)),
+        **figures,
+    }
+    return Answer(body) if body["status"] != "unhealthy" else Answer(body, 503, _SOON)
+
+
+async def _figures(call: Call) -> dict[str, Any]:
+    """Return the numbers of queues, workers and jobs, read within a time limit."""
+    engine = call.server.engine
+
+    def look(reader: Reader) -> dict[str, Any]:
+        queues, loads, now = reader.queues(), reader.workers(), reader.now()
+        timeout_ms = engine.rules.profile.dead_after_ms
+        stale = sum(is_stale(load.worker, now, timeout_ms) for load in loads)
+        return {
+            "queues": {"total": len(queues), "paused": sum(queue.paused for queue in queues)},
+            "workers": {"total": len(loads), "active": len(loads) - stale, "stale": stale},
+            "jobs": {state: sum(queue.counts[state] for queue in queues) for state in STATES},
+            "maintenance": reader.maintenance() is not None,
+        }
+
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            return await engine.read(look)
+    except (Unavailable, TimeoutError):
+        return dict.fromkeys(("queues", "workers", "jobs", "maintenance"))
+
+
+async def _examined(call: Call) -> dict[str, Any]:
+    """Return the state of the store within a time limit."""
+    engine = call.server.engine
+    started = call.server.environment.monotonic()
+    store: dict[str, Any] = {"type": engine.store.kind}
+    if not await engine.pulse.beats(PATIENCE_S):
+        status = "unhealthy"
+        store.update(connection="disconnected", error="the store does not answer")
+    else:
+        latency = round((call.server.environment.monotonic() - started) * 1000)
+        status = "ok" if engine.writable else "degraded"
+        store.update(connection="connected", latency_ms=latency)
+        if status == "degraded":
+            store["error"] = "the store takes no changes"
+    store["status"] = status
+    return {
+        "status": status,
+        "version": "1.0",
+        "uptime_seconds": call.server.lifetime.uptime_s(),
+        "backend": store,
+    }
+
+
+ROUTES: Final = (
+    route("GET", "/health", health, ANYONE, tenanted=True),
+    route("GET", "/health/detail", health_in_detail, LOOK),
+    root_route("GET", "/ready", ready, ANYONE, tenanted=True),
+)

@@ -1,0 +1,253 @@
+"""Webhooks: subscribe, list, read, change, delete, test, rotate the secret; and the deliveries."""
+
+from base64 import urlsafe_b64encode
+from typing import Any, Final
+
+from ojs_server.domain.errors import Unavailable, invalid
+from ojs_server.domain.jobs.job import Event
+from ojs_server.domain.suggestions import nearest
+from ojs_server.domain.webhooks.delivery import Delivery, Reply, Status, delivery_id
+from ojs_server.domain.webhooks.request import parse_changes, parse_secret, subscribed
+from ojs_server.domain.webhooks.webhook import TEST_EVENT, Webhook, wish_of
+from ojs_server.http import dialects
+from ojs_server.http.access.auth import LOOK, OPERATE
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.jobs.views import timestamp
+from ojs_server.http.paging import cursor_at, page_of, place_of
+from ojs_server.http.route import route
+from ojs_server.ops.streams.event_json import envelope
+from ojs_server.ops.webhooks.subscriptions import (
+    AmendWebhook,
+    Replay,
+    RotateSecret,
+    Subscribe,
+    Unsubscribe,
+    missing,
+)
+from ojs_server.outbound import MAX_TESTS, message_of
+from ojs_server.store.records import DeliveryFilter, Place, PlacedEvent
+from ojs_wire import codec, codes
+from ojs_wire.calls import EmptyRequest, SecretRequest, WebhookRequest
+from ojs_wire.values import format_timestamp
+
+SUBSCRIPTIONS: Final = "/ojs/v1/webhooks/subscriptions"
+_PREFIX: Final = "dlv_"
+_STATUSES: Final = tuple(Status)
+_SECRET_BYTES: Final = 32
+
+
+async def subscribe(call: Call) -> Answer:
+    """Create a subscription; its answer, and that of a rotation, are the only ones with the
+    secret."""
+    body = await call.json()
+    call.check_members(body, WebhookRequest)
+    changes = parse_changes(body, call.server.settings.reach)
+    secret = changes.secret or new_secret(call.server.environment.secret(_SECRET_BYTES))
+    # Refused here, a wrong request costs the writer nothing.
+    subscribed(changes, "", secret, 0)
+    webhook = await call.server.engine.run(Subscribe(changes, secret, call.tenant))
+    call.server.webhooks_changed()
+    return Answer(
+        dialects.webhook_answer(_shown(webhook, secret=secret)),
+        201,
+        {"Location": f"{SUBSCRIPTIONS}/{webhook.id}"},
+    )
+
+
+async def listing(call: Call) -> Answer:
+    """Every subscription, newest first."""
+    page = page_of(call)
+    found = await call.server.engine.read(lambda reader: reader.webhooks())
+    if call.tenant is not None:
+        found = [webhook for webhook in found if webhook.tenant == call.tenant]
+    part, pagination = page.follow(found, lambda webhook: (webhook.created_at, webhook.id))
+    items = [_shown(webhook) for webhook in part]
+    return Answer({"subscriptions": items, "items": items, **dialects.counted(pagination)})
+
+
+async def detail(call: Call) -> Answer:
+    """One subscription."""
+    return Answer(dialects.webhook_answer(_shown(await _known(call))))
+
+
+async def amend(call: Call) -> Answer:
+    """Change some members; `{"active": false}` pauses the subscription."""
+    body = await call.json()
+    call.check_members(body, WebhookRequest)
+    changes = parse_changes(body, call.server.settings.reach)
+    webhook = await call.server.engine.run(AmendWebhook(await _own(call), changes))
+    call.server.webhooks_changed()
+    return Answer(dialects.webhook_answer(_shown(webhook)))
+
+
+async def delete(call: Call) -> Answer:
+    """Remove a subscription and cancel its deliveries."""
+    webhook = await call.server.engine.run(Unsubscribe(await _own(call)))
+    return Answer(dialects.webhook_answer(_shown(webhook), deleted=True))
+
+
+async def rotate(call: Call) -> Answer:
+    """Replace the secret by one of the client or of the server."""
+    given = parse_secret((await call.read(SecretRequest, optional=True)).secret)
+    secret = given or new_secret(call.server.environment.secret(_SECRET_BYTES))
+    webhook = await call.server.engine.run(RotateSecret(await _own(call), secret))
+    return Answer(dialects.webhook_answer(_shown(webhook, secret=secret)))
+
+
+async def test(call: Call) -> Answer:
+    """Send an event of its own kind to the target, now and once; nothing of it is stored."""
+    await call.read(EmptyRequest, optional=True)
+    webhook = await _known(call)
+    if call.server.settings.conformance:
+        reply = Reply(None, "this server sends no webhooks, as it runs with --conformance", 0)
+    else:
+        reply = await _tested(call, webhook)
+    told = {
+        "success": reply.taken,
+        "status_code": reply.answer,
+        "response_time_ms": reply.took_ms,
+        "response_body": reply.excerpt,
+        "error": reply.error,
+    }
+    return Answer(dialects.tried_webhook(told))
+
+
+async def deliveries(call: Call) -> Answer:
+    """Deliveries, newest first; `subscription_id` and `status` filter."""
+    query = call.query()
+    status = query.get("status") or None
+    if status is not None and status not in _STATUSES:
+        allowed = ", ".join(_STATUSES)
+        raise invalid("status", f"must be one of {allowed}{nearest(status, _STATUSES)}")
+    page = page_of(call)
+    after = None
+    if page.cursor is not None:
+        place = place_of(page.cursor)
+        after = Place(place.moment, _PREFIX + place.id)
+    wanted = DeliveryFilter(query.get("subscription_id") or None, status, call.tenant)
+    found = await call.server.engine.read(
+        lambda reader: reader.deliveries(wanted, page.limit, page.offset, after)
+    )
+    cursor = None
+    if found.has_more:
+        last = found.deliveries[-1]
+        cursor = cursor_at(Place(last.created_at, last.id.removeprefix(_PREFIX)))
+    items = [_sent(delivery) for delivery in found.deliveries]
+    pagination = page.describe(found.total, cursor)
+    return Answer({"deliveries": items, "items": items, "pagination": pagination})
+
+
+async def delivery(call: Call) -> Answer:
+    """One delivery, with the event."""
+    found = await _delivery(call)
+    return Answer(dialects.delivery_answer({**_sent(found), "event": codec.decode(found.body)}))
+
+
+async def replay(call: Call) -> Answer:
+    """Send an ended delivery again, from the beginning of its attempts."""
+    await call.read(EmptyRequest, optional=True)
+    if call.tenant is not None:
+        await _delivery(call)
+    replayed = await call.server.engine.run(Replay(call.params["id"]))
+    call.server.webhooks_changed()
+    return Answer(dialects.delivery_answer(_sent(replayed)), 202)
+
+
+def new_secret(random: bytes) -> str:
+    """Return a secret of random bytes."""
+    return "whsec_" + urlsafe_b64encode(random).rstrip(b"=").decode()
+
+
+async def _tested(call: Call, webhook: Webhook) -> Reply:
+    outbound = call.server.outbound
+    if outbound.tests.locked():
+        raise Unavailable(
+            f"{MAX_TESTS} webhooks are being tested here already",
+            code=codes.OVERLOADED,
+            headers={"Retry-After": "5"},
+        )
+    now = call.server.environment.wall_ms()
+    event = Event(TEST_EVENT, webhook.id, None, None, codec.encode({"subscription_id": webhook.id}))
+    sent = Delivery(
+        id=delivery_id(now, call.server.environment.chance.bits),
+        webhook_id=webhook.id,
+        event_id="",
+        event_type=TEST_EVENT,
+        body=envelope(PlacedEvent(0, now, event), call.server.settings.source),
+        status=Status.PENDING,
+        attempt=1,
+        due_at=now,
+        created_at=now,
+    )
+    async with outbound.tests:
+        return await outbound.post(webhook.url, *message_of(webhook, sent, now))
+
+
+async def _known(call: Call) -> Webhook:
+    name = call.params["id"]
+    found = await call.server.engine.read(lambda reader: reader.webhooks([name]))
+    if not found or call.tenant not in (None, found[0].tenant):
+        raise missing("webhook_subscription", name[:100])
+    return found[0]
+
+
+async def _own(call: Call) -> str:
+    """Return the subscription to change. Its owner never changes."""
+    return call.params["id"] if call.tenant is None else (await _known(call)).id
+
+
+async def _delivery(call: Call) -> Delivery:
+    name = call.params["id"]
+    found = await call.server.engine.read(lambda reader: reader.delivery(name))
+    if found is None or call.tenant not in (None, found.tenant):
+        raise missing("webhook_delivery", name[:100])
+    return found
+
+
+def _shown(webhook: Webhook, **more: Any) -> dict[str, Any]:
+    """A subscription without its secrets, unless one is given beside it."""
+    wish = wish_of(webhook)
+    return {
+        "id": webhook.id,
+        "url": webhook.url,
+        "events": wish.events,
+        "filter": {"queues": wish.queues, "job_types": wish.job_types},
+        "metadata": wish.metadata,
+        "format": wish.format,
+        "active": webhook.active,
+        "old_secret_until": timestamp(webhook.old_until),
+        "created_at": format_timestamp(webhook.created_at),
+        "updated_at": format_timestamp(webhook.updated_at),
+        **more,
+    }
+
+
+def _sent(delivery: Delivery) -> dict[str, Any]:
+    return {
+        "id": delivery.id,
+        "subscription_id": delivery.webhook_id,
+        "event_id": delivery.event_id,
+        "event_type": delivery.event_type,
+        "status": delivery.status,
+        "attempts": delivery.attempt,
+        "status_code": delivery.answer,
+        "error": delivery.error,
+        "response_time_ms": delivery.took_ms,
+        "next_attempt_at": timestamp(delivery.due_at),
+        "created_at": format_timestamp(delivery.created_at),
+        "finished_at": timestamp(delivery.finished_at),
+    }
+
+
+ROUTES: Final = (
+    route("POST", "/webhooks/subscriptions", subscribe, OPERATE, tenanted=True),
+    route("GET", "/webhooks/subscriptions", listing, LOOK, tenanted=True),
+    route("GET", "/webhooks/subscriptions/{id}", detail, LOOK, tenanted=True),
+    route("PATCH", "/webhooks/subscriptions/{id}", amend, OPERATE, tenanted=True),
+    route("DELETE", "/webhooks/subscriptions/{id}", delete, OPERATE, tenanted=True),
+    route("POST", "/webhooks/subscriptions/{id}/rotate-secret", rotate, OPERATE, tenanted=True),
+    route("POST", "/webhooks/subscriptions/{id}/test", test, OPERATE, waits=True, tenanted=True),
+    route("GET", "/webhooks/deliveries", deliveries, LOOK, tenanted=True),
+    route("GET", "/webhooks/deliveries/{id}", delivery, LOOK, tenanted=True),
+    route("POST", "/webhooks/deliveries/{id}/retry", replay, OPERATE, tenanted=True),
+)

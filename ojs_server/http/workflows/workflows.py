@@ -1,0 +1,148 @@
+"""Workflows: start, list, read, cancel, retry, progress."""
+
+from typing import Any, Final
+
+from ojs_server.domain.errors import InvalidRequest, invalid
+from ojs_server.domain.jobs.validate import hash_of
+from ojs_server.domain.suggestions import nearest
+from ojs_server.domain.workflows.parse import parse_workflow
+from ojs_server.domain.workflows.plan import Kind, WorkflowState
+from ojs_server.domain.workflows.record import WorkflowView
+from ojs_server.http import dialects
+from ojs_server.http.access.auth import ENQUEUE, READ
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.jobs.batches import receipt_for
+from ojs_server.http.paging import cursor_at, page_of, place_of
+from ojs_server.http.route import route
+from ojs_server.http.workflows.views import progress_shown, shown, shown_briefly
+from ojs_server.ops.workflows import operations as ops
+from ojs_server.ops.workflows.operations import Cancel, missing, start
+from ojs_server.ops.workflows.results import shown_results
+from ojs_server.store.records import Place, WorkflowFilter
+from ojs_wire.calls import EmptyRequest
+from ojs_wire.values import MAX_NAME, UUID7
+
+
+async def create(call: Call) -> Answer:
+    """Store a workflow with all its steps; the answer leaves after it is on disk."""
+    body = await call.json()
+    definition = parse_workflow(body, strict=call.server.settings.strict, tenant=call.tenant)
+    receipt = receipt_for(call, "workflow")
+    done = await call.server.engine.run(
+        start(definition, receipt, hash_of(body) if receipt else b"")
+    )
+    view = shown(done.view) if done.view else await _shown(call, done.workflow_id)
+    return Answer(
+        dialects.workflow_answer(view),
+        201 if done.view else 200,
+        {"Location": f"/ojs/v1/workflows/{done.workflow_id}"},
+    )
+
+
+async def listing(call: Call) -> Answer:
+    """Workflows without their steps, newest first."""
+    query = call.query()
+    page = page_of(call)
+    wanted = WorkflowFilter(
+        state=_word(query, "state", tuple(WorkflowState)),
+        kind=_word(query, "type", tuple(Kind)),
+        name=_name(query),
+        tenant=call.tenant,
+    )
+    after = None if page.cursor is None else place_of(page.cursor)
+    found = await call.server.engine.read(
+        lambda reader: reader.workflows(wanted, page.limit, page.offset, after)
+    )
+    cursor = None
+    if found.has_more:
+        last = found.workflows[-1]
+        cursor = cursor_at(Place(last.created_at, last.id))
+    shown_ones = [shown_briefly(workflow) for workflow in found.workflows]
+    return Answer(dialects.workflow_list(shown_ones, page.describe(found.total, cursor)))
+
+
+async def detail(call: Call) -> Answer:
+    """One workflow with its steps as they are now."""
+    return Answer(dialects.workflow_answer(await _shown(call, _workflow_id(call))))
+
+
+async def cancel(call: Call) -> Answer:
+    """Cancel a workflow: no further job is enqueued, and active ones may finish."""
+    if call.scope["method"] == "POST":
+        await call.read(EmptyRequest, optional=True)
+    workflow_id = _workflow_id(call)
+    if call.tenant is not None:
+        # Whose it is never changes.
+        await _load(call, workflow_id)
+    done = await call.server.engine.run(Cancel(workflow_id))
+    return Answer(
+        dialects.workflow_answer(
+            {
+                **await _shown(call, workflow_id),
+                **dialects.cancelled_steps(done.cancelled, done.completed),
+            }
+        )
+    )
+
+
+async def retry(call: Call) -> Answer:
+    """Retry a failed workflow from the step that failed."""
+    await call.read(EmptyRequest, optional=True)
+    workflow_id = _workflow_id(call)
+    view = await _load(call, workflow_id)
+    await call.server.engine.run(ops.retry(view))
+    return Answer(dialects.workflow_answer(await _shown(call, workflow_id)))
+
+
+async def progress(call: Call) -> Answer:
+    """Answer the progress of a workflow."""
+    workflow_id = _workflow_id(call)
+    view = await _load(call, workflow_id)
+    reports = await call.server.engine.read(lambda reader: reader.member_progress(workflow_id))
+    return Answer(progress_shown(view, reports))
+
+
+def _workflow_id(call: Call) -> str:
+    workflow_id = call.params["id"]
+    if not UUID7.fullmatch(workflow_id):
+        raise missing(workflow_id[:100])
+    return workflow_id
+
+
+async def _shown(call: Call, workflow_id: str) -> dict[str, Any]:
+    view = await _load(call, workflow_id)
+    results = await call.server.engine.read(lambda reader: shown_results(reader, view.members))
+    return shown(view, results)
+
+
+async def _load(call: Call, workflow_id: str) -> WorkflowView:
+    found = await call.server.engine.read(lambda reader: reader.workflow(workflow_id))
+    if found is None or call.tenant not in (None, found.workflow.tenant):
+        raise missing(workflow_id)
+    return found
+
+
+def _word(query: dict[str, str], field: str, words: tuple[str, ...]) -> str | None:
+    word = query.get(field) or None
+    if word is not None and word not in words:
+        raise invalid(field, f"must be one of {', '.join(words)}{nearest(word, words)}")
+    return word
+
+
+def _name(query: dict[str, str]) -> str | None:
+    name = query.get("name") or None
+    if name is not None and len(name) > MAX_NAME:
+        raise InvalidRequest(
+            f"`name` must have at most {MAX_NAME} characters", details={"field": "name"}
+        )
+    return name
+
+
+ROUTES: Final = (
+    route("POST", "/workflows", create, ENQUEUE, tenanted=True, produces=True),
+    route("GET", "/workflows", listing, READ, tenanted=True),
+    route("GET", "/workflows/{id}", detail, READ, tenanted=True),
+    route("DELETE", "/workflows/{id}", cancel, ENQUEUE, tenanted=True),
+    route("POST", "/workflows/{id}/retry", retry, ENQUEUE, tenanted=True),
+    route("GET", "/workflows/{id}/progress", progress, READ, tenanted=True),
+)
