@@ -7,7 +7,7 @@ import pytest
 from ojs_server.domain import events
 from ojs_server.domain.jobs.job import Event
 from ojs_server.domain.jobs.reported_error import parse_fault
-from tests.domain.jobs import JOB_ID, NOW, data, job, lease
+from tests.domain.sample_jobs import JOB_ID, NOW, data, job, lease
 
 FAULT = parse_fault({"code": "c", "type": "t", "message": "m", "retryable": False})
 ERROR = {"code": "c", "message": "m"}

@@ -191,8 +191,8 @@ BEFORE: dict[str, Story] = {
 OTHERWISE = {"getJobResult": 202, "logIn": 404, "retryWorkflow": 409}
 
 
-# Their examples are played by test_streams.py and test_sessions.py in tests/http, which read what
-# never ends.
+# Their examples are played in tests/http by test_event_stream.py and test_sessions.py, which read
+# what never ends.
 STREAMS = {
     *("streamEvents", "streamQueueEvents", "streamJobEvents", "streamProgress"),
     *("streamStatistics", "holdSession"),

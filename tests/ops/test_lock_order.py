@@ -66,8 +66,8 @@ from tests.ops.bench import Bench, HandClock, enqueue
 from tests.ops.flows import Flows, group, request
 from tests.ops.kinds import KINDS
 from tests.ops.kinds import Kind as OperationKind
+from tests.ops.limits.test_queue_limits import configure
 from tests.ops.locks import Undone, Watched, out_of_order
-from tests.ops.test_queue_limits import configure
 
 MINUTE: Final = 60_000
 

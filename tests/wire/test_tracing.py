@@ -7,7 +7,7 @@ import pytest
 from ojs_server.domain import events
 from ojs_server.domain.jobs.validate import parse_draft
 from ojs_wire.tracing import MAX_TRACE_ID, trace_of
-from tests.domain.jobs import NOW, data, job, lease
+from tests.domain.sample_jobs import NOW, data, job, lease
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
