@@ -21,6 +21,8 @@ from tests.spec.clauses import ROOT
 
 OPERATIONS = ROOT / "docs" / "operations.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
+DECISIONS = ROOT / "docs" / "decisions"
+NOTES = sorted(DECISIONS.glob("[0-9]*.md"))
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
@@ -32,6 +34,12 @@ APART = {
     ("", KEYS_ENV, "none"),
 }
 _ROW = re.compile(r"^\| (?:`(--[a-z-]+)` )?\| `([A-Z]+_\w+)` \| (\S+) \|", re.MULTILINE)
+_NOTE = re.compile(r"^- \[(\d{4})\]\((\S+)\) (.+?)(?: \(superseded by \d{4}\))?$", re.MULTILINE)
+
+
+def title_of(page: Path) -> str:
+    """Return the first line of a page."""
+    return page.read_text(encoding="utf-8").splitlines()[0]
 
 
 def default_of(setting: Setting) -> str:
@@ -98,11 +106,16 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_decision_notes_are_numbered_without_gaps() -> None:
-    names = sorted(path.name for path in (ROOT / "docs" / "decisions").glob("*.md"))
+    names = [path.name for path in NOTES]
     assert [name[:4] for name in names] == [f"{n:04d}" for n in range(1, len(names) + 1)]
-    for name in names:
-        head = (ROOT / "docs" / "decisions" / name).read_text(encoding="utf-8").splitlines()[0]
-        assert head.startswith(f"# {name[:4]} ")
+    for note in NOTES:
+        assert title_of(note).startswith(f"# {note.name[:4]} ")
+
+
+def test_the_index_lists_every_decision_note_by_its_title() -> None:
+    index = (DECISIONS / "README.md").read_text(encoding="utf-8")
+    titles = [(note.name[:4], note.name, title_of(note)[7:]) for note in NOTES]
+    assert _NOTE.findall(index) == titles
 
 
 def test_the_glossary_is_in_order() -> None:
