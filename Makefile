@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit bench-dashboard proto lint format check conformance apart faults chaos fuzz lock clean again
+.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit bench-dashboard proto openapi lint format check conformance apart faults chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -121,6 +121,9 @@ proto: $(VENV)/.dev ## Make the modules of messages anew from the .proto files
 	$(BIN)/python -m grpc_tools.protoc --proto_path=ojs_server/grpc/proto \
 		--python_out=ojs_server/grpc/proto --pyi_out=ojs_server/grpc/proto \
 		--include_imports --descriptor_set_out=conformance/rpc/messages.binpb ojs_server/grpc/proto/*.proto
+
+openapi: $(VENV)/.dev ## Make openapi.yaml anew from its parts in openapi/
+	$(BIN)/python -m tests.openapi
 
 lint: $(VENV)/.dev ## Check format, lint rules and types
 	$(BIN)/ruff format --check .

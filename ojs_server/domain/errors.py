@@ -109,13 +109,13 @@ class TenantFull(OjsError):
 
 
 class NotReady(OjsError):
-    """The wait ended before the job did."""
+    """The wait is over, and the job has not ended."""
 
     code = codes.REQUEST_TIMEOUT
 
 
 class TooSlow(OjsError):
-    """The client began a request and did not go on with it."""
+    """The client began a request but did not complete it in time."""
 
     code = codes.REQUEST_TIMEOUT
 
@@ -139,5 +139,5 @@ class Unavailable(OjsError):
 
 
 def invalid(field: str, message: str, **details: Any) -> InvalidRequest:
-    """An InvalidRequest about one field, in the form every validator uses."""
+    """Return an InvalidRequest about one field, in the form that all validators use."""
     return InvalidRequest(f"`{field}` {message}", details={"field": field, **details})

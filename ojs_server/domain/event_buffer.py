@@ -56,7 +56,7 @@ class EventBuffer:
         return counts
 
     def of(self, kinds: Container[str]) -> Iterator[Event]:
-        """The events of some kinds."""
+        """Return the events of some types."""
         for run in self.runs:
             if not isinstance(run, AlikeEvents):
                 yield from (event for event in run if event.type in kinds)
@@ -64,7 +64,7 @@ class EventBuffer:
                 yield from run
 
     def add(self, events: Sequence[Event]) -> None:
-        """These have happened, too."""
+        """Append events."""
         # Not isinstance, which asks each class that it is not what it is.
         if type(events) is AlikeEvents:
             self.runs.append(events)

@@ -90,7 +90,7 @@ def priority(value: object) -> int:
 
 
 def moment(given: Mapping[str, Any], name: str) -> str | None:
-    """Check a moment, and leave it as given."""
+    """Check a timestamp, and return it as given."""
     value = given.get(name)
     if value is None:
         return None
@@ -102,7 +102,7 @@ def moment(given: Mapping[str, Any], name: str) -> str | None:
 
 
 def flag(given: Mapping[str, Any], name: str) -> bool:
-    """Check a switch; off when it is not given."""
+    """Check a boolean; false if absent."""
     value = given.get(name, False)
     if not isinstance(value, bool):
         raise invalid(name, f"must be true or false, not {kind_of(value)}")

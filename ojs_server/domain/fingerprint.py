@@ -12,12 +12,13 @@ from ojs_wire.codec import MAX_INTEGER, MIN_INTEGER, encode
 
 
 def fingerprint(value: object) -> bytes:
-    """SHA-256 of the canonical text."""
+    """Return the SHA-256 of the canonical text."""
     return hashlib.sha256(canonical_text(value)).digest()
 
 
 def canonical_text(value: object) -> bytes:
-    """Members sorted, no spaces, one spelling of each string and number."""
+    """Return a value as canonical JSON: sorted members, no spaces, one form of each string and
+    number."""
     if isinstance(value, dict):
         members = sorted(value.items(), key=_place)
         return b"{" + b",".join(_member(name, item) for name, item in members) + b"}"

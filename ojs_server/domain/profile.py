@@ -78,7 +78,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def heard_every_ms(self) -> int:
-        """Age of a written sign of life from which on a later one is written."""
+        """Return the age from which a stored sign of life is replaced by a new one."""
         shortest = min(self.thresholds.unreachable_ms, self.dead_after_ms or MINUTE)
         return min(HEARD_EVERY_MS, shortest // 4)
 
@@ -133,7 +133,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """The values that settings give instead of the profile's; None where they give none."""
+    """Values of settings that replace those of the profile; None for each that is not set."""
 
     heartbeat_interval_ms: int | None = None
     dead_after_ms: int | None = None
@@ -202,7 +202,7 @@ def adjusted(profile: Profile, given: Given) -> Profile:
 
 
 def out_of_order(profile: Profile) -> tuple[tuple[str, int], tuple[str, int]] | None:
-    """The first two steps of the cascade that do not follow on each other, with their times."""
+    """Return the first two thresholds of presence that are out of order, with their times."""
     limits = profile.thresholds
     steps = [
         ("worker_unreachable_threshold", limits.unreachable_ms),

@@ -16,18 +16,19 @@ _REPETITIONS: Final = re.compile(r"[+*]|\{[0-9]*,[0-9]*\}")
 
 
 def is_boundless(pattern: str) -> bool:
-    """True if the number of ways to match has no bound that can be computed."""
+    """True if the number of ways to match cannot be bounded."""
     return _REPEATED_GROUP.search(pattern) is not None
 
 
 def choices(pattern: str) -> int:
-    """Return how often the number of ways to match doubles."""
+    """Return the number of doublings of the ways to match."""
     # Alternatives outside of groups are tried one after the other and multiply nothing.
     return len(_CHOICES.findall(pattern)) if "(" in pattern else pattern.count("?")
 
 
 def ways(pattern: str, size: int) -> int:
-    """In how many ways a search for a pattern may look at a text of a size, at most."""
+    """Return the maximum number of ways in which a search can match a pattern against a text of
+    some length."""
     anchored = pattern.startswith("^") and "|" not in pattern
     powers = len(_REPETITIONS.findall(pattern)) + (not anchored)
     return int(max(1, size) ** max(1, powers) << choices(pattern))

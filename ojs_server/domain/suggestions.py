@@ -13,7 +13,7 @@ _PART = 2
 
 
 def nearest(given: object, known: Iterable[str]) -> str:
-    """A clause such as `; did you mean "queue"?`, or nothing where no name is near."""
+    """Return a clause such as `; did you mean "queue"?`, or an empty text if no name is similar."""
     if not isinstance(given, str):
         return ""
     close = get_close_matches(given[:_COMPARED], list(known), n=1)
@@ -21,7 +21,7 @@ def nearest(given: object, known: Iterable[str]) -> str:
 
 
 def refuse_unknown(where: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Refuse a member that is not known; `where` is the path before it, such as `filter.`."""
+    """Raise for an unknown member; `where` is the path before it, such as `filter.`."""
     for name in given:
         if name not in known:
             field = f"{where}{name[:100]}"
@@ -32,8 +32,8 @@ def refuse_unknown(where: str, given: Iterable[str], known: Collection[str]) -> 
 
 
 def refuse_lookalikes(where: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Refuse a member that is not known but resembles one that is: passed over, it would be
-    missed without a word. Members that resemble none may be there."""
+    """Raise for an unknown member that resembles a known one, as it would be ignored silently.
+    Members that resemble none are allowed."""
     for name in given:
         if name not in known and (meant := _lookalike(name, known)) is not None:
             field = f"{where}{name[:_COMPARED]}"

@@ -53,7 +53,7 @@ Range = tuple[_Bound, ...]
 
 
 def read_version(value: object) -> Version | None:
-    """The version that an integer, or a text of one to three numbers, says; None for the rest."""
+    """Return the version in an integer or a text of one to three numbers; None for other values."""
     # To JSON 2.0 is an integer.
     whole = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
     text = f"{value:.0f}" if whole else value

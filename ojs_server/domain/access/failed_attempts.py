@@ -17,7 +17,7 @@ class Attempts:
         self._failed: OrderedDict[str, tuple[int, int]] = OrderedDict()
 
     def wait_ms(self, address: str, now: int) -> int:
-        """Return how long an address must wait before its next attempt; 0 where it need not."""
+        """Return how long an address must wait before its next attempt; 0 if it need not wait."""
         count, since = self._of(network_of(address), now)
         return since + PER_MS - now if count >= MOST else 0
 
@@ -38,8 +38,8 @@ class Attempts:
 
 
 def network_of(address: str) -> str:
-    """Return whom an address counts as: itself, or a network of IPv6, of which one host has all
-    addresses."""
+    """Return the key that an address counts under: itself, or its network for IPv6, where one host
+    has many addresses."""
     try:
         known = ip_address(address)
     except ValueError:

@@ -21,7 +21,7 @@ class Actor(msgspec.Struct, frozen=True):
 
 
 class Action(msgspec.Struct, frozen=True):
-    """A change, and what became of it: `done`, or the code of the refusal."""
+    """A change and its outcome: `done`, or the code of the error."""
 
     position: int
     at: int
@@ -37,7 +37,7 @@ class Action(msgspec.Struct, frozen=True):
 
 
 class ActionFilter(msgspec.Struct, frozen=True):
-    """Which actions are wanted; None where anything will do."""
+    """A filter of actions; None where any value matches."""
 
     name: str | None = None
     call: str | None = None

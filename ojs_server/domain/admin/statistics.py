@@ -121,7 +121,7 @@ def recent(minutes: Sequence[Span], now: int) -> Recent:
 
 
 def mean(times: Iterable[Mapping[int, int]]) -> float:
-    """The mean of times that lie evenly between the bounds of their buckets; 0 without any."""
+    """Return the mean of durations, taken as evenly spread within their buckets; 0 without any."""
     total, number = 0.0, 0
     for buckets in times:
         for bucket, count in buckets.items():
@@ -132,7 +132,7 @@ def mean(times: Iterable[Mapping[int, int]]) -> float:
 
 
 def quantile(runs: Mapping[int, int], part: float) -> int | None:
-    """About how many milliseconds this part of the runs took at most; None without a run."""
+    """Return an estimate of a quantile of the run times in milliseconds; None without a run."""
     total = sum(runs.values())
     if not total:
         return None
@@ -147,9 +147,9 @@ def quantile(runs: Mapping[int, int], part: float) -> int | None:
 
 
 def per_minute(minutes: Sequence[Span], now: int, kind: str) -> float:
-    """Return an estimate of how often something happened within the last minute.
+    """Return an estimate of the number of events within the last minute.
 
-    Of the minute before the present one counts the share that is less than a minute old.
+    The minute before the present one counts by the share of it that is less than a minute old.
     """
     present = now // MINUTE_MS * MINUTE_MS
     share = 1 - (now - present) / MINUTE_MS

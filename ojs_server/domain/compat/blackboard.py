@@ -24,7 +24,7 @@ UPDATES: Final = ("create", "patch", "delete")
 
 
 class Phase(StrEnum):
-    """Which hook of its block a job is for."""
+    """The hook of its function block that a job runs."""
 
     ACQUIRE = "ACQUIRE"
     EXECUTE = "EXECUTE"
@@ -54,7 +54,7 @@ class _Meta(msgspec.Struct):
 
 
 def phase_of(meta: bytes) -> Phase:
-    """The phase of a job; one that says none is executed."""
+    """Return the phase of a job; EXECUTE if it names none."""
     said = msgspec.json.decode(meta, type=_Meta).phase
     return (
         Phase(said.upper())
@@ -64,7 +64,7 @@ def phase_of(meta: bytes) -> Phase:
 
 
 def parse_phase(word: str | None) -> Phase:
-    """The phase that a request names."""
+    """Parse the phase that a request names."""
     if word is None:
         return Phase.EXECUTE
     if word.upper() not in Phase.__members__:
@@ -73,7 +73,7 @@ def parse_phase(word: str | None) -> Phase:
 
 
 def states_of(word: str) -> frozenset[str]:
-    """The states that a place on the board, or the name of a state, stands for."""
+    """Return the job states for a state of the board, or for the name of a job state."""
     places = {place_of(state).lower() for state in STATES}
     if word.lower() not in {*places, *STATES}:
         allowed = sorted(places | {*STATES})
@@ -82,7 +82,7 @@ def states_of(word: str) -> frozenset[str]:
 
 
 def place_of(state: str) -> str:
-    """The board's name for a state."""
+    """Return the board's name of a job state."""
     if state == State.ACTIVE:
         return "POLLED"
     return "PUSHED" if state in TERMINAL else "PENDING"

@@ -53,7 +53,7 @@ STATUS_TOLD: Final[Mapping[str, str]] = {
 
 
 class FullName(NamedTuple):
-    """A job or provider: the room that it is registered in, its category, and its name there."""
+    """The name of a job or provider: the room it is registered in, its category, and its name."""
 
     room: str
     category: str
@@ -61,7 +61,7 @@ class FullName(NamedTuple):
 
     @property
     def in_room(self) -> str:
-        """The name that kinds of jobs are kept under."""
+        """The name under which the room stores the kind of job."""
         return f"{self.category}:{self.name}"
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ def parse_full_name(text: str) -> FullName:
 
 
 def unknown_job(name: str) -> NotFound:
-    """The answer for a job that no worker has registered."""
+    """Return the error for a job that no worker has registered."""
     return NotFound(
         f"there is no job {name[:300]}",
         details={"resource_type": "room_job", "resource_id": name[:300]},
@@ -101,17 +101,17 @@ def unknown_job(name: str) -> NotFound:
 
 
 def visible_from(room: str) -> tuple[str, ...]:
-    """The rooms whose jobs a room sees."""
+    """Return the rooms whose jobs are visible in a room."""
     return (room,) if room in (GLOBAL, INTERNAL) else (room, GLOBAL, INTERNAL)
 
 
 def id_of(name: str) -> str:
-    """The id of a job, which lasts as long as its name."""
+    """Return the id of a job; equal names have equal ids."""
     return str(uuid5(_NAMES, name))
 
 
 def check_move(job: Job, status: str, wanted: str) -> None:
-    """Refuse a move that a task cannot make."""
+    """Raise Conflict unless a task may change from one state to another."""
     if wanted not in MOVES.get(status, ()):
         raise Conflict(
             f"the task is {status} and cannot become {wanted}",
@@ -120,7 +120,7 @@ def check_move(job: Job, status: str, wanted: str) -> None:
 
 
 def status_told(task: Mapping[str, Any], status: str) -> dict[str, Any]:
-    """Return the status event of a task, which may have gone further by now."""
+    """Return the status of a task for an event; the task itself may have moved on since."""
     ended = status in ("completed", "failed", "cancelled")
     waits = status == "pending"
     return {

@@ -29,9 +29,9 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 def type_of(name: str, field: str = "functionBlockId") -> str:
-    """The job type that stands for a name; the name itself where it is one.
+    """Return the job type for a name; the name itself if it is a valid type.
 
-    Another name is not to be found in its type, only by its record: it may be of any characters.
+    Other names, of any characters, are hashed; they are found by their records only.
     """
     if not 0 < len(name) <= MAX_NAME or not name.isprintable():
         raise invalid(field, f"must be 1 to {MAX_NAME} printable characters")

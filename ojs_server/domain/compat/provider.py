@@ -61,12 +61,12 @@ class ProviderResult(msgspec.Struct, frozen=True):
 
 
 def id_of(name: FullName) -> str:
-    """The id of a provider, which lasts as long as its name."""
+    """Return the id of a provider; equal names have equal ids."""
     return str(uuid5(_NAMES, str(name)))
 
 
 def visible_from(room: str) -> tuple[str, ...]:
-    """The rooms whose providers a room sees."""
+    """Return the rooms whose providers are visible in a room."""
     return (room,) if room == GLOBAL else (room, GLOBAL)
 
 
@@ -76,7 +76,7 @@ def may_read(room: str, name: FullName) -> bool:
 
 
 def unknown(name: str) -> NotFound:
-    """The answer for a provider that is not there."""
+    """Return the error for a provider that does not exist."""
     return NotFound(
         f"there is no provider {name[:300]}",
         details={"resource_type": "provider", "resource_id": name[:300]},
@@ -84,7 +84,7 @@ def unknown(name: str) -> NotFound:
 
 
 def parse_name(text: str) -> FullName:
-    """Take the full name of a provider apart."""
+    """Split the full name of a provider into its parts."""
     parts = text.split(":", 2)
     if len(parts) != 3:
         raise unknown(text)
@@ -119,12 +119,12 @@ def hash_of(params: bytes) -> str:
 
 
 def changed(room: str) -> Event:
-    """Providers of a room have come or gone."""
+    """Build the event that the providers of a room have changed."""
     return Event(CHANGED, room, None, None, codec.encode({"room": room}))
 
 
 def requested(provider: Provider, request_hash: str, params: bytes) -> Event:
-    """A provider is asked."""
+    """Build the event that a provider is requested."""
     told = {
         "provider_name": str(provider.full_name),
         "request_id": request_hash,
@@ -134,7 +134,7 @@ def requested(provider: Provider, request_hash: str, params: bytes) -> Event:
 
 
 def answered(provider: Provider, request_hash: str) -> Event:
-    """A provider has answered."""
+    """Build the event that a provider has answered."""
     told: dict[str, Any] = {
         "provider_name": str(provider.full_name),
         "request_hash": request_hash,

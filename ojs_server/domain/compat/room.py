@@ -53,14 +53,14 @@ _error: Final = msgspec.json.Decoder(_Error)
 
 
 def parse_room(name: str) -> str:
-    """A room: any printable text without `/`."""
+    """Check the name of a room: any printable text without `/`."""
     if not 0 < len(name) <= MAX_NAME or not name.isprintable() or "/" in name:
         raise invalid("room", f"must be 1 to {MAX_NAME} printable characters without `/`")
     return name
 
 
 def queue_of(room: str) -> str:
-    """The queue of a room; its name where that is one."""
+    """Return the queue of a room: the room's name if it is a valid queue name."""
     if QUEUE.fullmatch(room) and not room.startswith(_FOREIGN):
         return room
     return _FOREIGN + "x" + hashlib.sha256(room.encode()).hexdigest()[:32]
@@ -91,12 +91,12 @@ def parse_kind(
 
 
 def full_name(room: str, name: str) -> str:
-    """Return the name of a room's job as it is known outside the room."""
+    """Return the name of a room's job outside the room."""
     return f"{room}:{name}"
 
 
 def job_name(room: str, given: object) -> str:
-    """The job of a room that a task asks for, by its name or its full name."""
+    """Return the job that a task names, by its short name or its full name."""
     if not isinstance(given, str):
         raise invalid("job", "must be the name of a job of the room")
     return given.removeprefix(f"{room}:")
@@ -129,7 +129,8 @@ def names_of_plain(job: Job) -> TaskNames:
 
 
 def payload_of(args: bytes) -> dict[str, Any]:
-    """The payload of a task. Arguments of a plain job that are not one object are its `args`."""
+    """Return the payload of a task. Arguments of a plain job that are not one object become `args`.
+    """
     given = _arguments.decode(args)
     if len(given) == 1 and isinstance(given[0], dict):
         return given[0]
@@ -153,7 +154,7 @@ def error_of(job: Job) -> str | None:
 
 
 def parse_status(word: str, allowed: tuple[str, ...]) -> str:
-    """A status that a request names."""
+    """Parse a status that a request names."""
     if word not in allowed:
         raise invalid("status", f"must be one of {', '.join(allowed)}{nearest(word, allowed)}")
     return word

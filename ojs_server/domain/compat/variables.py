@@ -40,7 +40,7 @@ def parse_variables(text: str) -> dict[str, Any]:
 
 
 def variables_of(args: bytes, parent_results: bytes | None = None) -> dict[str, Any]:
-    """The variables of a job; the results of earlier steps are newer than its arguments."""
+    """Return the variables of a job; results of earlier steps override its arguments."""
     given: list[Any] = codec.decode(args)
     found = _own(given)
     if parent_results is not None:
@@ -58,7 +58,7 @@ def _own(given: list[Any]) -> dict[str, Any]:
 
 
 def chosen(variables: Mapping[str, Any], names: Collection[str]) -> Mapping[str, Any]:
-    """Those of these names, all where none is named."""
+    """Return the variables with these names; all if no name is given."""
     if not names:
         return variables
     return {name: variables[name] for name in names if name in variables}
@@ -85,6 +85,6 @@ _meta: Final = msgspec.json.Decoder(_Meta)
 
 
 def headers_of(meta: bytes) -> dict[str, Any]:
-    """The headers of a task."""
+    """Return the headers of a task."""
     given = _meta.decode(meta).custom_headers
     return given if isinstance(given, dict) else {}

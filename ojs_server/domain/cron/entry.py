@@ -44,7 +44,7 @@ class Outcome(StrEnum):
 
 
 class Skip(StrEnum):
-    """Why a due time made no job."""
+    """The reason why a due time made no job."""
 
     OVERLAP = "overlap_skip"
     CLOCK_CHANGE = "dst_skip"
@@ -80,7 +80,7 @@ class CronEntry(msgspec.Struct, frozen=True):
 
     @property
     def whose(self) -> tuple[str | None, str]:
-        """The entry's tenant, and the name by which that one knows it."""
+        """The entry's tenant, and its name within that tenant."""
         return apart(self.name)
 
 
@@ -106,9 +106,9 @@ class Definition(msgspec.Struct, frozen=True):
 
 
 class Due(msgspec.Struct, frozen=True):
-    """The one run to carry out for all that fell due, and the entry as it counts on from it.
+    """The one run for all due times that have passed, and the entry with its next one.
 
-    `swallowed` is a local time before the run that a clock change jumped over.
+    `swallowed` is a local time before the run that a clock change skipped.
     """
 
     run_at: int
@@ -129,12 +129,12 @@ _definition = msgspec.json.Decoder(Definition)
 
 
 def definition_of(entry: CronEntry) -> Definition:
-    """The parts of an entry that are kept as JSON."""
+    """Return the parts of an entry that are stored as JSON."""
     return _definition.decode(entry.definition)
 
 
 def counted(entry: CronEntry, since: int) -> CronEntry:
-    """The entry with its next run counted from a moment; none while it is disabled."""
+    """Return the entry with its next run computed from a moment; none while it is disabled."""
     next_run_at = None
     if entry.enabled:
         next_run_at = next_fire(parse_cron(entry.expression), since, parse_zone(entry.timezone))
@@ -175,7 +175,7 @@ def meet(entry: CronEntry, *, outstanding: bool) -> Meeting:
 def draft_of(
     entry: CronEntry, run_at: int, now: int, *, lease_ms: int, strict: bool = False
 ) -> Draft:
-    """The job of one run. `lease_ms` is the server's own visibility timeout."""
+    """Return the draft of the job of one run. `lease_ms` is the server's visibility timeout."""
     template = definition_of(entry).job_template
     tenant, name = entry.whose
     meta = {
@@ -192,5 +192,5 @@ def draft_of(
 
 
 def encoded(definition: Definition) -> bytes:
-    """The definition as it is stored."""
+    """Return the definition in its stored form."""
     return codec.encode(definition)

@@ -100,7 +100,7 @@ def parse_cron(given: object) -> Schedule:
 
 
 def next_fire(schedule: Schedule, after: int, zone: ZoneInfo) -> int | None:
-    """The first moment after `after` at which the schedule fires; None when there is none."""
+    """Return the first moment after `after` at which the schedule fires; None if there is none."""
     if isinstance(schedule, Every):
         moment = after + schedule.interval_ms
         return moment if moment <= MAX_TIME else None
@@ -112,9 +112,9 @@ def next_fire(schedule: Schedule, after: int, zone: ZoneInfo) -> int | None:
 
 
 def missed(schedule: Schedule, since: int, now: int, zone: ZoneInfo) -> int | None:
-    """The one run to make up for after a pause: the newest that fell due after `since`.
+    """Return the newest due time after `since`, which alone is caught up on after a pause.
 
-    Counted on from the answer, `next_fire` lies in the future.
+    `next_fire` of it is in the future.
     """
     if isinstance(schedule, Every):
         intervals = (now - since) // schedule.interval_ms
@@ -135,7 +135,8 @@ def missed(schedule: Schedule, since: int, now: int, zone: ZoneInfo) -> int | No
 def skipped_by_clock_change(
     schedule: Schedule, after: int, until: int, zone: ZoneInfo
 ) -> datetime | None:
-    """The first local time of the schedule that a clock change swallowed between two moments."""
+    """Return the first local time of the schedule that a clock change skipped between two moments.
+    """
     if isinstance(schedule, Every):
         return None
     end = _wall_clock(until, zone)
@@ -212,7 +213,7 @@ def _first_instant(local: datetime, zone: ZoneInfo) -> int | None:
 
 
 def _local_times(calendar: Calendar, after: datetime) -> Iterator[datetime]:
-    """The wall-clock times after `after`, in order."""
+    """Yield the wall-clock times after `after`, in order."""
     today = after.date()
     for day in _dates(calendar, today, _HORIZON):
         for hour in calendar.hours:

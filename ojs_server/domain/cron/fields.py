@@ -126,7 +126,7 @@ def parse_days_of_week(text: str) -> DaysOfWeek:
 
 
 def refuse(field: Field, term: str, why: str) -> NoReturn:
-    """Refuse a part of an expression."""
+    """Return the error about a part of an expression."""
     raise invalid(
         "expression",
         f"has the {field.name} `{term}`, which {why}",
@@ -144,7 +144,7 @@ def _terms(field: Field, text: str) -> Iterator[str]:
 
 
 def _span(field: Field, term: str) -> range:
-    """The numbers that `*`, `5`, `5-10`, `*/15`, `5/15` or `5-10/2` stand for."""
+    """Return the numbers that `*`, `5`, `5-10`, `*/15`, `5/15` or `5-10/2` stand for."""
     match = _TERM.fullmatch(term)
     if match is None or (match["first"] == "*" and match["last"]):
         refuse(field, term, f"cannot be read; allowed: {field.allowed}, `*`, ranges, lists, steps")

@@ -62,9 +62,9 @@ class CronChanges(msgspec.Struct, frozen=True):
 
 
 def parse_changes(body: Mapping[str, Any], *, tenant: str | None = None) -> CronChanges:
-    """Check what a registration or a change says, as far as it stands for itself.
+    """Check the body of a registration or a change, without knowledge of the stored entry.
 
-    Each tenant has names of its own.
+    Names of entries are separate for each tenant.
     """
     template = object_of("job_template", body.get("job_template"))
     name = body.get("name")
@@ -133,7 +133,7 @@ def registered(
 
 
 def changed(changes: CronChanges, known: CronEntry, now: int, *, strict: bool) -> CronEntry:
-    """The entry after a change of some of its members."""
+    """Return the entry after a change of some of its members."""
     if changes.name not in (None, known.name):
         raise invalid("name", f"must be {known.whose[1]}, as in the path; an entry keeps its name")
     before = definition_of(known)
@@ -186,7 +186,7 @@ def _template(changes: CronChanges, base: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _whole(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The template with `args`, and with one `meta` from wherever it was put."""
+    """Return the template with `args` and `meta`, whichever place of the body they were in."""
     options = object_of("options", given.get("options"))
     sources = (given, options or {})
     for name in _NOT_IN_A_TEMPLATE:

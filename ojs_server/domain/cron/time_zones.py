@@ -49,7 +49,7 @@ _MEANT: Final = {
 
 @cache
 def known_zones() -> frozenset[str]:
-    """Every name that can be used: `UTC`, and those that say a place rather than an offset."""
+    """Return the names that can be used: `UTC`, and those of places, not of offsets."""
     return frozenset(
         name
         for name in available_timezones() - _NO_PLACE
@@ -58,7 +58,8 @@ def known_zones() -> frozenset[str]:
 
 
 def parse_zone(given: object, field: str = "timezone") -> ZoneInfo:
-    """The zone of an IANA name. Offsets and abbreviations say nothing of summer time."""
+    """Return the zone with an IANA name. Offsets and abbreviations are refused, as they have no
+    summer time."""
     if not isinstance(given, str):
         raise invalid(field, f"must be an IANA name such as Europe/Berlin, not {kind_of(given)}")
     if given not in known_zones():

@@ -26,17 +26,17 @@ class Candidate(NamedTuple):
 
 
 class QueueOrder(Protocol):
-    """Which queue is next."""
+    """An order in which queues are served."""
 
     def next(self, queues: Sequence[str]) -> str:
-        """One of those that still have something, in the order in which they were wanted."""
+        """Return the next queue of those that have jobs, given in the requested order."""
 
 
 class InOrder:
-    """The first queue that has something."""
+    """The order of the request: the first queue that has jobs."""
 
     def next(self, queues: Sequence[str]) -> str:
-        """Always the first."""
+        """Return the first queue."""
         return queues[0]
 
 
@@ -58,7 +58,7 @@ class _Shelf:
         self._levels[level][tenant].append(one)
 
     def take(self, rooms: Mapping[str, int]) -> Candidate | None:
-        """The next job of a tenant that has room for it."""
+        """Take the next job of a tenant that may run one more."""
         for level in sorted(self._levels, reverse=True):
             jobs = self._levels[level]
             wanting = [
@@ -79,9 +79,10 @@ def choose(
     rooms: MutableMapping[str, int],
     schedulers: Schedulers,
 ) -> list[Candidate]:
-    """Up to `limit` jobs, in the order in which they are handed out.
+    """Choose up to `limit` jobs, in the order in which they are delivered.
 
-    `rooms` says how many more jobs may run where that is limited, by the names of counters.
+    `rooms` maps names of counters to the number of jobs that may still be started; others are not
+    limited.
     """
     candidates = set(candidates)
     there = {one.queue for one in candidates}

@@ -32,7 +32,7 @@ class Starving(msgspec.Struct, frozen=True):
     least_share: float = 0.05
 
     def as_wire(self) -> dict[str, Any]:
-        """As it is asked for."""
+        """Return it in the form of a request."""
         return {
             "enabled": True,
             "rotation_interval": format_duration(self.rotation_ms),
@@ -51,7 +51,7 @@ class Pool(msgspec.Struct, frozen=True, omit_defaults=True):
     starving: Starving | None = None
 
     def as_wire(self) -> dict[str, Any]:
-        """The pool with all that can be set."""
+        """Return the pool with all its settings."""
         starving = {"enabled": False} if self.starving is None else self.starving.as_wire()
         return {
             "queues": list(self.queues),
@@ -64,10 +64,10 @@ class Pool(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def parse_pool(body: Mapping[str, Any]) -> Pool:
-    """Check a pool; `queues` is an array, or an object that says each queue's weight.
+    """Check a pool; `queues` is an array, or an object of weights by queue.
 
-    A member that is not known is always refused: passed over, jobs would be shared otherwise
-    than their operator believes.
+    Unknown members are always refused: ignoring one would share jobs in another way than the
+    operator expects.
     """
     refuse_unknown("", body, MEMBERS)
     given = body.get("queues")
@@ -119,7 +119,7 @@ def parse_weights(field: str, given: Mapping[str, Any]) -> dict[str, int]:
 
 
 def declared(profile: Mapping[str, Any]) -> str | None:
-    """The pool that a worker says it belongs to, by name or by a label such as `pool:critical`."""
+    """Return the pool that a worker declares, by name or by a label such as `pool:critical`."""
     if profile.get("pool"):
         return str(profile["pool"])
     labels = [label for label in profile.get("labels") or () if label.startswith(LABEL)]
@@ -127,7 +127,7 @@ def declared(profile: Mapping[str, Any]) -> str | None:
 
 
 class PoolOrder:
-    """Which queue of a pool is next; `active` says how many jobs of each run."""
+    """The order of a pool's queues; `active` counts the running jobs of each."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class PoolOrder:
         self._starved = starved
 
     def next(self, queues: Sequence[str]) -> str:
-        """One of those that have something, in the order in which they were wanted."""
+        """Return the next queue of those that have jobs, given in the requested order."""
         queue = self._overdue(queues) or self._regular(queues)
         self._active[queue] = self._active.get(queue, 0) + 1
         self._guard.served(queue, self._now)

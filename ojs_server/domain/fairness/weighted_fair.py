@@ -16,7 +16,7 @@ MOST: Final = 10_000
 
 
 class FairScheduler:
-    """The scheduler of one group of takers. It may be forgotten: then all start again as equals."""
+    """The scheduler of one group of takers. Its state may be lost: then all start as equals."""
 
     def __init__(self) -> None:
         self._at = 0

@@ -17,9 +17,10 @@ NUMBER: Final = 8
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """The newest state of a job, as JSON; `sequence` counts those saved since the last delete.
+    """The newest checkpoint of a job, as JSON; `sequence` counts those saved since the last
+    deletion.
 
-    `step_index` and `metadata`, a JSON object, are the handler's own notes of how it came there.
+    `step_index` and `metadata`, a JSON object, are notes of the handler.
     """
 
     job_id: str

@@ -10,7 +10,7 @@ from ojs_wire.values import parse_moment
 
 
 def rate_key_of(draft: Draft) -> str | None:
-    """The key that limits the job: its tenant's own, or one for all."""
+    """Return the rate key of the job: its tenant's own, or one shared by all tenants."""
     limit = draft.shape.rate_limit
     if limit is None:
         return None
@@ -18,7 +18,7 @@ def rate_key_of(draft: Draft) -> str | None:
 
 
 def likeness(draft: Draft, now: int, max_attempts: int | None = None) -> Job:
-    """Return the job that drafts of one shape become, without id and arguments of its own.
+    """Return the job that drafts of one shape have in common, without id and arguments.
 
     `max_attempts` is the server's default for jobs without a retry policy.
     """
@@ -62,7 +62,7 @@ def likeness(draft: Draft, now: int, max_attempts: int | None = None) -> Job:
 
 
 def born(draft: Draft, like: Job, job_id: str, place: int) -> StoredJob:
-    """Return the job that a draft becomes, from the likeness that it shares with others."""
+    """Return the job of a draft, made from the part that it shares with others."""
     args, meta = draft.args, draft.meta
     job = replace(like, id=job_id, seq=place, size=len(args) + len(meta) + len(like.spec))
     unique = draft.unique

@@ -29,10 +29,10 @@ def save(
     step_index: int | None = None,
     metadata: bytes | None = None,
 ) -> Checkpoint:
-    """The checkpoint that takes the place of the one before.
+    """Return the checkpoint that replaces the stored one.
 
-    Whoever names itself must hold the job. A `sequence` that the caller names must be higher than
-    the last, so that a late call replaces nothing newer.
+    A worker that is named must hold the job. A `sequence` that is given must be higher than the
+    stored one, so that a late call replaces nothing newer.
     """
     lifecycle.require(job, "checkpoint")
     lifecycle.require_holder(job, lease, worker_id, attempt)

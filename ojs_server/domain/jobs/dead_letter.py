@@ -47,7 +47,7 @@ _object = msgspec.json.Decoder(dict[str, Any])
 
 
 def marks_of(changes: Iterable[Change]) -> list[Mark]:
-    """The marks of the jobs that these changes discard."""
+    """Return the marks of the jobs that these changes discard."""
     return [
         Mark(change.after.id, error_type_of(change.after), change.dead_letter)
         for change in changes
@@ -56,7 +56,7 @@ def marks_of(changes: Iterable[Change]) -> list[Mark]:
 
 
 def error_type_of(job: Job) -> str | None:
-    """The type of the last error."""
+    """Return the type of the last error."""
     if job.error is None:
         return None
     found = _error.decode(job.error).type
@@ -65,7 +65,7 @@ def error_type_of(job: Job) -> str | None:
 
 
 def parse_override(value: object) -> Override | None:
-    """Check the changes that a retry asks for."""
+    """Check the changes in a retry request."""
     given = object_of("override", value)
     if given is None:
         return None
@@ -82,7 +82,7 @@ def parse_override(value: object) -> Override | None:
 
 
 def limited(stored: StoredJob, max_attempts: int) -> StoredJob:
-    """The job with another limit of attempts, and the rest of its retry policy as it was."""
+    """Return the job with another limit of attempts; the rest of its retry policy is unchanged."""
     policy = msgspec.structs.replace(policy_of(stored.job), max_attempts=max_attempts)
     return overridden(stored, Override(retry=policy))
 
@@ -93,7 +93,7 @@ def _require_tenant(stored: StoredJob, meta: dict[str, Any]) -> None:
 
 
 def overridden(stored: StoredJob, override: Override) -> StoredJob:
-    """The job as it is to run again. `meta` is merged, the rest is replaced."""
+    """Return the job to run again. `meta` is merged, all other members are replaced."""
     spec = _object.decode(stored.job.spec)
     meta = {**_object.decode(stored.meta), **(override.meta or {})}
     _require_tenant(stored, meta)

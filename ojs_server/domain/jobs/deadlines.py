@@ -54,7 +54,7 @@ class Limits(msgspec.Struct, frozen=True):
         return None if self.timeout_ms is None else self.timeout_ms + (self.grace_ms or 0)
 
     def as_wire(self) -> dict[str, int | float | None]:
-        """As the envelope shows them."""
+        """Return the limits as the envelope shows them."""
         if self is NO_LIMITS:
             return {}
         return {
@@ -67,7 +67,7 @@ class Limits(msgspec.Struct, frozen=True):
         }
 
     def expiry(self, expires_at: int | None, now: int) -> int | None:
-        """After which moment the job is not started any more."""
+        """Return the moment after which the job is not started any more."""
         if self is NO_LIMITS:
             return expires_at
         ends = (expires_at, _after(now, self.ttl_ms), _after(now, self.total_ms))
@@ -118,15 +118,15 @@ def total_at(job: Job) -> int | None:
 
 
 def restarted(job: Job, now: int) -> int | None:
-    """The expiry of a job that starts over: all of its total time once more."""
+    """Return the expiry of a job that starts over, with its total time anew."""
     return _after(now, _limit(job, "total_timeout"))
 
 
 def delivery(
     job: Job, lease_ms: int, run_ms: int | None, now: int, stuck_ms: int | None = None
 ) -> tuple[int, int | None, int | None]:
-    """Of the delivery that begins now: the length of its lease, the moment at which it is over
-    whatever its holder does, and the longest silence that the job itself allows."""
+    """Return, for a delivery that begins now: the length of its lease, the moment at which it ends
+    whatever its holder does, and the longest silence that the job allows."""
     longest = [one for one in (run_ms, stuck_ms) if one is not None]
     end = now + min(longest) if longest else None
     if job.spec == b"{}" or not _is_limited(job):
@@ -137,7 +137,7 @@ def delivery(
 
 
 def overdue(job: Job, now: int) -> Fault:
-    """Why a job that waits is not started any more; its `expires_at` has come."""
+    """Return the error of a waiting job whose `expires_at` has passed."""
     total_ms, ttl_ms = _limit(job, "total_timeout"), _limit(job, "enqueue_ttl")
     if total_ms is not None and job.expires_at == total_at(job):
         return _total(job, total_ms, now)
@@ -160,7 +160,7 @@ def overdue(job: Job, now: int) -> Fault:
 
 
 def no_time_left(job: Job, retry_at: int, now: int) -> Fault | None:
-    """Why a retry at this moment is pointless: it could not end within the total time."""
+    """Return the error if a retry at this moment could not end within the total time, else None."""
     total_ms, end = _limit(job, "total_timeout"), total_at(job)
     if total_ms is None or end is None or retry_at + (job.run_ms or 0) <= end:
         return None
@@ -168,8 +168,8 @@ def no_time_left(job: Job, retry_at: int, now: int) -> Fault | None:
 
 
 class Loss(msgspec.Struct, frozen=True):
-    """Why a holder loses its job, whether the next delivery waits for the retry delay, and
-    whether the lost one counts against no limit."""
+    """The reason why a holder loses its job, if the retry delay applies, and if the lost delivery
+    counts as no attempt."""
 
     fault: Fault
     backoff: bool = False

@@ -73,8 +73,7 @@ class JobFilter(msgspec.Struct, frozen=True):
         return not given and not self.unique
 
     def matches(self, job: Job) -> bool:
-        """True if a job matches in all but what is looked at apart: its `meta`, its tags, and the
-        text that is searched for."""
+        """True if a job matches, apart from `meta`, tags and text, which are checked separately."""
         moment = job.finished_at if self.ended else job.created_at
         return (
             (self.queue is None or job.queue == self.queue)
@@ -92,7 +91,7 @@ class JobFilter(msgspec.Struct, frozen=True):
         )
 
     def matches_meta(self, meta: bytes) -> bool:
-        """True if a job's `meta` has all the members asked for, with equal values."""
+        """True if a job's `meta` has all the requested members with equal values."""
         if self.meta is None:
             return True
         given = _object.decode(meta)
@@ -103,7 +102,7 @@ class JobFilter(msgspec.Struct, frozen=True):
         )
 
     def matches_tags(self, spec: bytes) -> bool:
-        """True if a job has the tag asked for, by the options of its enqueue."""
+        """True if a job has the requested tag in its enqueue options."""
         return self.tag is None or self.tag in (_object.decode(spec).get("tags") or ())
 
 
@@ -148,7 +147,7 @@ def parse_filter(
 
 
 def from_query(query: Mapping[str, str], members: Iterable[str]) -> dict[str, Any]:
-    """The members of a filter that a query holds; an empty one counts as left out."""
+    """Return the members of a filter in a query string; empty ones count as absent."""
     given: dict[str, Any] = {name: query[name] for name in members if query.get(name)}
     priority = given.get("priority")
     if priority is not None and len(priority) < 9 and priority.removeprefix("-").isdecimal():
@@ -226,7 +225,7 @@ def _moment(given: Mapping[str, Any], name: str, where: str) -> int | None:
 
 
 def _age(given: Mapping[str, Any], now: int, where: str) -> int | None:
-    """`older_than`: an age, or the moment before which something must lie."""
+    """Parse `older_than`: an age, or the moment before which the time must be."""
     value = given.get("older_than")
     if value is None:
         return None

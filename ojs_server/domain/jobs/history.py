@@ -13,7 +13,7 @@ _ORDER: Final = ("job.created", "job.enqueued", "job.started", "job.failed")
 
 
 class Happening(msgspec.Struct, frozen=True):
-    """One thing that happened to a job; `attempt` is the delivery, `error` JSON as it is kept."""
+    """One event in a job's history; `attempt` is the delivery, `error` JSON as stored."""
 
     type: str
     at: int
@@ -39,7 +39,7 @@ _noted: Final = msgspec.json.Decoder(_Noted)
 
 
 def history_of(job: Job, lease: Lease | None, ended_by: str | None) -> History:
-    """A job's history. Of its places in a queue and of its starts it knows the last."""
+    """Return a job's history. The record keeps only the last queue position and the last start."""
     failures = [_failure(entry) for entry in _entries.decode(job.errors or b"[]")]
     complete = _is_complete(job, failures)
     worker_id = ended_by if lease is None else lease.worker_id

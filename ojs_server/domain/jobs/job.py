@@ -126,11 +126,11 @@ class Earlier(msgspec.Struct, frozen=True, gc=False):
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """Something that happened; stored in the transaction that made it happen.
+    """An event, stored in the transaction that causes it.
 
-    `own` is what it says besides the job that it is about. The last three are what its node alone
-    measures: how long the wait or the attempt was that it ends, whose the job is, and the pool in
-    which it was handed out.
+    `own` is its data without the members of the job. The last three are known to its node alone:
+    the duration of the wait or attempt that it ends, the job's tenant, and the pool in which it was
+    delivered.
     """
 
     type: str

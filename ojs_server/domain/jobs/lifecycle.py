@@ -59,7 +59,7 @@ _spec = msgspec.json.Decoder(_Spec)
 
 
 def policy_of(job: Job) -> retry.RetryPolicy:
-    """The retry policy that was checked when the job was enqueued."""
+    """Return the retry policy that was checked when the job was enqueued."""
     return retry.parse_policy(_spec.decode(job.spec).retry)
 
 
@@ -207,13 +207,13 @@ def mature(job: Job, now: int, position: Positions, keep: Retention) -> Change |
 
 
 def drop(job: Job, fault: Fault, happened: Event, now: int, keep: Retention) -> Change:
-    """Given up before it started: its key is closed, or its queue is full."""
+    """Discard a job before its start: its rate key is exhausted, or its queue is full."""
     require(job, "drop")
     return _discard(job, job, fault, (happened,), now, keep, dead_letter=_wants_dead_letter(job))
 
 
 def put_off(job: Job, until: int) -> Change:
-    """Its key is closed: scheduled for when that may open."""
+    """Reschedule a job to the moment at which its rate key may have room."""
     require(job, "put_off")
     waiting = msgspec.structs.replace(job, state=State.SCHEDULED, scheduled_at=until, due_at=until)
     after = msgspec.structs.replace(waiting, due_at=due_of(waiting))
@@ -227,7 +227,7 @@ def due_of(job: Job) -> int | None:
 
 
 def require(job: Job, call: str) -> None:
-    """Refuse a call that is not legal in the job's state."""
+    """Raise Conflict if a call is not allowed in the job's state."""
     legal = LEGAL[call]
     if job.state not in legal:
         expected = " or ".join(sorted(legal))
@@ -240,7 +240,7 @@ def require(job: Job, call: str) -> None:
 def require_holder(
     job: Job, lease: Lease | None, worker_id: str | None, attempt: int | None
 ) -> None:
-    """Refuse a worker or a delivery that is named and does not hold the job."""
+    """Raise Conflict if a worker or delivery is named that does not hold the job."""
     if attempt is not None and attempt != job.attempt:
         raise Conflict(
             f"delivery {attempt} of job {job.id} is over; the job is in delivery {job.attempt}",
@@ -283,7 +283,8 @@ def _enter_queue(job: Job, now: int, position: Positions) -> Job:
 def _completed(
     before: Job, done: Job, worker_id: str | None, result: bytes | None, now: int, keep: Retention
 ) -> Change:
-    """The one way into `completed`; `done` is the job with the delivery that did it."""
+    """Enter `completed`, the only way to do so; `done` is the job with the delivery that completes
+    it."""
     after = msgspec.structs.replace(
         done,
         state=State.COMPLETED,

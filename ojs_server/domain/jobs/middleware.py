@@ -13,7 +13,7 @@ REQUEST_ID: Final = "request_id"
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One thing that is done with a job, or with the request that brings it."""
+    """One stage that a job, or the request that brings it, passes."""
 
     name: str
     description: str

@@ -95,7 +95,7 @@ def _with_attempts(
 
 
 def refuse_unknown_members(options: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Refuse members that no option has, as `--strict` asks."""
+    """Raise for members that are no option, as `--strict` asks."""
     for where, value, known in (
         ("options", options, OPTIONS),
         ("retry", given.get("retry"), RETRY_MEMBERS),

@@ -76,7 +76,8 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def retry_delay_ms(self) -> int | None:
-        """After how long the handler wants the next delivery; None where the policy says."""
+        """Return the delay before the next delivery that the handler asked for; None if the policy
+        decides."""
         return None if self._terms.get("retry_after_ms") is None else self.snooze_ms
 
     @property
@@ -87,12 +88,12 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def names(self) -> tuple[str | None, ...]:
-        """The names that `non_retryable_errors` is matched against, in order."""
+        """Return the names that `non_retryable_errors` is matched against, in order."""
         return (self.type, _error_class(self.details), self.code)
 
 
 class _Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A fault as `error` and `errors[]` show it."""
+    """A fault in the form of `error` and `errors[]`."""
 
     code: str
     type: str
@@ -108,7 +109,7 @@ class _Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Noted(msgspec.Struct, frozen=True):
-    """The error of a failed delivery, as an entry of the job's history has it."""
+    """The error of a failed delivery, as the job's history stores it."""
 
     code: str
     type: str
@@ -147,7 +148,7 @@ def parse_fault(given: object) -> Fault:
 
 
 def entry(fault: Fault, attempt: int, now: int) -> bytes:
-    """The stored form of a fault."""
+    """Return the stored form of a fault."""
     return codec.encode(
         _Entry(
             code=fault.code,
@@ -166,7 +167,8 @@ def entry(fault: Fault, attempt: int, now: int) -> bytes:
 
 
 def append_entry(history: bytes | None, new: bytes) -> bytes:
-    """The history with one more entry, the newest `HISTORY` kept, oldest first."""
+    """Return the history with one more entry; the newest `HISTORY` entries are kept, oldest first.
+    """
     if history is None:
         return b"[" + new + b"]"
     entries = [bytes(item) for item in _history.decode(history)][-(HISTORY - 1) :]
@@ -174,7 +176,7 @@ def append_entry(history: bytes | None, new: bytes) -> bytes:
 
 
 def entries(history: bytes | None) -> list[Noted]:
-    """The history of a job, oldest first."""
+    """Return the errors in a job's history, oldest first."""
     return [] if history is None else _noted.decode(history)
 
 

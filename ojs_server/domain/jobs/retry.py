@@ -55,7 +55,7 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     strategy: Strategy = "exponential"
 
     def as_wire(self) -> dict[str, Any]:
-        """The policy as the job's envelope shows it."""
+        """Return the policy as the job's envelope shows it."""
         return {
             "max_attempts": self.max_attempts,
             "initial_interval": format_duration(self.initial_ms),
@@ -100,7 +100,7 @@ def parse_policy(given: object) -> RetryPolicy:
 
 
 def next_delay(policy: RetryPolicy, failed: int, dice: float) -> int:
-    """Milliseconds to wait after the run number `failed`; `dice` is uniform in [0, 1)."""
+    """Return the milliseconds to wait after run number `failed`; `dice` is uniform in [0, 1)."""
     try:
         match policy.strategy:
             case "constant":

@@ -40,7 +40,7 @@ _spec: Final = msgspec.json.Decoder(_Spec)
 
 
 class UniquePolicy(msgspec.Struct, frozen=True):
-    """A checked policy. Where `states` is empty, the states that are not final count."""
+    """A checked policy. If `states` is empty, it covers the states that are not final."""
 
     keys: tuple[str, ...] = ("type",)
     on_conflict: str = "reject"
@@ -176,19 +176,20 @@ def _named(args: Sequence[Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def policy_of(job: Job) -> UniquePolicy | None:
-    """The policy that a job was enqueued with."""
+    """Return the policy that a job was enqueued with."""
     return parse_unique(_spec.decode(job.spec).unique)
 
 
 def in_queue(stored: StoredJob, queue: str) -> StoredJob:
-    """The job in another queue, found there by its unique policy."""
+    """Return the job moved to another queue, with its fingerprint for that queue."""
     return refingerprinted(
         msgspec.structs.replace(stored, job=msgspec.structs.replace(stored.job, queue=queue))
     )
 
 
 def refingerprinted(stored: StoredJob) -> StoredJob:
-    """A job with a unique policy, of which something has changed that the policy may compare."""
+    """Return a job with a new fingerprint, after a change of members that its policy may compare.
+    """
     if stored.unique_key is None:
         return stored
     spec = _spec.decode(stored.job.spec)

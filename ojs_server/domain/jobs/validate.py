@@ -51,7 +51,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def type(self) -> str:
-        """Its type."""
+        """Return the type of the job."""
         return self.shape.type
 
     @property
@@ -71,8 +71,8 @@ def parse_draft(
     tenant: str | None = None,
     request_id: str | None = None,
 ) -> Draft:
-    """Check one enqueue request; `tenant` is whose it is, where the caller is known as one, and
-    `request_id` what the caller calls the request, where it says so."""
+    """Check one enqueue request; `tenant` is that of the caller, if any, and `request_id` the
+    caller's id of the request, if it sends one."""
     if not isinstance(body, dict):
         raise InvalidRequest(f"a job must be a JSON object, not {kind_of(body)}")
     shared = body.copy()
@@ -140,7 +140,7 @@ def configured(draft: Draft, config: QueueConfig) -> Draft:
 
 
 def hash_of(body: object, tenant: str | None = None) -> bytes:
-    """A fingerprint of a request that ignores spelling: key order, spaces, escapes.
+    """Return a hash of a request that ignores its spelling: key order, spaces, escapes.
 
     It ignores the spans of its jobs, too (OJS-TRC-002).
     """
@@ -162,7 +162,7 @@ def _untraced(body: object) -> object:
 
 
 def check_sizes(args: bytes, meta: bytes, spec: bytes) -> None:
-    """Refuse a job whose parts are too large."""
+    """Raise TooLarge if a part of a job is too large."""
     if len(meta) > MAX_META:
         raise TooLarge(
             f"`meta` has {len(meta)} bytes; at most {MAX_META} are allowed",

@@ -41,7 +41,8 @@ Routings = Mapping[str, Routing]
 
 
 def parse_routing(body: Mapping[str, Any]) -> Routing:
-    """Check the shares of a type; unknown members are refused, as they would be ignored rules."""
+    """Check the shares of a type. Unknown members are refused, as ignoring them would drop a rule.
+    """
     refuse_unknown("", body, _MEMBERS)
     if body.get("auto_rollback") is not None:
         raise Unsupported(
@@ -74,7 +75,7 @@ def _share(field: str, given: object) -> Share:
 
 
 def routed(routings: Routings, schedulers: Schedulers, draft: Draft) -> Draft:
-    """Return the draft with the version that is next by the shares, if it names none."""
+    """Return the draft with the next version by the shares, if it names none."""
     routing = routings.get(draft.type)
     if routing is None or draft.shape.version is not None:
         return draft

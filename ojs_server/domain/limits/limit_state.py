@@ -49,7 +49,7 @@ class Room(msgspec.Struct, frozen=True):
 
 
 def in_force(limit: Limit, now: int) -> Policy:
-    """The policy that counts: an operator's override while it lasts, else the jobs' own."""
+    """Return the effective policy: an operator's override while it lasts, else that of the jobs."""
     if limit.override is None or _ended(limit, now):
         return limit.policy
     return limit.override
@@ -99,7 +99,7 @@ def finish(limit: Limit, count: int) -> Limit:
 
 
 def hold(limit: Limit, until: int) -> Limit:
-    """A worker has learned that nothing of this key may start before a moment."""
+    """Close the key until a moment, as a worker has reported."""
     return msgspec.structs.replace(limit, held_until=max(until, limit.held_until or 0))
 
 

@@ -52,7 +52,7 @@ class Policy(msgspec.Struct, frozen=True, omit_defaults=True):
         return self != NO_LIMITS
 
     def as_wire(self) -> dict[str, Any]:
-        """The limits that are set."""
+        """Return the limits that are set."""
         wire = {
             "concurrency": self.concurrency,
             "rate": None if self.rate is None else self.rate.as_wire(),
@@ -65,7 +65,8 @@ NO_LIMITS: Final = Policy()
 
 
 def place_of_retry(place: int, retry_priority: str) -> int:
-    """The place of a retry in its queue: before all others of its priority, or behind them.
+    """Return the position of a retry in its queue: before all others of its priority, or behind
+    them.
 
     Retries keep their order among themselves.
     """
@@ -120,7 +121,7 @@ _spec: Final = msgspec.json.Decoder(_Spec)
 
 
 def policy_in(spec: bytes, queue: str) -> Policy:
-    """The policy that was checked when the job was enqueued."""
+    """Return the policy that was checked when the job was enqueued."""
     found = parse_rate_limit(_spec.decode(spec).rate_limit, queue)
     return NO_LIMITS if found is None else found.policy
 

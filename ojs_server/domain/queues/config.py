@@ -87,7 +87,7 @@ class QueueConfig(msgspec.Struct, frozen=True, omit_defaults=True):
         return msgspec.structs.replace(server, **own) if own else server
 
     def takes(self, job_type: str) -> bool:
-        """True if jobs of this type may be put into the queue."""
+        """True if jobs of this type may be enqueued."""
         return not self.job_types or any(fnmatchcase(job_type, name) for name in self.job_types)
 
 
@@ -323,7 +323,7 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any], bool], Any]]] = {
 
 
 def require_type(config: QueueConfig, queue: str, job_type: str) -> None:
-    """Refuse a job type that the queue does not take."""
+    """Raise ValidationError if the queue does not accept a job type."""
     if not config.takes(job_type):
         raise InvalidRequest(
             f"queue {queue} takes no jobs of type {job_type}",

@@ -78,7 +78,8 @@ Step = _Pair | Breach
 
 
 def breaches(old: dict[str, Any], new: dict[str, Any]) -> list[Breach]:
-    """The first few rules that the newer of two schemas breaks; both compile."""
+    """Return the first few rules that the newer of two schemas breaks; both are known to compile.
+    """
     return list(islice(_compare(old, new), MAX_BREACHES))
 
 
@@ -191,7 +192,7 @@ def _items(old: Any, new: Any, at: str) -> Iterator[Step]:
 
 
 def _positions(schema: Any) -> tuple[dict[str, Any], Any]:
-    """The schemas of the first items by their places, and that of all others."""
+    """Return the schemas of the first items by position, and the schema of all others."""
     items = schema.get("items", True)
     if isinstance(items, list):
         first, rest = items, schema.get("additionalItems", True)
@@ -207,7 +208,7 @@ def _members(
     new: tuple[Mapping[str, Any], Any],
     places: tuple[str, str],
 ) -> Iterator[Step]:
-    """Fields or items: those that have a schema of their own, and the one of all others."""
+    """Compare fields or items: those with a schema of their own, and the schema of all others."""
     (before, others_before), (after, others) = old, new
     for name in before:
         if name not in after:
@@ -222,7 +223,7 @@ def _members(
 
 
 def _branches(old: Any, new: Any, at: str) -> Iterator[Step]:
-    """Parts are compared by their places; alternatives may be added behind the others."""
+    """Compare the branches by position; alternatives may be added at the end."""
     for name in ("allOf", "anyOf"):
         before, after = old.get(name, ()), new.get(name, ())
         if not after:

@@ -49,7 +49,7 @@ class Schema(msgspec.Struct, frozen=True):
 
     @property
     def uri(self) -> str:
-        """The name of the schema."""
+        """Return the URI of the schema."""
         if self.chosen_uri is not None:
             return self.chosen_uri
         version = self.written.decode().strip('"')
@@ -57,13 +57,13 @@ class Schema(msgspec.Struct, frozen=True):
 
 
 def read_uri(uri: str) -> tuple[str, str] | None:
-    """The type and the version of a schema's name; None for other texts."""
+    """Return the type and the version in a schema's URI; None for other texts."""
     found = _URN.fullmatch(uri)
     return (found[1], found[2]) if found else None
 
 
 def registered(given: Mapping[str, Any], now: int) -> Schema:
-    """Check all of a registration but whether the schema compiles."""
+    """Check a registration, except that the schema compiles."""
     kind = job_type({"type": given.get("type")})
     if given.get("version") is None:
         raise invalid("version", "is missing")
@@ -89,7 +89,7 @@ def registered(given: Mapping[str, Any], now: int) -> Schema:
 
 
 def _chosen_uri(uri: object, mark: SchemaMark) -> str | None:
-    """Check the name that a client gives a schema."""
+    """Check the URI that a client gives a schema."""
     if uri is None:
         return None
     if not isinstance(uri, str):
@@ -107,14 +107,15 @@ def _chosen_uri(uri: object, mark: SchemaMark) -> str | None:
 
 
 def applying(marks: Sequence[SchemaMark], version: Version | None) -> SchemaMark | None:
-    """The schema of a job among those of its type, newest first: its version's, else the newest."""
+    """Return the schema for a job among those of its type, newest first: its version's, else the
+    newest."""
     if version is None:
         return marks[0] if marks else None
     return next((mark for mark in marks if mark.version == version), None)
 
 
 def compatible_with(given: Mapping[str, Any]) -> tuple[Version, ...]:
-    """The versions that a registration says it is compatible with: one, or some."""
+    """Return the versions that a registration claims to be compatible with."""
     said = given.get("compatible_with")
     listed = [] if said is None else said if isinstance(said, list) else [said]
     if len(listed) > MAX_COMPATIBLE:

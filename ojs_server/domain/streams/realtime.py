@@ -43,7 +43,7 @@ def realtime(event: Event, at: int) -> tuple[str, bytes]:
 
 
 def state_changed(event: Event, before: str | None, after: str, at: int) -> bytes:
-    """The data of one move."""
+    """Return the data of one change of state."""
     return codec.encode(
         {
             "job_id": event.subject,

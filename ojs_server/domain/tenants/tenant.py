@@ -58,7 +58,7 @@ LIMITS: Final = Tenant.__struct_fields__
 def parse_limits(given: object, field: str = "") -> Tenant:
     """Check a tenant's limits; `field` is where they stand, empty for the whole body.
 
-    A member that is not known is always refused: passed over, a tenant would be without a limit.
+    Unknown members are always refused: ignoring one could leave a tenant without a limit.
     """
     if not isinstance(given, dict):
         raise invalid(field or "limits", f"must be an object, not {kind_of(given)}")
@@ -78,12 +78,12 @@ def parse_limits(given: object, field: str = "") -> Tenant:
 
 
 def scoped(tenant: str | None, name: str) -> str:
-    """The name of something that each tenant has for itself."""
+    """Return a name with the prefix of its tenant."""
     return name if tenant is None else f"{tenant}{BETWEEN}{name}"
 
 
 def counters_of(job: Job) -> tuple[str, ...]:
-    """The counters that a job counts in: its queue's, and its tenant's for that queue and all."""
+    """Return the counters of a job: its queue's, and its tenant's for that queue and for all."""
     if job.tenant is None:
         return (job.queue,)
     return (job.queue, scoped(job.tenant, job.queue), scoped(job.tenant, ""))
@@ -106,13 +106,13 @@ def parse_tenant(field: str, value: object) -> str:
 
 
 def tenant_in(meta: Mapping[str, Any]) -> str | None:
-    """The tenant that a job's `meta` names."""
+    """Return the tenant that a job's `meta` names."""
     value = meta.get(MEMBER)
     return None if value is None else parse_tenant(f"meta.{MEMBER}", value)
 
 
 def with_tenant(meta: Mapping[str, Any], tenant: str | None) -> Mapping[str, Any]:
-    """The `meta` of a tenant's job; it may not name another one."""
+    """Return the `meta` of a tenant's job; it may not name another tenant."""
     if tenant is None or meta.get(MEMBER) == tenant:
         return meta
     if meta.get(MEMBER) is not None:

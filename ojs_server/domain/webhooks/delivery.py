@@ -36,9 +36,9 @@ class Status(StrEnum):
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """One event for one subscription. `due_at` is there exactly while it is pending.
+    """One event for one subscription. `due_at` is set only while it is pending.
 
-    While an attempt is on, `due_at` is the moment at which it counts as lost.
+    During an attempt, `due_at` is the moment at which the attempt counts as lost.
     """
 
     id: str
@@ -83,19 +83,19 @@ class NoAnswer(Exception):
 
 
 def delivery_id(now: int, bits: RandomBits) -> str:
-    """The name of a new delivery."""
+    """Return the id of a new delivery."""
     return "dlv_" + uuid7(now, bits)
 
 
 def taken(delivery: Delivery, now: int, lease_ms: int) -> Delivery:
-    """The delivery while a node tries it; one whose last attempt was lost is given up."""
+    """Return the delivery as claimed by a node; dead if its last attempt was lost."""
     if delivery.attempt >= MAX_ATTEMPTS:
         return _ended(delivery, Status.DEAD, now, error=delivery.error or "no answer is known")
     return msgspec.structs.replace(delivery, attempt=delivery.attempt + 1, due_at=now + lease_ms)
 
 
 def tried(delivery: Delivery, reply: Reply, now: int) -> Delivery:
-    """The delivery after an attempt."""
+    """Return the delivery after an attempt."""
     error = None if reply.error is None else reply.error[:MAX_ERROR]
     known = msgspec.structs.replace(
         delivery, answer=reply.answer, error=error, took_ms=reply.took_ms

@@ -36,7 +36,7 @@ class WebhookChanges(msgspec.Struct, frozen=True):
 
 
 def parse_changes(body: Mapping[str, Any], reach: Reach) -> WebhookChanges:
-    """Check what a request says, as far as it stands for itself."""
+    """Check the body of a request, without knowledge of the stored subscription."""
     url = body.get("url")
     if url is not None:
         parse_url(url, reach)
@@ -98,7 +98,7 @@ def subscribed(changes: WebhookChanges, webhook_id: str, secret: str, now: int) 
 
 
 def changed(changes: WebhookChanges, known: Webhook, now: int) -> Webhook:
-    """The subscription after a change of some of its members."""
+    """Return the subscription after a change of some of its members."""
     if changes.secret is not None:
         raise invalid("secret", "cannot be changed here; use POST …/rotate-secret")
     return msgspec.structs.replace(

@@ -28,9 +28,9 @@ class Format(StrEnum):
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """Which events a target wants, and in which form; an event must meet all that is given.
+    """The events that a target wants, and their format; an event must match all given filters.
 
-    `metadata` is the user's own.
+    `metadata` belongs to the user.
     """
 
     events: tuple[str, ...]
@@ -41,9 +41,9 @@ class Wish(msgspec.Struct, frozen=True):
 
 
 class Webhook(msgspec.Struct, frozen=True):
-    """A subscription. Up to `cursor` in the event log its deliveries have been made.
+    """A subscription. Its deliveries are created up to `cursor` in the event log.
 
-    A tenant's is told of what is that tenant's, and no more.
+    That of a tenant receives only events of the tenant.
     """
 
     id: str
@@ -74,17 +74,17 @@ def wish_of(webhook: Webhook) -> Wish:
 
 
 def encoded(wish: Wish) -> bytes:
-    """A wish as it is stored."""
+    """Return the filters in their stored form."""
     return codec.encode(wish)
 
 
 def webhook_id(now: int, bits: RandomBits) -> str:
-    """The name of a new subscription."""
+    """Return the id of a new subscription."""
     return "sub_" + uuid7(now, bits)
 
 
 def rotated(webhook: Webhook, secret: str, now: int) -> Webhook:
-    """The subscription with a new secret; the one before is signed with for a day more."""
+    """Return the subscription with a new secret; the previous one also signs for another day."""
     return msgspec.structs.replace(
         webhook,
         secret=secret,

@@ -69,7 +69,7 @@ def demand_of(job_type: str, version: Version | None, meta: Mapping[str, Any]) -
 
 @lru_cache(maxsize=4096)
 def read_demand(text: str) -> Demand:
-    """A demand as it was stored."""
+    """Decode stored requirements."""
     return _demand.decode(text)
 
 
@@ -79,7 +79,7 @@ def may_run(ability: Ability | None, demand: str | None) -> bool:
 
 
 def parse_runtime(field: str, given: object) -> tuple[str, ...]:
-    """The tags of a runtime, in their order."""
+    """Return the tags of a runtime, in their order."""
     tags = (object_of(field, given) or {}).get("tags")
     if tags is None:
         return ()

@@ -139,7 +139,7 @@ def parse_worker_id(value: str, field: str = "worker_id") -> str:
 
 
 def parse_reported(state: str | None, *, shutdown: bool = False) -> tuple[WorkerState, bool]:
-    """The protocol state behind a reported word, and whether the worker is draining."""
+    """Return the protocol state for a reported one, and if the worker is draining."""
     if state is None:
         return WorkerState.RUNNING, False
     if state not in _REPORTED:
@@ -175,7 +175,7 @@ def standing_directive(directive: str | None, reported: WorkerState) -> str | No
 
 
 def may_fetch(worker: Worker) -> bool:
-    """Quiet, terminating and gone workers are handed nothing."""
+    """True unless the worker is quiet, terminating or gone."""
     return worker.state == WorkerState.RUNNING and worker.directive not in (
         Directive.QUIET,
         Directive.TERMINATE,

@@ -30,7 +30,7 @@ def told(
     now: int,
     end: StepEnd = _UNKNOWN,
 ) -> Event:
-    """The event of a notice; `node` is the step that it is about, 0 if about none."""
+    """Return the event of a notice; `node` is the step that it is about, 0 if none."""
     data: dict[str, Any] = {
         "workflow_id": workflow.id,
         "workflow_name": workflow.name,

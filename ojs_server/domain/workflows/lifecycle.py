@@ -47,7 +47,7 @@ _NOTICES: Final = {
 
 
 def start(plan: Plan) -> Effects:
-    """Begin: everything that waits for nothing is enqueued."""
+    """Start a workflow: enqueue all nodes that wait for nothing."""
     run = _Run(plan, [NodeState.WAITING] * len(plan.nodes))
     run.note("workflow.created", 0)
     run.note("workflow.started", 0)
@@ -73,7 +73,7 @@ def advance(plan: Plan, progress: Progress, node: int, outcome: Outcome) -> Effe
 
 
 def cancel(plan: Plan, progress: Progress, held: Collection[int]) -> Effects:
-    """Call everything off, except the jobs in `held`, which workers are at: they may finish."""
+    """Cancel all nodes, except the jobs in `held`, which workers hold and may finish."""
     if progress.state is not WorkflowState.RUNNING:
         raise Conflict(
             f"the workflow is {progress.state}; this needs {WorkflowState.RUNNING}",
@@ -96,7 +96,7 @@ def cancel(plan: Plan, progress: Progress, held: Collection[int]) -> Effects:
 
 
 def retry(plan: Plan, progress: Progress) -> Effects:
-    """Open a failed workflow again; `retried` are the jobs that are tried anew."""
+    """Reopen a failed workflow; `retried` are the jobs to try again."""
     if progress.state is not WorkflowState.FAILED:
         raise Conflict(
             f"the workflow is {progress.state}; this needs {WorkflowState.FAILED}",
@@ -130,7 +130,7 @@ def tally(plan: Plan, progress: Progress) -> Tally:
 
 
 def culprit(plan: Plan, progress: Progress) -> int | None:
-    """The job that a failed workflow failed for: the first in it, a callback before a member."""
+    """Return the job that made a workflow fail: the first one, a callback before a member."""
     if progress.state is not WorkflowState.FAILED:
         return None
     index, node = 0, plan.root
@@ -196,7 +196,7 @@ class _Run:
                 self.launch(member)
 
     def drop(self, index: int) -> None:
-        """Give up all that has not begun in a node; jobs that were enqueued are left alone."""
+        """Drop all parts of a node that have not begun; enqueued jobs are left alone."""
         node = self._plan.nodes[index]
         if self.states[index] in (NodeState.WAITING, NodeState.ACTIVE):
             if node.kind is None:
@@ -206,7 +206,7 @@ class _Run:
             self.drop(part)
 
     def reopen(self, index: int) -> list[int]:
-        """Have a failed node begin where it failed; returns its jobs that did."""
+        """Reopen a failed node at its failed jobs, and return these."""
         node = self._plan.nodes[index]
         if node.kind is None:
             self.states[index] = NodeState.PENDING
@@ -221,7 +221,7 @@ class _Run:
         return [job for one in failed for job in self.reopen(one)]
 
     def _restore(self, index: int) -> None:
-        """Have what was dropped wait again, with all that is in it."""
+        """Restore a dropped node and all its parts to waiting."""
         self.states[index] = NodeState.WAITING
         node = self._plan.nodes[index]
         for part in (*node.members, *node.callbacks):

@@ -46,11 +46,11 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """A checked request; by node drafts, the enqueue requests they were read from, and where
-    these stand in it.
+    """A checked request: for each node its draft, the enqueue request it was read from, and the
+    path of that.
 
-    What waits is kept as its request, so that a later version of the server reads it by its own
-    rules.
+    Waiting steps are stored as requests, so that a later version of the server reads them by its
+    own rules.
     """
 
     id: str | None
@@ -64,9 +64,9 @@ class Definition(msgspec.Struct, frozen=True):
 
 
 def parse_workflow(body: object, *, strict: bool = False, tenant: str | None = None) -> Definition:
-    """Check a whole request; the jobs that are wrong are all named at once.
+    """Check a whole request; all invalid jobs are named at once.
 
-    All jobs of a tenant's workflow are the tenant's.
+    All jobs of a tenant's workflow belong to the tenant.
     """
     if not isinstance(body, dict):
         raise refuse("", f"must be a JSON object, not {kind_of(body)}")
@@ -91,7 +91,7 @@ def parse_workflow(body: object, *, strict: bool = False, tenant: str | None = N
 
 
 def require_types(definition: Definition, configs: Mapping[str, QueueConfig]) -> None:
-    """Refuse jobs of types that their queues do not take, also those that run later."""
+    """Raise for jobs whose types their queues do not accept, later steps included."""
     problems: list[dict[str, str]] = []
     for draft, path in zip(definition.drafts, definition.paths, strict=True):
         if draft is not None and draft.queue in configs:
@@ -115,7 +115,7 @@ def _refuse_all(problems: Sequence[dict[str, str]]) -> None:
 
 
 class _Reader:
-    """Lays out the nodes: those of one definition stand side by side, nested ones further on."""
+    """Numbers the nodes: those of one definition are adjacent, nested ones follow."""
 
     def __init__(self, strict: bool, tenant: str | None) -> None:
         self.nodes = [Node("")]

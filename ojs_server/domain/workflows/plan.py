@@ -94,7 +94,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def root(self) -> Node:
-        """The whole workflow."""
+        """Return the node of the whole workflow."""
         return self.nodes[0]
 
 
@@ -105,17 +105,17 @@ class Progress(msgspec.Struct, frozen=True):
 
     @property
     def state(self) -> WorkflowState:
-        """The state of the whole workflow."""
+        """Return the state of the whole workflow."""
         whole = self.nodes[0]
         return WorkflowState(whole) if whole in ENDED else WorkflowState.RUNNING
 
     def written(self) -> str:
-        """The progress as it is stored."""
+        """Return the progress in its stored form."""
         return "".join(_LETTERS[state] for state in self.nodes)
 
 
 def progress_of(written: str) -> Progress:
-    """The progress that was stored."""
+    """Decode stored progress."""
     return Progress(tuple(_STATES[letter] for letter in written))
 
 

@@ -43,7 +43,7 @@ class WorkflowJob(msgspec.Struct, frozen=True):
 
 
 class WaitingJob(msgspec.Struct, frozen=True):
-    """The request of a node that waits, or how much there is to hand on of one that has ended."""
+    """The request of a waiting node, or the size of the results that an ended one passes on."""
 
     request: Json | None
     job_id: str | None
@@ -80,7 +80,7 @@ class WorkflowView(msgspec.Struct, frozen=True):
 
 
 def plan_of(workflow: Workflow) -> Plan:
-    """The tree of a stored workflow."""
+    """Return the plan of a stored workflow."""
     return _plan.decode(workflow.plan)
 
 
@@ -98,7 +98,7 @@ def begun(
     request_hash: bytes | None,
     tenant: str | None = None,
 ) -> Workflow:
-    """A new workflow."""
+    """Return the record of a new workflow."""
     return Workflow(
         id=workflow_id,
         name=name,

@@ -12,7 +12,7 @@ from ojs_server.domain.workflows.plan import Kind, NodeState, Plan, Progress
 
 
 def parents_of(plan: Plan, index: int) -> tuple[int | None, ...]:
-    """The nodes whose results a node is given; None where a member does not count."""
+    """Return the nodes whose results a node gets; None for members that do not count."""
     node = plan.nodes[index]
     if node.scope is None:
         return ()
@@ -33,7 +33,7 @@ def parents_of(plan: Plan, index: int) -> tuple[int | None, ...]:
 
 
 def sources(plan: Plan, progress: Progress, parents: tuple[int | None, ...]) -> tuple[int, ...]:
-    """The jobs whose results or errors `gather` will look up."""
+    """Return the jobs whose results or errors `gather` looks up."""
     return tuple(
         job for parent in parents if parent is not None for job in _jobs(plan, progress, parent)
     )
@@ -46,7 +46,7 @@ def gather(
     results: Mapping[int, bytes],
     errors: Mapping[int, bytes],
 ) -> bytes:
-    """The JSON of `parent_results`; both mappings hold JSON by job."""
+    """Return `parent_results` as JSON; both mappings hold JSON by job."""
     return b"[%b]" % b",".join(
         b"null" if parent is None else _value(plan, progress, parent, results, errors)
         for parent in parents
@@ -62,7 +62,7 @@ def _jobs(plan: Plan, progress: Progress, index: int) -> Iterator[int]:
 
 
 def _telling(plan: Plan, progress: Progress, index: int) -> tuple[int, ...]:
-    """The members that a definition's result is made of: of a chain the last that ran."""
+    """Return the members that form the result of a definition: for a chain, the last that ran."""
     node = plan.nodes[index]
     if node.kind is not Kind.CHAIN:
         return node.members

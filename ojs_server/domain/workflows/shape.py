@@ -59,7 +59,7 @@ def inside(path: str, member: str) -> str:
 
 
 def kind_in(body: Mapping[str, Any]) -> object:
-    """The name of the form, under either of its spellings."""
+    """Return the form that a request names, in either spelling."""
     kind = body.get("type")
     return body.get("workflow_type") if kind is None else kind
 
@@ -87,7 +87,7 @@ def kind_of_form(body: Mapping[str, Any], path: str) -> Kind:
 
 
 def members_in(body: Mapping[str, Any], kind: Kind, path: str) -> tuple[str, list[Any]]:
-    """The list of members and the path it stands at."""
+    """Return the list of members and its path."""
     names = [name for name in _LISTS[kind] if body.get(name) is not None]
     if not names:
         missing = inside(path, _LISTS[kind][0])
@@ -142,7 +142,7 @@ def callbacks_in(body: Mapping[str, Any], members: int, path: str) -> tuple[Memb
 
 
 def callback_named(name: object, at: str) -> Callback:
-    """The callback of a name."""
+    """Return the condition of a callback by its name."""
     if not isinstance(name, str) or name not in list(Callback):
         known = ", ".join(Callback)
         raise refuse(at, f"is not a callback; allowed: {known}{nearest(name, list(Callback))}")
@@ -150,7 +150,7 @@ def callback_named(name: object, at: str) -> Callback:
 
 
 def id_of(body: Mapping[str, Any], path: str) -> str | None:
-    """A step's own id, by which the workflow knows it; the job's id is made by the server."""
+    """Return the id of a step within the workflow; the id of its job is made by the server."""
     given = body.get("id")
     if given is None:
         return None
@@ -160,7 +160,7 @@ def id_of(body: Mapping[str, Any], path: str) -> str | None:
 
 
 def refuse_twins(ids: Sequence[str], at: str) -> None:
-    """Two members of one definition may not share an id."""
+    """Raise if two members of one definition have the same id."""
     seen: dict[str, int] = {}
     for place, name in enumerate(ids):
         if name in seen:
