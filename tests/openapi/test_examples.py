@@ -188,7 +188,7 @@ BEFORE: dict[str, Story] = {
     "resumeJobBySdk": saved,
 }
 # The first documented status is not what the examples lead to.
-OTHERWISE = {"getJobResult": 202, "logIn": 404, "retryWorkflow": 409}
+OTHERWISE = {"getJobResult": 202, "logIn": 404, "openSocket": 422, "retryWorkflow": 409}
 
 
 # Their examples are played in tests/http by test_event_stream.py and test_sessions.py, which read
