@@ -1,4 +1,4 @@
-"""The events of one transaction, in order; those of jobs that are alike are kept as one batch."""
+"""The events of one transaction, in order; a run that differs only in job ids is kept as one."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -13,13 +13,13 @@ from ojs_server.domain.jobs.job import Event
 Labels = tuple[str, str | None, str | None, str | None]
 
 
-class AlikeEvents(Sequence[Event]):
+class UniformEvents(Sequence[Event]):
     """Events that differ only in their job ids, each made on access."""
 
-    __slots__ = ("like", "subjects")
+    __slots__ = ("subjects", "template")
 
-    def __init__(self, like: Event, subjects: Sequence[str]) -> None:
-        self.like = like
+    def __init__(self, template: Event, subjects: Sequence[str]) -> None:
+        self.template = template
         self.subjects = subjects
 
     def __len__(self) -> int:
@@ -27,12 +27,12 @@ class AlikeEvents(Sequence[Event]):
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
-            return AlikeEvents(self.like, self.subjects[place])
-        return replace(self.like, subject=self.subjects[place])
+            return UniformEvents(self.template, self.subjects[place])
+        return replace(self.template, subject=self.subjects[place])
 
 
 class EventBuffer:
-    """Events one after the other, in runs of which each is a list or of events that are alike."""
+    """Events one after the other, in runs of which each is a list or UniformEvents."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.runs: list[Sequence[Event]] = []
@@ -48,9 +48,9 @@ class EventBuffer:
         """Count the events by the labels of the metrics."""
         counts: Counter[Labels] = Counter()
         for run in self.runs:
-            if isinstance(run, AlikeEvents):
-                like = run.like
-                counts[like.type, like.queue, like.job_type, like.tenant] += len(run)
+            if isinstance(run, UniformEvents):
+                one = run.template
+                counts[one.type, one.queue, one.job_type, one.tenant] += len(run)
             else:
                 counts.update([(one.type, one.queue, one.job_type, one.tenant) for one in run])
         return counts
@@ -58,15 +58,15 @@ class EventBuffer:
     def of(self, kinds: Container[str]) -> Iterator[Event]:
         """Return the events of some types."""
         for run in self.runs:
-            if not isinstance(run, AlikeEvents):
+            if not isinstance(run, UniformEvents):
                 yield from (event for event in run if event.type in kinds)
-            elif run.like.type in kinds:
+            elif run.template.type in kinds:
                 yield from run
 
     def add(self, events: Sequence[Event]) -> None:
         """Append events."""
         # Not isinstance, which asks each class that it is not what it is.
-        if type(events) is AlikeEvents:
+        if type(events) is UniformEvents:
             self.runs.append(events)
         elif not events:
             return

@@ -7,7 +7,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ojs_server.domain.cron.entry import CronEntry, definition_of
-from ojs_server.domain.event_buffer import AlikeEvents
+from ojs_server.domain.event_buffer import UniformEvents
 from ojs_server.domain.jobs.attachments import Checkpoint, Progress
 from ojs_server.domain.jobs.job import Event, Job, Lease, State
 from ojs_server.domain.jobs.reported_error import Fault
@@ -21,17 +21,17 @@ from ojs_wire.values import format_timestamp, in_seconds
 def enqueued(job: Job, unique_key: bytes | None = None) -> Event:
     """The job waits in its queue; a new one with a unique policy says its fingerprint."""
     if unique_key is None:
-        return enqueued_alike(job, [job.id])[0]
+        return enqueued_uniform(job, [job.id])[0]
     return _of(job, "job.enqueued", {"priority": job.priority, "unique_key": unique_key.hex()})
 
 
-def enqueued_alike(like: Job, ids: Sequence[str]) -> Sequence[Event]:
+def enqueued_uniform(template: Job, ids: Sequence[str]) -> Sequence[Event]:
     """Jobs became available that differ only in their ids."""
-    if like.trace_id is not None or like.tenant is not None:
-        told_too = {"priority": like.priority}
-        return [_of(replace(like, id=job_id), "job.enqueued", told_too) for job_id in ids]
-    own = codec.encode({"priority": like.priority})
-    return AlikeEvents(Event("job.enqueued", "", like.queue, like.type, own), ids)
+    if template.trace_id is not None or template.tenant is not None:
+        told_too = {"priority": template.priority}
+        return [_of(replace(template, id=job_id), "job.enqueued", told_too) for job_id in ids]
+    own = codec.encode({"priority": template.priority})
+    return UniformEvents(Event("job.enqueued", "", template.queue, template.type, own), ids)
 
 
 def scheduled(job: Job) -> Event:

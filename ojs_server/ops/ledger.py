@@ -11,7 +11,7 @@ from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.fairness.weighted_fair import Schedulers
 from ojs_server.domain.jobs.dead_letter import marks_of
 from ojs_server.domain.jobs.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
-from ojs_server.domain.jobs.uniform_jobs import Siblings
+from ojs_server.domain.jobs.uniform_jobs import UniformJobs
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.tenants.tenant import DEFAULT, counters_of
 from ojs_server.environment import Chance
@@ -24,8 +24,8 @@ from ojs_server.store.records import BYTES
 NEAR_MS: Final = 500
 
 
-def _alike(jobs: Iterable[Job]) -> Iterator[list[Job]]:
-    """Jobs in runs that count alike, which those of one call or of one producer do."""
+def _runs(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+    """Split jobs into runs that count in the same way, as those of one call or producer do."""
     return (list(run) for _, run in groupby(jobs, _kind))
 
 
@@ -41,16 +41,16 @@ class Listener(Protocol):
     """Is informed of the changes of jobs in a transaction."""
 
     def added(self, job: Job) -> None:
-        """New jobs are stored; this is the last of those that count alike."""
+        """New jobs are stored; this is the last of a run that counts in the same way."""
 
     def moved(self, job: Job) -> None:
-        """Jobs that count like this one stand in another queue now."""
+        """Jobs that count like this one have moved to another queue."""
 
     def changed(self, changes: Sequence[Change]) -> None:
         """Jobs have changed their state."""
 
     def removed(self, job: Job) -> None:
-        """Jobs are gone; this is the last of those that count alike."""
+        """Jobs are gone; this is the last of a run that counts in the same way."""
 
     def flush(self) -> None:
         """Write pending changes, before the counters and events are written."""
@@ -104,9 +104,9 @@ class Ledger:
         """Store new jobs whose ids this transaction has made."""
         jobs = self._owned(jobs)
         self.tx.insert_new_jobs(jobs)
-        if isinstance(jobs, Siblings):
+        if isinstance(jobs, UniformJobs):
             self._added(jobs[-1].job)
-            self._join(jobs.like, len(jobs), sum(jobs.sizes))
+            self._join(jobs.template, len(jobs), sum(jobs.sizes))
         else:
             self._joined([one.job for one in jobs], self._added)
         self.events.add(happened)
@@ -154,10 +154,10 @@ class Ledger:
         if jobs:
             self.tx.delete_jobs([job.id for job in jobs])
             attachments.remove(self.tx, jobs)
-            for alike in _alike(jobs):
-                self._leave(alike)
+            for run in _runs(jobs):
+                self._leave(run)
                 for listener in self._listeners:
-                    listener.removed(alike[-1])
+                    listener.removed(run[-1])
 
     def unstore(self, jobs: Sequence[Job]) -> None:
         """Take back jobs that this same transaction added, as if they had never been."""
@@ -167,8 +167,8 @@ class Ledger:
 
     def handed_out(self, jobs: Iterable[Job]) -> None:
         """Count jobs that the store itself took out of their queues (the claim)."""
-        for alike in _alike(jobs):
-            first, count, size = alike[0], len(alike), _size(alike)
+        for run in _runs(jobs):
+            first, count, size = run[0], len(run), _size(run)
             for name in counters_of(first):
                 counts = self._counts[name]
                 counts[State.AVAILABLE] -= count
@@ -227,13 +227,13 @@ class Ledger:
 
     def _owned(self, jobs: Sequence[StoredJob]) -> Sequence[StoredJob]:
         """The jobs with a tenant each, once any job ever had one."""
-        alike = isinstance(jobs, Siblings)
+        uniform = isinstance(jobs, UniformJobs)
         if not self.tx.sharing.tenancy:
-            if not any(one.job.tenant for one in (jobs[:1] if alike else jobs)):
+            if not any(one.job.tenant for one in (jobs[:1] if uniform else jobs)):
                 return jobs
             self.tx.begin_tenancy()
-        if isinstance(jobs, Siblings):
-            return jobs if jobs.like.tenant else jobs.owned(DEFAULT)
+        if isinstance(jobs, UniformJobs):
+            return jobs if jobs.template.tenant else jobs.owned(DEFAULT)
         return [replace(stored, job=self._own(stored.job)) for stored in jobs]
 
     def _own(self, job: Job) -> Job:
@@ -242,37 +242,37 @@ class Ledger:
         return job
 
     def _shift(self, changes: Sequence[Change], tell: Callable[[Job], None] | None = None) -> None:
-        for alike in _alike([change.before for change in changes]):
-            self._leave(alike)
+        for run in _runs([change.before for change in changes]):
+            self._leave(run)
         self._joined([change.after for change in changes], tell)
 
     def _joined(self, jobs: Iterable[Job], tell: Callable[[Job], None] | None) -> None:
-        for alike in _alike(jobs):
+        for run in _runs(jobs):
             if tell is not None:
-                tell(alike[-1])
-            self._join(alike[0], len(alike), _size(alike))
-            if alike[0].state in TERMINAL:
-                self.ended += [job.id for job in alike]
+                tell(run[-1])
+            self._join(run[0], len(run), _size(run))
+            if run[0].state in TERMINAL:
+                self.ended += [job.id for job in run]
 
-    def _join(self, like: Job, count: int, size: int) -> None:
-        self._count(like, count, size)
-        self.expect(like.due_at)
-        if like.state == State.AVAILABLE and not like.gated:
-            self.wakes[like.queue] += count
+    def _join(self, sample: Job, count: int, size: int) -> None:
+        self._count(sample, count, size)
+        self.expect(sample.due_at)
+        if sample.state == State.AVAILABLE and not sample.gated:
+            self.wakes[sample.queue] += count
 
     def _note_member(self, workflow_id: str, change: Change) -> None:
         if change.after.state in TERMINAL and change.before.state not in TERMINAL:
             self._ended_members.append((workflow_id, change))
 
-    def _leave(self, alike: Sequence[Job]) -> None:
-        self._count(alike[0], -len(alike), -_size(alike))
+    def _leave(self, run: Sequence[Job]) -> None:
+        self._count(run[0], -len(run), -_size(run))
 
-    def _count(self, like: Job, count: int, size: int) -> None:
-        waits = like.state in WAITING
-        for name in counters_of(like):
+    def _count(self, sample: Job, count: int, size: int) -> None:
+        waits = sample.state in WAITING
+        for name in counters_of(sample):
             counts = self._counts[name]
-            counts[like.state] += count
+            counts[sample.state] += count
             if waits:
                 counts[BYTES] += size
         if waits and count < 0:
-            self.departed[like.queue] -= count
+            self.departed[sample.queue] -= count

@@ -5,9 +5,9 @@ from typing import TypeVar, TypeVarTuple
 
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.fairness.weighted_fair import Schedulers
-from ojs_server.domain.jobs.build_job import born, likeness
+from ojs_server.domain.jobs.build_job import build_job, template_of
 from ojs_server.domain.jobs.job import Job, State, StoredJob
-from ojs_server.domain.jobs.uniform_jobs import Siblings, looks_of, siblings
+from ojs_server.domain.jobs.uniform_jobs import UniformJobs, shared_parts, uniform_jobs
 from ojs_server.domain.jobs.validate import Draft
 from ojs_server.domain.jobs.version_routing import routed
 from ojs_server.domain.limits.rate_limit import place_of_retry
@@ -37,26 +37,26 @@ class Work(Ledger):
         super().__init__(tx, rules, rng, schedulers)
         self.rate_limits = RateLimits(self)
         self.listen(Limits(self, self.rate_limits))
-        # The parts shared by the last draft, and the likeness of its job.
-        self._looks: object = None
-        self._like: Job
+        # The parts that the last draft shares with others, and the template of its job.
+        self._parts: object = None
+        self._template: Job
 
     def routed(self, draft: Draft) -> Draft:
         """The draft with a version, where its type is routed and it asks for none."""
         return routed(self.tx.routings, self.schedulers, draft)
 
-    def born(self, draft: Draft, job_id: str | None = None) -> StoredJob:
+    def build_job(self, draft: Draft, job_id: str | None = None) -> StoredJob:
         """The job that a draft becomes in this transaction."""
         if self.tx.routings:
             draft = self.routed(draft)
         job_id = draft.id or job_id or self.new_id()
-        return born(draft, self._likeness(draft), job_id, self.tx.position())
+        return build_job(draft, self._template_of(draft), job_id, self.tx.position())
 
-    def siblings(self, drafts: Sequence[Draft]) -> Siblings:
-        """The jobs that drafts become which look alike."""
+    def uniform_jobs(self, drafts: Sequence[Draft]) -> UniformJobs:
+        """Build the jobs of drafts that share all but arguments and metadata."""
         count = len(drafts)
         ids = self.rng.new_ids(self.now, count)
-        return siblings(drafts, self._likeness(drafts[0]), ids, self.tx.positions(count))
+        return uniform_jobs(drafts, self._template_of(drafts[0]), ids, self.tx.positions(count))
 
     def places(self, job: Job) -> Callable[[], int]:
         """Return the function that gives a job its position in its queue; retries may differ."""
@@ -68,10 +68,10 @@ class Work(Ledger):
             return self.tx.position
         return lambda: place_of_retry(self.tx.position(), preference)
 
-    def _likeness(self, draft: Draft) -> Job:
-        # One producer's jobs look alike, and come together.
-        looks = looks_of(draft)
-        if looks != self._looks:
-            self._looks = looks
-            self._like = likeness(draft, self.now, self.rules.profile.max_attempts)
-        return self._like
+    def _template_of(self, draft: Draft) -> Job:
+        # The jobs of one producer share these parts, and come together.
+        parts = shared_parts(draft)
+        if parts != self._parts:
+            self._parts = parts
+            self._template = template_of(draft, self.now, self.rules.profile.max_attempts)
+        return self._template

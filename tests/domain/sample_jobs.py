@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain.jobs.build_job import born, likeness
+from ojs_server.domain.jobs.build_job import build_job, template_of
 from ojs_server.domain.jobs.job import Event, Job, Lease, State, StoredJob
 from ojs_server.domain.jobs.validate import Draft
 from ojs_wire import codec
@@ -52,7 +52,7 @@ def lease(worker_id: str | None = "worker-1", **given: Any) -> Lease:
 
 def made(draft: Draft, job_id: str = JOB_ID) -> StoredJob:
     """The job that an enqueue request becomes."""
-    return born(draft, likeness(draft, NOW), job_id, 1000)
+    return build_job(draft, template_of(draft, NOW), job_id, 1000)
 
 
 def positions(first: int = 1000) -> Callable[[], int]:

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_server.domain.event_buffer import AlikeEvents, EventBuffer
+from ojs_server.domain.event_buffer import EventBuffer, UniformEvents
 from ojs_server.domain.jobs.job import Event
 
 kinds = st.sampled_from(["job.enqueued", "job.started", "worker.quiet"])
@@ -23,7 +23,7 @@ def test_events_come_out_as_they_came_in(
     for name, count, together, tenant in given_runs:
         like = Event(name, "", "q", "t", name.encode(), tenant=tenant)
         ids = [f"j{len(told)}-{number}" for number in range(count)]
-        alike = AlikeEvents(like, ids)
+        alike = UniformEvents(like, ids)
         happened.add(alike if together else list(alike))
         told += [Event(name, one, "q", "t", name.encode(), tenant=tenant) for one in ids]
     assert list(happened) == told
@@ -44,6 +44,6 @@ def test_what_is_added_later_does_not_change_what_it_came_from() -> None:
 
 
 def test_a_part_of_events_that_are_alike_is_alike() -> None:
-    alike = AlikeEvents(Event("job.enqueued", "", "q", "t", b""), ["a", "b", "c"])
+    alike = UniformEvents(Event("job.enqueued", "", "q", "t", b""), ["a", "b", "c"])
     assert list(alike[1:]) == list(alike)[1:]
-    assert isinstance(alike[1:], AlikeEvents)
+    assert isinstance(alike[1:], UniformEvents)

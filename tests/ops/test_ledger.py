@@ -40,7 +40,7 @@ def test_a_ledger_counts_and_tells_without_limits(bench: Bench) -> None:
     with bench.store.transaction() as tx:
         # Only the unit of work makes jobs; the ledger takes them from anybody.
         (draft,) = enqueue().drafts
-        stored = Work(tx, bench.rules, bench.rng, Schedulers()).born(draft)
+        stored = Work(tx, bench.rules, bench.rng, Schedulers()).build_job(draft)
         ledger = Ledger(tx, bench.rules, bench.rng, Schedulers())
         ledger.listen(ear)
         ledger.add([stored], entered([stored]))

@@ -10,15 +10,15 @@ from ojs_wire.values import parse_moment
 
 
 def rate_key_of(draft: Draft) -> str | None:
-    """Return the rate key of the job: its tenant's own, or one shared by all tenants."""
+    """The key that limits the job: its tenant's own, or one for all."""
     limit = draft.shape.rate_limit
     if limit is None:
         return None
     return limit.key if limit.common else scoped(draft.tenant, limit.key)
 
 
-def likeness(draft: Draft, now: int, max_attempts: int | None = None) -> Job:
-    """Return the job that drafts of one shape have in common, without id and arguments.
+def template_of(draft: Draft, now: int, max_attempts: int | None = None) -> Job:
+    """Return the job that drafts of one shape become, without id and arguments of its own.
 
     `max_attempts` is the server's default for jobs without a retry policy.
     """
@@ -61,10 +61,12 @@ def likeness(draft: Draft, now: int, max_attempts: int | None = None) -> Job:
     )
 
 
-def born(draft: Draft, like: Job, job_id: str, place: int) -> StoredJob:
-    """Return the job of a draft, made from the part that it shares with others."""
+def build_job(draft: Draft, template: Job, job_id: str, position: int) -> StoredJob:
+    """Return the job that a draft becomes, from the template that it shares with others."""
     args, meta = draft.args, draft.meta
-    job = replace(like, id=job_id, seq=place, size=len(args) + len(meta) + len(like.spec))
+    job = replace(
+        template, id=job_id, seq=position, size=len(args) + len(meta) + len(template.spec)
+    )
     unique = draft.unique
     return StoredJob(
         job, args, meta, draft.request_hash, None, None if unique is None else unique.key

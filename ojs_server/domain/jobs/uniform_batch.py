@@ -14,7 +14,7 @@ from ojs_server.domain.jobs.validate import MAX_META, NO_META, OWN, Draft
 from ojs_wire import codec
 
 
-class AlikeDrafts(Sequence[Draft]):
+class UniformDrafts(Sequence[Draft]):
     """Drafts of one shape that differ only in their arguments; each is made on access."""
 
     __slots__ = ("args", "shape")
@@ -28,11 +28,11 @@ class AlikeDrafts(Sequence[Draft]):
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
-            return AlikeDrafts(self.shape, self.args[place])
+            return UniformDrafts(self.shape, self.args[place])
         return Draft(self.shape, self.args[place], NO_META)
 
 
-def parse_alike(bodies: Sequence[object], *, strict: bool = False) -> AlikeDrafts | None:
+def parse_uniform(bodies: Sequence[object], *, strict: bool = False) -> UniformDrafts | None:
     """Check jobs that differ only in `args`; None if they differ more, or one may be invalid."""
     if set(map(type, bodies)) != {dict}:
         return None
@@ -51,5 +51,5 @@ def parse_alike(bodies: Sequence[object], *, strict: bool = False) -> AlikeDraft
     with suppress(OjsError):
         shape = shape_of(shared[0], strict=strict)
         if shape.plain and max(map(len, texts)) + len(shape.spec) < MAX_META:
-            return AlikeDrafts(shape, texts)
+            return UniformDrafts(shape, texts)
     return None

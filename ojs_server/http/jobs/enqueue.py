@@ -12,7 +12,7 @@ from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, QueueFu
 from ojs_server.domain.jobs.job import TERMINAL, Change, Lease, StoredJob
 from ojs_server.domain.jobs.lifecycle import policy_of
 from ojs_server.domain.jobs.progress import shown
-from ojs_server.domain.jobs.uniform_batch import parse_alike
+from ojs_server.domain.jobs.uniform_batch import parse_uniform
 from ojs_server.domain.jobs.validate import Draft, hash_of, parse_draft
 from ojs_server.http import dialects
 from ojs_server.http.access.auth import ENQUEUE, READ
@@ -149,9 +149,9 @@ enqueue_batch: Final = HotCall(_enqueue_batch, _stored_batch, _wait_for_room, _m
 
 def _drafts(call: Call, jobs: Sequence[object]) -> Sequence[Draft]:
     if call.tenant is None and call.sent_request_id is None:
-        alike = parse_alike(jobs, strict=call.server.settings.strict)
-        if alike is not None:
-            return alike
+        uniform = parse_uniform(jobs, strict=call.server.settings.strict)
+        if uniform is not None:
+            return uniform
     draft_of = checking(call)
     drafts = []
     for index, item in enumerate(jobs):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ojs_server.domain.jobs.job import Change, Job, Lease, State, StoredJob
 from ojs_server.domain.jobs.progress import Shown
-from ojs_server.domain.jobs.uniform_jobs import Siblings
+from ojs_server.domain.jobs.uniform_jobs import UniformJobs
 from ojs_server.domain.tenants.tenant import unscoped
 from ojs_server.ops.jobs.attachments import Left
 from ojs_server.ops.schemas.schemas import Complaint
@@ -118,12 +118,12 @@ _NEW: Final = (*[None] * 9, 0)
 
 def envelopes(jobs: Sequence[StoredJob], earlier: Sequence[bool]) -> Iterable[bytes]:
     """Encode the jobs of one request; those that were stored before are marked."""
-    if isinstance(jobs, Siblings):
-        return _alike(jobs)
+    if isinstance(jobs, UniformJobs):
+        return _encode_uniform(jobs)
     return [envelope(one, deduplicated=known) for one, known in zip(jobs, earlier, strict=True)]
 
 
-def _alike(jobs: Siblings) -> Iterable[bytes]:
+def _encode_uniform(jobs: UniformJobs) -> Iterable[bytes]:
     """Return new jobs that differ only in ids and payloads as JSON; the rest is encoded once."""
     # No JSON text has this byte, and nothing before the id looks like one.
     text = envelope(replace(jobs[0], args=b"\0", meta=b"\0"))

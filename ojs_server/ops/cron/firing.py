@@ -81,7 +81,7 @@ class Firing:
             holds = meeting is Meeting.HOLD
             if holds:
                 draft = draft.shaped(pending=True)
-            stored = work.born(draft)
+            stored = work.build_job(draft)
             self._require_room(stored)
         except (InvalidRequest, TenantFull) as refusal:
             # The queue's settings have changed since the entry was made, or its tenant has enough.

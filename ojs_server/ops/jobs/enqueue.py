@@ -8,8 +8,8 @@ import msgspec
 from ojs_server.domain import events
 from ojs_server.domain.errors import Duplicate, NotFound, OjsError
 from ojs_server.domain.jobs.job import Change, Event, State, StoredJob
-from ojs_server.domain.jobs.uniform_batch import AlikeDrafts
-from ojs_server.domain.jobs.uniform_jobs import Siblings, families
+from ojs_server.domain.jobs.uniform_batch import UniformDrafts
+from ojs_server.domain.jobs.uniform_jobs import UniformJobs, uniform_runs
 from ojs_server.domain.jobs.validate import Draft, configured
 from ojs_server.domain.queues.config import NO_CONFIG, require_type
 from ojs_server.ops.jobs.unique import Judged, judge
@@ -57,7 +57,7 @@ class Enqueue(Operation[Enqueued], frozen=True):
 
     @property
     def keys(self) -> tuple[object, ...]:
-        if isinstance(self.drafts, AlikeDrafts):
+        if isinstance(self.drafts, UniformDrafts):
             return (self.receipt,) if self.receipt else ()
         found: list[object] = [self.receipt] if self.receipt else []
         for draft in self.drafts:
@@ -97,7 +97,7 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
     ops, refused = _configured(work, ops)
     complaints = _held(work, ops, refused)
     made = {
-        index: tuple(work.born(draft) for draft in op.drafts)
+        index: tuple(work.build_job(draft) for draft in op.drafts)
         for index, op in enumerate(ops)
         if index not in verdicts
     }
@@ -138,7 +138,7 @@ def _meets_nothing(work: Work, ops: Sequence[Enqueue]) -> bool:
 
 
 def _run_plain(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
-    groups = list(map(work.siblings, families([op.drafts for op in ops])))
+    groups = list(map(work.uniform_jobs, uniform_runs([op.drafts for op in ops])))
     for jobs in _together(groups):
         work.add_new(jobs, entered(jobs))
     for op in ops:
@@ -147,8 +147,8 @@ def _run_plain(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
     return [Enqueued(jobs, (False,) * len(jobs)) for jobs in shares]
 
 
-def _together(groups: Sequence[Siblings]) -> Iterator[Sequence[StoredJob]]:
-    """Siblings as they are stored: many by themselves, few with others."""
+def _together(groups: Sequence[UniformJobs]) -> Iterator[Sequence[StoredJob]]:
+    """Return the groups as they are stored: large ones by themselves, small ones joined."""
     few: list[StoredJob] = []
     for jobs in groups:
         if len(jobs) < MANY and len(groups) > 1:
@@ -162,7 +162,7 @@ def _together(groups: Sequence[Siblings]) -> Iterator[Sequence[StoredJob]]:
         yield few
 
 
-def _shares(groups: Iterable[Siblings], counts: Iterable[int]) -> Iterator[Sequence[StoredJob]]:
+def _shares(groups: Iterable[UniformJobs], counts: Iterable[int]) -> Iterator[Sequence[StoredJob]]:
     """Return the new jobs of each request: columns if they come from one group, else a list."""
     jobs: Sequence[StoredJob] = ()
     start, rest = 0, iter(groups)
@@ -262,8 +262,8 @@ def _store(work: Work, jobs: list[StoredJob], *, new: bool) -> set[str]:
 
 def entered(jobs: Sequence[StoredJob]) -> Sequence[Event]:
     """Return the events of new jobs."""
-    if isinstance(jobs, Siblings) and jobs.like.state == State.AVAILABLE:
-        return events.enqueued_alike(jobs.like, jobs.ids)
+    if isinstance(jobs, UniformJobs) and jobs.template.state == State.AVAILABLE:
+        return events.enqueued_uniform(jobs.template, jobs.ids)
     return [
         events.enqueued(stored.job, stored.unique_key)
         if stored.job.state == State.AVAILABLE

@@ -122,4 +122,4 @@ class _Judging:
         if not keeps or existing.state != State.SCHEDULED or existing.scheduled_at is None:
             return stored
         kept = draft.shaped(scheduled_at=format_timestamp(existing.scheduled_at))
-        return self._work.born(kept, stored.job.id)
+        return self._work.build_job(kept, stored.job.id)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Final
 
-from ojs_server.domain.event_buffer import AlikeEvents, EventBuffer
+from ojs_server.domain.event_buffer import EventBuffer, UniformEvents
 from ojs_server.domain.jobs.job import Event
 from ojs_server.store.event_log import read_page
 from ojs_server.store.records import POSITION_BITS, EventFilter, EventPage, EventTally, LogSpan
@@ -72,12 +72,12 @@ class EventWrites(StatisticsWrites):
 
 
 def _columns_of(events: Sequence[Event]) -> Sequence[Values]:
-    if not isinstance(events, AlikeEvents):
+    if not isinstance(events, UniformEvents):
         rows = [(one.type, one.subject, one.queue, one.job_type, one.own) for one in events]
         return list(zip(*rows, strict=True))
-    like, count = events.like, len(events)
-    alike = ((one,) * count for one in (like.queue, like.job_type, like.own))
-    return [(like.type,) * count, events.subjects, *alike]
+    shared, count = events.template, len(events)
+    columns = ((one,) * count for one in (shared.queue, shared.job_type, shared.own))
+    return [(shared.type,) * count, events.subjects, *columns]
 
 
 class LogSpans(Statements):

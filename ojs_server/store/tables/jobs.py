@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ojs_server.domain.jobs.job import Change, Job, StoredJob
-from ojs_server.domain.jobs.uniform_jobs import Siblings
+from ojs_server.domain.jobs.uniform_jobs import UniformJobs
 from ojs_server.store.errors import StaleWrite
 from ojs_server.store.records import Claimed, Keyed, WholeJob
 from ojs_server.store.tables.statements import Statements, Values, Writing, by_name
@@ -63,19 +63,19 @@ class JobWrites(Writing, JobEnds):
 
     def new_jobs(self, name: str, jobs: Sequence[StoredJob]) -> Sequence[Values]:
         """New jobs, of which there are some, as the columns that a statement takes."""
-        if not isinstance(jobs, Siblings):
+        if not isinstance(jobs, UniformJobs):
             return self.columns_of(name, jobs)
         count = len(jobs)
-        alike = self.columns_of(name, [StoredJob(jobs.like, b"", b"")])
+        shared = self.columns_of(name, [StoredJob(jobs.template, b"", b"")])
         own: dict[str, Values] = {
             "id": jobs.ids,
-            "seq": jobs.places,
+            "seq": jobs.positions,
             "size": jobs.sizes,
             "args": jobs.args,
             "meta": jobs.metas,
         }
         names = self.names_of(name)
-        return [own.get(one) or (*like,) * count for one, like in zip(names, alike, strict=True)]
+        return [own.get(one) or (*same,) * count for one, same in zip(names, shared, strict=True)]
 
 
 def check_written(written: int, changes: Sequence[Change]) -> None:

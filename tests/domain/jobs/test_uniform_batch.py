@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ojs_server.domain.errors import OjsError
-from ojs_server.domain.jobs.uniform_batch import parse_alike
+from ojs_server.domain.jobs.uniform_batch import parse_uniform
 from ojs_server.domain.jobs.validate import MAX_META, parse_draft
 
 # Of each kind of what a batch's jobs may be: plain ones, and such as must be looked at singly.
@@ -34,7 +34,7 @@ ARGS = st.lists(st.one_of(st.integers(-9, 9), st.text(max_size=3), st.none()), m
 def test_alike_jobs_are_the_drafts_that_each_would_be(
     shared: dict[str, Any], args: list[list[Any]], strict: bool
 ) -> None:
-    found = parse_alike([{**shared, "args": one} for one in args], strict=strict)
+    found = parse_uniform([{**shared, "args": one} for one in args], strict=strict)
     if found is not None:
         assert list(found) == [parse_draft({**shared, "args": one}, strict=strict) for one in args]
         assert list(found[1:]) == list(found)[1:]
@@ -43,7 +43,7 @@ def test_alike_jobs_are_the_drafts_that_each_would_be(
 
 @pytest.mark.parametrize("shared", SHARED[:3] + SHARED[4:7])
 def test_plain_jobs_that_say_the_same_are_alike(shared: dict[str, Any]) -> None:
-    found = parse_alike([{"args": [n], **shared} for n in range(3)])
+    found = parse_uniform([{"args": [n], **shared} for n in range(3)])
     assert found is not None
     assert found.args == [b"[0]", b"[1]", b"[2]"]
 
@@ -63,14 +63,14 @@ def test_plain_jobs_that_say_the_same_are_alike(shared: dict[str, Any]) -> None:
     ],
 )
 def test_jobs_that_differ_are_for_a_closer_look(bodies: list[Any]) -> None:
-    assert parse_alike(bodies) is None
-    assert parse_alike(bodies[::-1]) is None
+    assert parse_uniform(bodies) is None
+    assert parse_uniform(bodies[::-1]) is None
 
 
 def test_a_mistake_is_told_by_those_who_look_at_each() -> None:
     with pytest.raises(OjsError):
         parse_draft({"type": "Not a type", "args": []})
-    assert parse_alike([{"type": "Not a type", "args": []}] * 2) is None
+    assert parse_uniform([{"type": "Not a type", "args": []}] * 2) is None
     unknown = [{"type": "t", "args": [], "options": {"quue": "x"}}] * 2
-    assert parse_alike(unknown) is not None
-    assert parse_alike(unknown, strict=True) is None
+    assert parse_uniform(unknown) is not None
+    assert parse_uniform(unknown, strict=True) is None

@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ojs_server.domain.jobs.build_job import born, likeness
-from ojs_server.domain.jobs.uniform_batch import parse_alike
-from ojs_server.domain.jobs.uniform_jobs import Siblings, families, siblings
+from ojs_server.domain.jobs.build_job import build_job, template_of
+from ojs_server.domain.jobs.uniform_batch import parse_uniform
+from ojs_server.domain.jobs.uniform_jobs import UniformJobs, uniform_jobs, uniform_runs
 from ojs_server.domain.jobs.validate import Draft, parse_draft
 from tests.domain.sample_jobs import NOW
 
@@ -42,7 +42,7 @@ def cut(bodies: list[Any], sizes: list[int]) -> Iterator[list[Any]]:
 @example(
     [({}, 1), ({}, 2), ({}, 3), ({}, 4), ({}, 5), (SHAPES[1], 6), (SHAPES[1], 7)], [2, 2, 1, 2]
 )
-def test_siblings_are_the_jobs_that_their_drafts_become(
+def test_uniform_jobs_are_those_that_their_drafts_become(
     asked: list[tuple[dict[str, Any], int]], sizes: list[int]
 ) -> None:
     bodies: list[dict[str, Any]] = [
@@ -51,19 +51,19 @@ def test_siblings_are_the_jobs_that_their_drafts_become(
     drafts = list(map(parse_draft, bodies))
     # As they come: most requests bring one job, some many of which nothing is each one's own.
     requests: list[Sequence[Draft]] = [
-        parse_alike(request) or tuple(map(parse_draft, request)) for request in cut(bodies, sizes)
+        parse_uniform(request) or tuple(map(parse_draft, request)) for request in cut(bodies, sizes)
     ]
     ids, places = [f"j{n}" for n in range(len(drafts))], list(range(7, 7 + len(drafts)))
     alone = [
-        born(draft, likeness(draft, NOW, 4), job_id, place)
+        build_job(draft, template_of(draft, NOW, 4), job_id, place)
         for draft, job_id, place in zip(drafts, ids, places, strict=True)
     ]
-    together: list[Siblings] = []
+    together: list[UniformJobs] = []
     start = 0
-    for alike in families(requests):
-        own = slice(start, start + len(alike))
-        like = likeness(alike[0], NOW, 4)
-        together.append(siblings(alike, like, ids[own], places[own]))
+    for run in uniform_runs(requests):
+        own = slice(start, start + len(run))
+        template = template_of(run[0], NOW, 4)
+        together.append(uniform_jobs(run, template, ids[own], places[own]))
         start = own.stop
     assert [job for jobs in together for job in jobs] == alone
     for jobs in together:
@@ -72,8 +72,13 @@ def test_siblings_are_the_jobs_that_their_drafts_become(
         assert [one.job.tenant for one in jobs.owned("x")] == ["x"] * len(jobs)
 
 
-def test_what_looks_alike_to_python_is_not_alike() -> None:
+def test_jobs_equal_to_python_only_are_not_uniform() -> None:
     bodies: list[dict[str, Any]] = [
         {"type": "t", "args": [], "x": value} for value in (1, True, 1.0, 1, 1)
     ]
-    assert [len(alike) for alike in families([list(map(parse_draft, bodies))])] == [1, 1, 1, 2]
+    assert [len(run) for run in uniform_runs([list(map(parse_draft, bodies))])] == [
+        1,
+        1,
+        1,
+        2,
+    ]

@@ -253,12 +253,12 @@ def repetitions_are_not_told() -> None:
 def later_jobs_come_at_once() -> None:
     """A job with a time in the future is available."""
 
-    def now(like: Job, *_: object) -> Job:
-        if like.state != "scheduled":
-            return like
-        return msgspec.structs.replace(like, state="available", due_at=like.expires_at)
+    def now(template: Job, *_: object) -> Job:
+        if template.state != "scheduled":
+            return template
+        return msgspec.structs.replace(template, state="available", due_at=template.expires_at)
 
-    after(unit_of_work, "likeness", now)
+    after(unit_of_work, "template_of", now)
 
 
 @fault("OJS-ENQ-031")

@@ -73,7 +73,7 @@ def last_in_is_first_out() -> None:
     """A queue hands out its newest job first."""
     after(
         unit_of_work,
-        "born",
+        "build_job",
         lambda new, *_: msgspec.structs.replace(
             new, job=msgspec.structs.replace(new.job, seq=-new.job.seq)
         ),

@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_server.domain.jobs.uniform_jobs import Siblings
+from ojs_server.domain.jobs.uniform_jobs import UniformJobs
 from ojs_server.http.jobs.views import envelope, envelopes
 from tests.store.records import START, a_job
 
@@ -34,10 +34,10 @@ def test_jobs_look_the_same_alone_and_among_others(asked: list[tuple[int, bool]]
 
 
 @given(st.sampled_from(KINDS[:5]), st.integers(1, 30))
-def test_siblings_look_the_same_alone_and_together(kind: dict[str, Any], count: int) -> None:
+def test_uniform_jobs_look_the_same_alone_and_together(kind: dict[str, Any], count: int) -> None:
     like = a_job("", **kind).job
     ids = [f"job-{number}" for number in range(count)]
     args = [b'[%d,"\\u0000"]' % number for number in range(count)]
     metas = [b'{"args":"%b"}' % one.encode() for one in ids]
-    jobs = Siblings(like, ids, range(count), args, metas, [9] * count)
+    jobs = UniformJobs(like, ids, range(count), args, metas, [9] * count)
     assert list(envelopes(jobs, [False] * count)) == list(map(envelope, jobs))

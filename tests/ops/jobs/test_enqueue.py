@@ -99,7 +99,7 @@ def test_jobs_that_come_together_are_stored_as_if_each_came_alone(bench: Bench) 
     assert bench.counts() == {"available": 2 * waiting, "scheduled": 60, "pending": 60}
 
 
-def test_siblings_get_the_tenant_that_all_have_once_there_is_one(bench: Bench) -> None:
+def test_uniform_jobs_get_the_tenant_that_all_have_once_there_is_one(bench: Bench) -> None:
     first = bench.do(enqueue(jobs=[{"meta": {"tenant_id": "acme"}}] * 30)).jobs
     second = bench.do(enqueue(jobs=[{}] * 30)).jobs
     assert {bench.job(one.job.id).tenant for one in first} == {"acme"}

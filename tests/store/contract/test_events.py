@@ -2,7 +2,7 @@
 
 import pytest
 
-from ojs_server.domain.event_buffer import AlikeEvents, EventBuffer
+from ojs_server.domain.event_buffer import EventBuffer, UniformEvents
 from ojs_server.domain.jobs.job import Event
 from ojs_server.store import event_log
 from ojs_server.store.base import Store
@@ -40,7 +40,7 @@ def test_an_event_comes_back_as_it_was_stored(store: Store, clock: HandClock) ->
 @ON_ALL_VERSIONS
 def test_events_that_are_alike_come_back_among_others(store: Store) -> None:
     ids = [f"j{number}" for number in range(130)]
-    alike = AlikeEvents(an_event(subject=""), ids)
+    alike = UniformEvents(an_event(subject=""), ids)
     bare = Event("worker.started", "w1", None, None, b"{}")
     for parts in ([alike], [[bare, bare], alike, [bare], alike[:1]], [[bare]]):
         happened = EventBuffer()

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from ojs_server.domain.jobs.filter import JobFilter
-from ojs_server.domain.jobs.uniform_jobs import Siblings
+from ojs_server.domain.jobs.uniform_jobs import UniformJobs
 from ojs_server.store.base import Store
 from ojs_server.store.records import Place
 from tests.store.records import ON_ALL_VERSIONS, START, a_job, a_lease, hold, put, record, whole
@@ -55,12 +55,12 @@ def test_a_job_with_nothing_optional_comes_back_as_it_was_stored(store: Store) -
 
 @ON_ALL_VERSIONS
 @pytest.mark.parametrize("count", [1, 24, 25, 130])
-def test_siblings_come_back_as_each_of_them_is(store: Store, count: int) -> None:
+def test_uniform_jobs_come_back_as_each_of_them_is(store: Store, count: int) -> None:
     ids = [f"j{number:03}" for number in range(count)]
     args = [b"[%d]" % number for number in range(count)]
     places, sizes, metas = range(7, 7 + count), range(count), [b'{"a":1}', *[b"{}"] * (count - 1)]
     for like in (FULL.job, a_job("").job, a_job("", rate_key="k", on_limit="wait").job):
-        jobs = Siblings(replace(like, id=""), ids, places, args, metas, sizes)
+        jobs = UniformJobs(replace(like, id=""), ids, places, args, metas, sizes)
         with store.transaction() as tx:
             tx.insert_new_jobs(jobs)
         assert [whole(store, job_id) for job_id in ids] == list(jobs)
