@@ -29,11 +29,11 @@ from ojs_server.http.workers.calls import (
 from ojs_server.ops.jobs.settle import Repeated, missing
 from ojs_server.ops.workers.claim import Claim, Deliveries
 from ojs_server.ops.workers.settle_and_fetch import (
-    Exchange,
-    Exchanged,
     RepeatableAck,
     RepeatableFail,
+    SettleAndFetch,
     Settled,
+    SettledAndFetched,
     Settlement,
 )
 from ojs_wire import codec, codes
@@ -74,25 +74,25 @@ def _settle(call: Call, body: bytes) -> Asked:
         claim = None if request.fetch is None else claim_of(call.tenant, request.fetch, worker_id)
     taken = [_taken(call, worker_id, given) for given in request.results]
     settlements = tuple(one for one in taken if not isinstance(one, OjsError))
-    exchange = Exchange(settlements, claim)
+    operation = SettleAndFetch(settlements, claim)
     if request.fetch is not None and claim is not None and not request.results:
         # Nobody waits for news of a job: this is a plain FETCH, which may wait for work.
         wait_ms, headers = wait_of(call, request.fetch.wait_ms)
-        return Asked(exchange, partial(_fetch, call, claim, wait_ms), _Told((), (), headers))
+        return Asked(operation, partial(_fetch, call, claim, wait_ms), _Told((), (), headers))
     told = _Told(request.results, taken)
-    return Asked(exchange, None if exchange.parts else _nothing, told)
+    return Asked(operation, None if operation.parts else _nothing, told)
 
 
-async def _fetch(call: Call, claim: Claim, wait_ms: int) -> Exchanged:
-    return Exchanged((), await wait_for_jobs(call, claim, wait_ms))
+async def _fetch(call: Call, claim: Claim, wait_ms: int) -> SettledAndFetched:
+    return SettledAndFetched((), await wait_for_jobs(call, claim, wait_ms))
 
 
-async def _nothing() -> Exchanged:
+async def _nothing() -> SettledAndFetched:
     """Return an empty outcome, as no settlement is left."""
-    return Exchanged((), Deliveries())
+    return SettledAndFetched((), Deliveries())
 
 
-def _settled(call: Call, asked: Asked, done: Exchanged) -> Answer:
+def _settled(call: Call, asked: Asked, done: SettledAndFetched) -> Answer:
     about: _Told = asked.about
     settled = iter(done.settled)
     shown = [

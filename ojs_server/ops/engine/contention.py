@@ -21,7 +21,7 @@ from ojs_server.ops.engine.locking import gather
 from ojs_server.ops.operation import AnyOperation
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.workers.claim import Claim
-from ojs_server.ops.workers.settle_and_fetch import Exchange
+from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
 from ojs_server.store.base import Store, StoreBusy, StoreUnavailable
 from ojs_server.store.records import Contended
 
@@ -142,7 +142,7 @@ def _meet(wanted: Contended, held: Contended) -> bool:
 
 def _may_meet(op: AnyOperation, held: Collection[str]) -> bool:
     """Tell whether a claim may lock one of these limits without naming it."""
-    claim = op.claim if isinstance(op, Exchange) else op
+    claim = op.claim if isinstance(op, SettleAndFetch) else op
     if not isinstance(claim, Claim):
         return False
     named = ((OF_QUEUE,) if claim.queues else ()) + ((OF_TENANT,) if claim.tenant else ())

@@ -11,7 +11,7 @@ from ojs_server.domain.workers.requirements import ability_of
 from ojs_server.domain.workers.worker import Worker
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.workers.claim import Claim, Deliveries
-from ojs_server.ops.workers.settle_and_fetch import Exchange, RepeatableFail
+from ojs_server.ops.workers.settle_and_fetch import RepeatableFail, SettleAndFetch
 from ojs_server.ops.workers.wakeups import Waiter, first
 
 # Number of tries to return jobs to a store that refuses, and the pauses between them.
@@ -97,7 +97,7 @@ async def give_back(engine: Engine, leases: Sequence[Lease]) -> None:
     """
     if not leases:
         return
-    releases = Exchange(
+    releases = SettleAndFetch(
         tuple(
             RepeatableFail(
                 held.job_id, _LEFT, worker_id=held.worker_id, attempt=held.attempt, requeue=True

@@ -1,6 +1,6 @@
 """Settle many jobs and fetch the next ones in one transaction.
 
-An exchange is split into operations that are carried out with all others of the batch, the
+It is split into operations that are carried out with all others of the batch, the
 settlements before the fetch: jobs that it gives back it may fetch again.
 """
 
@@ -43,7 +43,7 @@ Settlement = RepeatableAck | RepeatableFail
 Settled = Change | Repeated | OjsError
 
 
-class Exchanged(msgspec.Struct, frozen=True):
+class SettledAndFetched(msgspec.Struct, frozen=True):
     """Outcomes of the settlements, in their order, and the jobs that were fetched, or why the
     FETCH was refused."""
 
@@ -52,7 +52,7 @@ class Exchanged(msgspec.Struct, frozen=True):
     refusal: Conflict | None = None
 
 
-class Exchange(Composite[Exchanged], frozen=True):
+class SettleAndFetch(Composite[SettledAndFetched], frozen=True):
     """Settlements, and the claim that follows them."""
 
     settlements: tuple[Settlement, ...]
@@ -71,14 +71,14 @@ class Exchange(Composite[Exchanged], frozen=True):
     def parts(self) -> tuple[Settlement | Claim, ...]:
         return self.settlements if self.claim is None else (*self.settlements, self.claim)
 
-    def outcome(self, answers: Sequence[Any]) -> Exchanged | BaseException:
+    def outcome(self, answers: Sequence[Any]) -> SettledAndFetched | BaseException:
         if self.claim is None:
-            return Exchanged(answers, Deliveries())
+            return SettledAndFetched(answers, Deliveries())
         *settled, deliveries = answers
         if isinstance(deliveries, Conflict):
             # The settlements are done, and this refusal is about the worker, now and later.
-            return Exchanged(settled, Deliveries(), deliveries)
+            return SettledAndFetched(settled, Deliveries(), deliveries)
         # Without the jobs there is no answer; the call is repeated, and finds what was settled.
         if isinstance(deliveries, BaseException):
             return deliveries
-        return Exchanged(settled, deliveries)
+        return SettledAndFetched(settled, deliveries)

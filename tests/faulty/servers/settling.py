@@ -217,7 +217,7 @@ def repetitions_are_refused() -> None:
 def a_refused_fetch_refuses_the_call() -> None:
     """A settle call of a worker that may not fetch says nothing of its settlements."""
     after(
-        settle_and_fetch.Exchange,
+        settle_and_fetch.SettleAndFetch,
         "outcome",
         lambda done, *_: getattr(done, "refusal", None) or done,
     )

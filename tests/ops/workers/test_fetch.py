@@ -20,7 +20,7 @@ from ojs_server.ops.workers.claim import Claim, Deliveries
 from ojs_server.ops.workers.fetch import fetch
 from ojs_server.ops.workers.heartbeat import Beat
 from ojs_server.ops.workers.presence import Direct, Register
-from ojs_server.ops.workers.settle_and_fetch import Exchange
+from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
 from ojs_server.store.base import Store
 from tests.ops.bench import HandClock, enqueue, environment
 from tests.ops.crowd import Crowd
@@ -248,7 +248,7 @@ async def test_all_jobs_of_a_caller_who_left_go_back_though_some_cannot(
     monkeypatch.setattr(fetching, "GIVE_BACK_AGAIN_S", 0.001)
 
     async def meanwhile(operation: Any) -> Any:
-        if isinstance(operation, Exchange) and refusals:
+        if isinstance(operation, SettleAndFetch) and refusals:
             raise refusals.pop()
         outcome = await run(operation)
         if isinstance(operation, Claim):
@@ -270,7 +270,7 @@ async def test_a_server_that_stops_is_not_asked_again_to_take_jobs_back(
     run = engine.run
 
     async def meanwhile(operation: Any) -> Any:
-        if isinstance(operation, Exchange):
+        if isinstance(operation, SettleAndFetch):
             raise Unavailable("the server is stopping")
         outcome = await run(operation)
         gone.set_result(None)

@@ -8,7 +8,7 @@ from ojs_server.ops.queues.administration import Maintain, SetPaused
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.presence import Register
 from ojs_server.ops.workers.promotion import MOST
-from ojs_server.ops.workers.settle_and_fetch import Exchange, RepeatableFail
+from ojs_server.ops.workers.settle_and_fetch import RepeatableFail, SettleAndFetch
 from tests.ops.bench import Bench, enqueue
 
 ONE_SECOND = {"initial_interval": "PT1S", "jitter": False}
@@ -42,7 +42,7 @@ def test_a_retry_without_delay_is_there_for_the_fetch_behind_its_fail(bench: Ben
     bench.take()
     at_once = parse_fault({"message": "x", "details": {"action": "retry", "retry_after_ms": 0}})
     failed = RepeatableFail(job_id, at_once, "w", 1)
-    (outcome,) = bench.commit(Exchange((failed,), Claim(("q",), 1, "w"))).outcomes
+    (outcome,) = bench.commit(SettleAndFetch((failed,), Claim(("q",), 1, "w"))).outcomes
     assert [one.claimed.job.id for one in outcome.deliveries] == [job_id]
 
 

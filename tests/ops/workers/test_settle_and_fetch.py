@@ -12,10 +12,10 @@ from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.jobs.settle import Cancel, Repeated
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.settle_and_fetch import (
-    Exchange,
-    Exchanged,
     RepeatableAck,
     RepeatableFail,
+    SettleAndFetch,
+    SettledAndFetched,
 )
 from ojs_server.store.base import OutcomeUnknown, StaleWrite
 from tests.ops.bench import Bench, enqueue
@@ -32,7 +32,7 @@ def fail(job_id: str, attempt: int = 1, worker: str = "w", **given: Any) -> Repe
     return RepeatableFail(job_id, parse_fault({"message": "boom"}), worker, attempt, **given)
 
 
-def ids(done: Exchanged) -> list[str]:
+def ids(done: SettledAndFetched) -> list[str]:
     return [one.claimed.job.id for one in done.deliveries]
 
 
@@ -41,7 +41,7 @@ def test_many_are_settled_and_the_next_fetched_in_one_commit(bench: Bench) -> No
     bench.take("w", 4)
     waiting = [bench.put() for _ in range(3)]
     parts = (ack(held[0]), fail(held[1]), fail(held[2], requeue=True), ack(held[3]))
-    committed = bench.commit(Exchange(parts, Claim(("q",), 3, "w")))
+    committed = bench.commit(SettleAndFetch(parts, Claim(("q",), 3, "w")))
     (done,) = committed.outcomes
     assert [one.after.state for one in done.settled] == [
         "completed",
@@ -61,7 +61,7 @@ def test_a_refusal_stays_with_its_job(bench: Bench) -> None:
     bench.take("x")
     bench.do(Cancel(cancelled))
     parts = (ack(cancelled), ack(other), ack(mine, attempt=2), fail(NOBODY), ack(mine))
-    done = bench.do(Exchange(parts))
+    done = bench.do(SettleAndFetch(parts))
     assert [type(one) for one in done.settled] == [Conflict, Conflict, Conflict, NotFound, Change]
     assert bench.state(mine) == "completed"
     assert bench.state(other) == "active"
@@ -72,7 +72,7 @@ def test_the_same_call_again_gives_the_same_answer(bench: Bench) -> None:
     bench.take("w", 3)
     waiting = [bench.put() for _ in range(4)]
     parts = (ack(one), fail(two), fail(three, requeue=True))
-    call = Exchange(parts, Claim(("q",), 2, "w", fetch_id="f1"))
+    call = SettleAndFetch(parts, Claim(("q",), 2, "w", fetch_id="f1"))
     first = bench.do(call)
     assert ids(first) == [three, waiting[0]]
     again = bench.do(call)
@@ -89,7 +89,7 @@ def test_a_job_that_is_named_twice_is_settled_once(bench: Bench) -> None:
     one, two = bench.put(), bench.put()
     bench.take("w", 2)
     parts = (ack(one), ack(one), fail(one), fail(two), ack(two), fail(two))
-    kinds = [type(outcome) for outcome in bench.do(Exchange(parts)).settled]
+    kinds = [type(outcome) for outcome in bench.do(SettleAndFetch(parts)).settled]
     assert kinds == [Change, Repeated, Conflict, Change, Conflict, Repeated]
     assert bench.happened(two)[-2:] == ["job.failed", "job.retrying"]
 
@@ -100,15 +100,15 @@ def test_exchanges_and_other_calls_share_a_transaction(bench: Bench) -> None:
     bench.take("x")
     outcomes = bench.commit(
         Claim(("q",), 1, "y"),
-        Exchange((ack(one),), Claim(("q",), 1, "w")),
+        SettleAndFetch((ack(one),), Claim(("q",), 1, "w")),
         enqueue(),
-        Exchange((ack(two, worker="x"),)),
+        SettleAndFetch((ack(two, worker="x"),)),
     ).outcomes
     assert [type(outcome).__name__ for outcome in outcomes] == [
         "Deliveries",
-        "Exchanged",
+        "SettledAndFetched",
         "Enqueued",
-        "Exchanged",
+        "SettledAndFetched",
     ]
     assert len(outcomes[0]) == 1
     assert ids(outcomes[1]) == []
@@ -121,7 +121,7 @@ def test_a_poisoned_part_fails_alone(bench: Bench) -> None:
     poison, third = ValueError("poison"), bench.put()
     # The whole fails, then its second part does.
     faulty = Faulty(bench.store, poison, None, poison)
-    call = Exchange((ack(held[0]), ack(held[1])), Claim(("q",), 1, "w"))
+    call = SettleAndFetch((ack(held[0]), ack(held[1])), Claim(("q",), 1, "w"))
     (done,) = commit(faulty, call)
     assert isinstance(done.settled[0], Change)
     assert done.settled[1] is poison
@@ -133,7 +133,7 @@ def test_a_poisoned_part_fails_alone(bench: Bench) -> None:
 def test_a_failure_of_the_whole_is_one_outcome(bench: Bench, failure: Exception) -> None:
     held = bench.put()
     bench.take("w")
-    (done,) = commit(Faulty(bench.store, failure, failure, failure), Exchange((ack(held),)))
+    (done,) = commit(Faulty(bench.store, failure, failure, failure), SettleAndFetch((ack(held),)))
     assert type(done).__name__ == "Unavailable"
 
 
@@ -142,7 +142,7 @@ def test_a_claim_that_fails_hides_nothing_that_was_settled(bench: Bench) -> None
     bench.take("w")
     poison = ValueError("poison")
     faulty = Faulty(bench.store, poison, None, poison)
-    call = Exchange((ack(held),), Claim(("q",), 1, "w", fetch_id="f"))
+    call = SettleAndFetch((ack(held),), Claim(("q",), 1, "w", fetch_id="f"))
     assert commit(faulty, call) == [poison]
     assert isinstance(bench.do(call).settled[0], Repeated)
 
@@ -150,7 +150,7 @@ def test_a_claim_that_fails_hides_nothing_that_was_settled(bench: Bench) -> None
 async def test_two_calls_about_one_job_take_turns(engine: Engine) -> None:
     job_id = (await engine.run(enqueue())).jobs[0].job.id
     await engine.run(Claim(("q",), 1, "w"))
-    calls = [engine.run(Exchange((ack(job_id),))) for _ in range(5)]
+    calls = [engine.run(SettleAndFetch((ack(job_id),))) for _ in range(5)]
     done = await asyncio.gather(*calls)
     kinds = sorted(type(one.settled[0]).__name__ for one in done)
     assert kinds == ["Change"] + ["Repeated"] * 4
