@@ -84,7 +84,7 @@ class Server:
         self._lifetime.stopping = True
         self.engine.wakeups.close()
         self.engine.endings.close()
-        self.engine.tail.close()
+        self.engine.log_reader.close()
         self.engine.rooms.close()
 
     def take(self, exchange: Exchange, body: bytes) -> bool:
@@ -137,8 +137,10 @@ class Server:
         housekeeping = Housekeeping(
             self.engine, self._environment.monotonic_ms, shared=not self.store.embedded
         )
-        listener = self.store.listener(self._heard, self.engine.tail.wake, housekeeping.expect)
-        self.engine.tail.shared = not self.store.embedded
+        listener = self.store.listener(
+            self._heard, self.engine.log_reader.wake, housekeeping.expect
+        )
+        self.engine.log_reader.shared = not self.store.embedded
         self.engine.on_due = housekeeping.expect
         self.engine.on_events = self._happened
         self.engine.availability.on_lost = housekeeping.nudge

@@ -24,9 +24,9 @@ KEEPALIVE_S: Final = 30.0
 async def stream_events(rpc: Rpc, message: pb.StreamEventsRequest) -> None:
     """Yield the events from now on that pass all filters."""
     call = rpc.call("GET", f"{V1}/events/stream")
-    tail, wall_ms = rpc.server.engine.tail, rpc.server.environment.wall_ms
+    log_reader, wall_ms = rpc.server.engine.log_reader, rpc.server.environment.wall_ms
     subject = message.workflow_id or message.job_id or None
-    follower = tail.admit(
+    follower = log_reader.admit(
         EventFilter(
             types=tuple(message.event_types),
             queues=tuple(message.queues),
@@ -37,7 +37,7 @@ async def stream_events(rpc: Rpc, message: pb.StreamEventsRequest) -> None:
     gone = asyncio.ensure_future(rpc.left.wait())
     gone.add_done_callback(lambda _: follower.close())
     try:
-        await tail.follow(follower)
+        await log_reader.follow(follower)
         while True:
             lost, entries = follower.take()
             if lost is not None:
@@ -58,11 +58,11 @@ async def stream_events(rpc: Rpc, message: pb.StreamEventsRequest) -> None:
                 continue
             if not await rpc.write(_own(KEEPALIVE, {}, wall_ms())):
                 return
-        if tail.closed:
+        if log_reader.closed:
             raise Unavailable("the server is stopping", headers={"Retry-After": "1"})
     finally:
         gone.cancel()
-        tail.leave(follower)
+        log_reader.leave(follower)
 
 
 def _event(placed: PlacedEvent) -> pb.Event:

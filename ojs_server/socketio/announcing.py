@@ -1,6 +1,6 @@
 """Announcements of events to the clients of the job manager.
 
-    commit ──▶ event log ──▶ Tail ──▶ Announcer ──▶ the clients of this node, by rooms
+    commit ──▶ event log ──▶ EventLogReader ──▶ Announcer ──▶ the clients of this node, by rooms
 
 Each node tells its own clients, so that nothing has to travel between nodes but the notice that
 the log has grown.
@@ -54,22 +54,22 @@ class Announcer:
 
     async def run(self) -> None:
         """Follow the log while there are clients to tell."""
-        tail = self._services.engine.tail
-        while not tail.closed:
+        log_reader = self._services.engine.log_reader
+        while not log_reader.closed:
             await self._connections.anybody.wait()
             try:
-                follower = tail.admit(EventFilter(types=TOLD))
+                follower = log_reader.admit(EventFilter(types=TOLD))
             except Unavailable as error:
                 log.warning("clients of Socket.IO are turned away: %s", error.message)
                 self._connections.anybody.clear()
                 continue
             try:
-                await tail.follow(follower)
+                await log_reader.follow(follower)
                 self._connections.followed.set()
                 await self._tell(follower)
             finally:
                 self._connections.followed.clear()
-                tail.leave(follower)
+                log_reader.leave(follower)
 
     async def _tell(self, follower: Follower) -> None:
         while self._connections.anybody.is_set() and not follower.closed:

@@ -340,7 +340,7 @@ async def test_a_stream_that_was_left_takes_no_job(ojs: Stub, server: Server) ->
 async def test_a_stop_ends_streams_with_a_sentence(ojs: Stub, server: Server) -> None:
     jobs, events = ojs.StreamJobs(queues=["default"]), ojs.StreamEvents()
     await asyncio.gather(jobs.initial_metadata(), events.initial_metadata())
-    while not (len(server.engine.wakeups) and server.engine.tail.running):  # noqa: ASYNC110
+    while not (len(server.engine.wakeups) and server.engine.log_reader.running):  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     server.begin_stop()
     for stream in (jobs, events):
@@ -383,7 +383,7 @@ async def test_events_are_streamed_as_they_happen(ojs: Stub, server: Server) -> 
 async def following(stream: Any, server: Server) -> Any:
     """A stream of events that follows the log."""
     await stream.initial_metadata()
-    while not server.engine.tail.running:  # noqa: ASYNC110
+    while not server.engine.log_reader.running:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     return stream
 

@@ -123,9 +123,9 @@ async def _answer(call: Call, provider: Provider, params: bytes, wait_s: int) ->
         return found
     # Followed before it is asked, so that its answer is not missed, on whichever node that comes.
     wanted = EventFilter(types=(providers.ANSWERED,), subject=provider.id)
-    follower = engine.tail.admit(wanted)
+    follower = engine.log_reader.admit(wanted)
     try:
-        await engine.tail.follow(follower)
+        await engine.log_reader.follow(follower)
         await engine.run(operations.Ask(provider.id, params))
         deadline = asyncio.get_running_loop().time() + wait_s
         while (found := await engine.read(look)) is None and not follower.closed:
@@ -135,7 +135,7 @@ async def _answer(call: Call, provider: Provider, params: bytes, wait_s: int) ->
             follower.take()
         return found
     finally:
-        engine.tail.leave(follower)
+        engine.log_reader.leave(follower)
 
 
 async def _find(call: Call, provider_id: str) -> Provider | None:

@@ -10,7 +10,7 @@ from ojs_server.http.services import Services
 from ojs_server.http.streams.event_cursor import cursor_of
 from ojs_server.http.streams.event_feed import EventStream, Subscription
 from ojs_server.ops.streams.event_json import event_id
-from ojs_server.ops.streams.event_log_reader import Entry, Follower, Lost
+from ojs_server.ops.streams.event_log_reader import Follower, LogEntry, Lost
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
 
@@ -25,7 +25,7 @@ class ChannelStream(EventStream):
         self._ends_with_job = False
         self._key = f"message {asked.form} {asked.channel}"
 
-    def _frame(self, entry: Entry) -> tuple[str, bytes]:
+    def _frame(self, entry: LogEntry) -> tuple[str, bytes]:
         made = entry.frames.get(self._key)
         if made is None:
             placed = entry.placed

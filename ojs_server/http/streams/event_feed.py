@@ -13,7 +13,7 @@ from ojs_server.http.streams.event_cursor import cursor_of
 from ojs_server.http.streams.sse import ENDING, OPENING, SHUTDOWN, comment, frame, heartbeat
 from ojs_server.http.streams.stream_slot import HeldStream
 from ojs_server.ops.streams.event_json import envelope, event_id
-from ojs_server.ops.streams.event_log_reader import Entry, Follower, Lost
+from ojs_server.ops.streams.event_log_reader import Follower, LogEntry, Lost
 from ojs_server.store.base import Reader
 from ojs_server.store.event_log import is_type
 from ojs_server.store.records import EventFilter, EventPage
@@ -62,7 +62,7 @@ class EventStream(HeldStream):
 
     async def follow(self) -> None:
         """Keep events for this stream from now on."""
-        await self._engine.tail.follow(self._follower)
+        await self._engine.log_reader.follow(self._follower)
         self._follows = True
         if self._asked.after is None:
             self.cursor = self._follower.start
@@ -109,7 +109,7 @@ class EventStream(HeldStream):
         more = True
         while more and not (self._follower.closed or self._ended):
             page = await self._engine.read(ask)
-            if frames := self._frames([Entry(placed) for placed in page.events]):
+            if frames := self._frames([LogEntry(placed) for placed in page.events]):
                 yield frames
             self.cursor, more = page.cursor, page.has_more
 
@@ -129,15 +129,15 @@ class EventStream(HeldStream):
             if self._left.done():
                 return
             if self._follower.closed:
-                if self._engine.tail.closed:
+                if self._engine.log_reader.closed:
                     yield self._shutdown()
                 return
             if not await self._follower.wait(self._rest_s()):
                 # All that the others have read was taken: so far this stream has seen the log.
-                self.cursor = max(self.cursor, self._engine.tail.cursor)
+                self.cursor = max(self.cursor, self._engine.log_reader.cursor)
                 yield self._heartbeat()
 
-    def _frames(self, entries: Sequence[Entry]) -> bytes:
+    def _frames(self, entries: Sequence[LogEntry]) -> bytes:
         if entries and not (self._asked.kinds or self._ends_with_job):
             self.cursor = entries[-1].placed.position
             return b"".join([self._frame(entry)[1] for entry in entries])
@@ -155,7 +155,7 @@ class EventStream(HeldStream):
                 break
         return b"".join(frames)
 
-    def _frame(self, entry: Entry) -> tuple[str, bytes]:
+    def _frame(self, entry: LogEntry) -> tuple[str, bytes]:
         """Return the name and text of an event, which are made once for all streams of one form."""
         form = self._asked.form
         made = entry.frames.get(form)

@@ -108,8 +108,8 @@ async def _open(
     find: Callable[[], Awaitable[Job]] | None = None,
     kind: type[EventStream] = EventStream,
 ) -> Answer:
-    tail = call.server.engine.tail
-    follower = tail.admit(asked.wanted)
+    log_reader = call.server.engine.log_reader
+    follower = log_reader.admit(asked.wanted)
     stream = kind(call.server, asked, follower, call.disconnected())
     try:
         # What happens during a long replay is in the log; only a job's few events can wait here.

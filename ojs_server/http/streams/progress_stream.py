@@ -9,7 +9,7 @@ from ojs_server.http.jobs.progress import Found, described, with_progress
 from ojs_server.http.streams.event_feed import EventStream
 from ojs_server.http.streams.sse import frame
 from ojs_server.ops.streams.event_json import event_id
-from ojs_server.ops.streams.event_log_reader import Entry
+from ojs_server.ops.streams.event_log_reader import LogEntry
 from ojs_server.store.base import Reader
 from ojs_wire.codec import encode
 
@@ -48,7 +48,7 @@ class ProgressStream(EventStream):
         async for piece in super().pieces():
             yield piece
 
-    def _frame(self, entry: Entry) -> tuple[str, bytes]:
+    def _frame(self, entry: LogEntry) -> tuple[str, bytes]:
         event = entry.placed.event
         name = NAMES.get(event.type, event.type)
         return name, frame(name, event.data, event_id(entry.placed))

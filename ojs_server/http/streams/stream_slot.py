@@ -22,4 +22,4 @@ class HeldStream(Stream):
     def close(self) -> None:
         """Make room for another stream."""
         self._left.cancel()
-        self._engine.tail.leave(self._follower)
+        self._engine.log_reader.leave(self._follower)

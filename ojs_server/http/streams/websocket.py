@@ -199,7 +199,7 @@ class Socket:
             await self._open(msgspec.structs.replace(channel.asked, after=self._after))
 
     async def _open(self, asked: Subscription, acknowledged: dict[str, Any] | None = None) -> None:
-        follower = self._server.engine.tail.admit(asked.wanted)
+        follower = self._server.engine.log_reader.admit(asked.wanted)
         stream = ChannelStream(self._server, asked, follower)
         try:
             if asked.after is None:

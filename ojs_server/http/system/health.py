@@ -47,7 +47,7 @@ async def health_in_detail(call: Call) -> Answer:
             "version": __version__,
             "stopping": call.server.lifetime.stopping,
             "waiting_fetches": len(engine.wakeups),
-            "event_streams": len(engine.tail),
+            "event_streams": len(engine.log_reader),
         },
         "store": msgspec.structs.asdict(state_of(engine)),
         **figures,

@@ -45,7 +45,7 @@ async def exposition(call: Call) -> Answer:
         # Whoever wants to know that the store is away is told by the rest.
         metrics.forget_stored()
     metrics.observe_waiting(len(engine.wakeups))
-    metrics.observe_streams(len(engine.tail))
+    metrics.observe_streams(len(engine.log_reader))
     metrics.store.observe(state_of(engine))
     if wanted != TEXT:
         return Answer(in_json(metrics.families(), stored, call.server.lifetime.uptime_s()))

@@ -40,11 +40,11 @@ async def hold(call: Call) -> Answer:
         return Answer(b"", headers=HEADERS, media_type=EVENT_STREAM)
     worker_id = known_as(call, call.params["id"])
     # A place among the streams, which end when the server stops; it follows no events.
-    follower = engine.tail.admit(EventFilter(subject=worker_id))
+    follower = engine.log_reader.admit(EventFilter(subject=worker_id))
     try:
         worker = await engine.run(OpenSession(worker_id))
     except BaseException:
-        engine.tail.leave(follower)
+        engine.log_reader.leave(follower)
         raise
     told = {"worker_id": unscoped(call.tenant, worker.id), "session_grace": in_seconds(grace_ms)}
     stream = Session(call.server, worker, follower, call.disconnected(), encode(told))
@@ -74,11 +74,11 @@ class Session(HeldStream):
             yield OPENING + frame("session.opened", self._told)
             while not await self._follower.wait(HEARTBEAT_S):
                 yield comment("heartbeat")
-            if self._engine.tail.closed:
+            if self._engine.log_reader.closed:
                 yield SHUTDOWN
         finally:
             # Only the client's own leaving says something of the worker.
-            if self._left.done() and not self._engine.tail.closed:
+            if self._left.done() and not self._engine.log_reader.closed:
                 await self._drop()
 
     async def _drop(self) -> None:

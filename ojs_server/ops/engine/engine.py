@@ -17,7 +17,7 @@ from ojs_server.ops.engine.group_commit import Caller, GroupCommit
 from ojs_server.ops.engine.pulse import Pulse
 from ojs_server.ops.operation import AnyOperation, Operation, Result
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.streams.event_log_reader import ALL, Tail
+from ojs_server.ops.streams.event_log_reader import ALL, EventLogReader
 from ojs_server.ops.workers.signs_of_life import Signs
 from ojs_server.ops.workers.wakeups import Wakeups
 from ojs_server.store.base import Reader, Store, StoreUnavailable
@@ -51,7 +51,7 @@ class Engine:
         self.availability = availability = Availability(environment.monotonic)
         threads, rng = environment.threads, environment.chance
         self.pulse = Pulse(lambda: store.ping(), threads.executor(1, "ojs-pulse"))
-        self.tail = Tail(
+        self.log_reader = EventLogReader(
             lambda after, limit: self.read(lambda reader: reader.events(after, ALL, limit)),
             lambda: self.read(lambda reader: reader.log_span()),
             self._note_following,
@@ -145,7 +145,7 @@ class Engine:
         """Finish submitted operations. The store stays open; its owner closes it."""
         self.wakeups.close()
         self.endings.close()
-        self.tail.close()
+        self.log_reader.close()
         self.rooms.close()
         await self._commits.close()
         await asyncio.to_thread(self._reading.shutdown)
@@ -164,7 +164,7 @@ class Engine:
         if committed.events:
             self.on_events(committed.events)
         if committed.logged:
-            self.tail.wake(committed.logged)
+            self.log_reader.wake(committed.logged)
             self.on_logged()
         if committed.due_at is not None:
             self.on_due(committed.due_at)

@@ -1,7 +1,7 @@
 """Follow the event log: one reader for all event streams of a node.
 
-    commits ── wake ──▶ Tail ── reads the log after its cursor ──▶ each Follower whose filter
-    other nodes ─┘                                                  matches; a bounded buffer
+    commits ── wake ──▶ EventLogReader ── reads after its cursor ──▶ each Follower whose filter
+    other nodes ─┘                                                   matches; a bounded buffer
 
 Without followers nothing runs, and a commit pays for one comparison.
 """
@@ -40,10 +40,10 @@ MAX_BYTES: Final = 1 << 20
 
 ALL: Final = EventFilter()
 
-log = logging.getLogger("ojs.tail")
+log = logging.getLogger("ojs.events")
 
 
-class Entry:
+class LogEntry:
     """One event on its way to many streams; `frames` holds its name and text in each form."""
 
     __slots__ = ("frames", "placed")
@@ -67,18 +67,18 @@ class Follower:
     def __init__(self, wanted: EventFilter, room: int) -> None:
         self.wanted = wanted
         self.closed = False
-        # The end of the log when the tail took the follower on. Entries of before may still come,
-        # from where the tail is.
+        # The end of the log when the reader took the follower on. Entries of before may still come,
+        # from where the reader is.
         self.start = 0
         self._room = room
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[LogEntry] = deque()
         self._bytes = 0
         self._lost: Lost | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._due_s = 0.0
 
-    def push(self, entries: Sequence[Entry], size: int) -> None:
+    def push(self, entries: Sequence[LogEntry], size: int) -> None:
         """Add events with this total size; the oldest are dropped if the buffer is full."""
         self._entries.extend(entries)
         self._bytes += size
@@ -93,7 +93,7 @@ class Follower:
             self._lost.newest = dropped
         self._wake()
 
-    def take(self) -> tuple[Lost | None, Sequence[Entry]]:
+    def take(self) -> tuple[Lost | None, Sequence[LogEntry]]:
         """Return the range of missed events, and the events that came after it."""
         lost, entries = self._lost, tuple(self._entries)
         self._lost, self._bytes = None, 0
@@ -141,7 +141,7 @@ class Follower:
         self._wake()
 
 
-class Tail:
+class EventLogReader:
     """Reads the log while there are followers, and gives each event to those that want it."""
 
     def __init__(
@@ -303,9 +303,9 @@ class Tail:
 
     def _hand_out(self, page: Sequence[PlacedEvent]) -> None:
         # Of a page's events most are alike in all that filters look at but the job itself.
-        alike: dict[tuple[str | None, ...], list[Entry] | None] = {}
+        alike: dict[tuple[str | None, ...], list[LogEntry] | None] = {}
         # And most followers want what others want: it is gathered for all of them once.
-        shared: defaultdict[tuple[Follower, ...], list[Entry]] = defaultdict(list)
+        shared: defaultdict[tuple[Follower, ...], list[LogEntry]] = defaultdict(list)
         for placed in page:
             event = placed.event
             whose = tenant_of(event) if self._tenanted else None
@@ -316,7 +316,7 @@ class Tail:
             entries = alike[kind]
             own = self._by_subject.get(event.subject)
             if entries is not None or own:
-                entry = Entry(placed)
+                entry = LogEntry(placed)
                 if entries is not None:
                     entries.append(entry)
                 for follower in own or ():
@@ -351,9 +351,9 @@ class Tail:
         return SLOW_POLL_S if self.shared else None
 
 
-def _push(shared: Mapping[tuple[Follower, ...], Sequence[Entry]]) -> int:
+def _push(shared: Mapping[tuple[Follower, ...], Sequence[LogEntry]]) -> int:
     """Give each follower the events it wants, in the order of the log; return their number."""
-    given: defaultdict[Follower, list[tuple[Sequence[Entry], int]]] = defaultdict(list)
+    given: defaultdict[Follower, list[tuple[Sequence[LogEntry], int]]] = defaultdict(list)
     for followers, entries in shared.items():
         size = sum(len(entry.placed.event.own) for entry in entries)
         for follower in followers:

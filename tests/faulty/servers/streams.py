@@ -7,7 +7,7 @@ from ojs_server.domain.errors import NotFound
 from ojs_server.http.streams import event_stream
 from ojs_server.http.streams.channels import ChannelStream
 from ojs_server.http.streams.event_feed import EventStream
-from ojs_server.ops.streams.event_log_reader import Tail
+from ojs_server.ops.streams.event_log_reader import EventLogReader
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
 
@@ -18,7 +18,7 @@ def _with(**others: int) -> None:
     def make(begin: Callable[..., None]) -> Callable[..., None]:
         return lambda self, *given, **named: begin(self, *given, **{**named, **others})
 
-    wrap(Tail, "__init__", make)
+    wrap(EventLogReader, "__init__", make)
 
 
 def _silent(stream: type[Any]) -> None:

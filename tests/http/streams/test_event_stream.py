@@ -285,7 +285,7 @@ async def test_a_slow_client_is_told_what_it_missed(
                 await slow.stuck.wait()
             jobs += [await enqueue(client) for _ in range(39)]
             end = (await server.engine.read(lambda reader: reader.log_span())).last
-            await until(lambda: server.engine.tail.cursor == end)
+            await until(lambda: server.engine.log_reader.cursor == end)
             slow.go_on()
             frames = [await slow.frame()]
             while not frames[-1].comments:
@@ -327,18 +327,18 @@ async def test_there_are_only_so_many_streams(store_url: str) -> None:
                 assert third.headers["retry-after"]
             text = (await client.get("/metrics")).text
             assert "ojs_event_streams 2.0" in text
-        await until(lambda: len(server.engine.tail) == 0)
+        await until(lambda: len(server.engine.log_reader) == 0)
         async with listen(server, STREAM) as again:
             assert again.status == 200
 
 
 async def test_who_has_left_is_noticed_and_nothing_runs_on(server: Server) -> None:
     async with listen(server, STREAM) as heard:
-        assert len(server.engine.tail) == 1
+        assert len(server.engine.log_reader) == 1
         heard.left.set()
         async with asyncio.timeout(5):
             await heard.ended.wait()
-    await until(lambda: not server.engine.tail.running)
+    await until(lambda: not server.engine.log_reader.running)
 
 
 @pytest.mark.parametrize(
@@ -363,14 +363,14 @@ async def test_a_wrong_request_opens_nothing(
 ) -> None:
     async with listen(server, path, **query) as heard:
         error_body(heard, status, code)
-    assert len(server.engine.tail) == 0
+    assert len(server.engine.log_reader) == 0
 
 
 async def test_head_is_answered_at_once(client: httpx.AsyncClient, server: Server) -> None:
     response = await client.head(STREAM)
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/event-stream"
-    assert len(server.engine.tail) == 0
+    assert len(server.engine.log_reader) == 0
 
 
 async def test_a_stream_needs_a_key_that_may_read(keyed_client: httpx.AsyncClient) -> None:

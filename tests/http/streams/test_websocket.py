@@ -151,7 +151,7 @@ async def test_a_wrong_message_is_answered_and_the_connection_stays(
         assert (told["type"], told["code"]) == ("error", code)
         assert told["message"]
         assert (await heard.subscribe("all"))["type"] == "subscribed"
-    assert len(server.engine.tail) == 0
+    assert len(server.engine.log_reader) == 0
 
 
 async def test_bytes_end_the_connection(server: Server) -> None:
@@ -172,7 +172,7 @@ async def test_there_are_only_so_many_channels(
         assert (await heard.subscribe("queue:a"))["code"] == "invalid_request"
         # One that is there may be asked for again.
         assert (await heard.subscribe("all"))["type"] == "subscribed"
-        assert len(server.engine.tail) == 2
+        assert len(server.engine.log_reader) == 2
 
 
 async def test_a_slow_client_is_told_what_it_missed(store_url: str) -> None:
@@ -185,7 +185,7 @@ async def test_a_slow_client_is_told_what_it_missed(store_url: str) -> None:
         jobs = [await enqueue(client) for _ in range(12)]
         span = await server.engine.read(lambda reader: reader.log_span())
         # All of them have been read before the client reads on.
-        await until(lambda: server.engine.tail.cursor >= span.last)
+        await until(lambda: server.engine.log_reader.cursor >= span.last)
         heard.go_on()
         told: list[Any] = []
         while not told or told[-1].get("data", {}).get("job_id") != jobs[-1]["id"]:

@@ -51,7 +51,7 @@ async def test_a_session_begins_with_its_grace_and_goes_on(
         )
         assert (await heard.frame()).comments == ["heartbeat"]
         assert (await stored(open_server)).dropped_at is None
-        assert not open_server.engine.tail.running
+        assert not open_server.engine.log_reader.running
 
 
 async def test_its_end_is_noted_unless_another_was_opened(open_server: Server) -> None:
@@ -62,7 +62,7 @@ async def test_its_end_is_noted_unless_another_was_opened(open_server: Server) -
             assert (await stored(open_server)).dropped_at is None
         assert (await stored(open_server)).dropped_at is not None
     assert (await stored(open_server)).session == 3
-    assert len(open_server.engine.tail) == 0
+    assert len(open_server.engine.log_reader) == 0
 
 
 async def test_a_stopping_server_holds_nothing_against_workers(open_server: Server) -> None:
@@ -94,7 +94,7 @@ async def test_who_is_not_there_is_refused(
 ) -> None:
     code = "not_found" if status == 404 else "invalid_request"
     error_of(await caller.get(f"{WORKERS}/{worker}/session"), status, code)
-    assert len(open_server.engine.tail) == 0
+    assert len(open_server.engine.log_reader) == 0
 
 
 @pytest.mark.parametrize("offered", [True, False])

@@ -12,19 +12,25 @@ from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.jobs.settle import Cancel
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.streams import event_log_reader as tailing
-from ojs_server.ops.streams.event_log_reader import ALL, MAX_BYTES, Entry, Follower, Tail
+from ojs_server.ops.streams.event_log_reader import (
+    ALL,
+    MAX_BYTES,
+    EventLogReader,
+    Follower,
+    LogEntry,
+)
 from ojs_server.store.base import Store
 from ojs_server.store.records import EventFilter, EventPage, LogSpan, PlacedEvent
 from tests.http.waiting import until
 from tests.ops.bench import enqueue, environment, rng
 
 
-def entry(position: int, size: int = 2) -> Entry:
+def entry(position: int, size: int = 2) -> LogEntry:
     data = b'"' + b"x" * (size - 2) + b'"'
-    return Entry(PlacedEvent(position, 0, Event("t.x", "s", "q", None, data)))
+    return LogEntry(PlacedEvent(position, 0, Event("t.x", "s", "q", None, data)))
 
 
-def push(follower: Follower, *entries: Entry) -> None:
+def push(follower: Follower, *entries: LogEntry) -> None:
     follower.push(entries, sum(len(one.placed.event.data) for one in entries))
 
 
@@ -38,12 +44,12 @@ def subjects(follower: Follower) -> list[tuple[str, str]]:
 
 @asynccontextmanager
 async def following(engine: Engine, wanted: EventFilter = ALL) -> AsyncIterator[Follower]:
-    follower = engine.tail.admit(wanted)
+    follower = engine.log_reader.admit(wanted)
     try:
-        await engine.tail.follow(follower)
+        await engine.log_reader.follow(follower)
         yield follower
     finally:
-        engine.tail.leave(follower)
+        engine.log_reader.leave(follower)
 
 
 async def put(engine: Engine, **given: object) -> str:
@@ -52,9 +58,9 @@ async def put(engine: Engine, **given: object) -> str:
 
 
 async def all_read(engine: Engine) -> None:
-    """Until the tail has seen everything that is in the log."""
+    """Until the reader has seen everything that is in the log."""
     end = (await engine.read(lambda reader: reader.log_span())).last
-    await until(lambda: engine.tail.cursor == end)
+    await until(lambda: engine.log_reader.cursor == end)
 
 
 async def test_followers_get_what_they_want_and_nothing_from_before(engine: Engine) -> None:
@@ -122,22 +128,22 @@ async def test_the_log_is_read_once_for_all_and_by_nobody_without_followers(
 
     monkeypatch.setattr(engine, "read", counted)
     await put(engine)
-    assert (reads, engine.tail.running) == (0, False)
+    assert (reads, engine.log_reader.running) == (0, False)
     followers = []
     for _ in range(200):
-        followers.append(engine.tail.admit(ALL))
-        await engine.tail.follow(followers[-1])
+        followers.append(engine.log_reader.admit(ALL))
+        await engine.log_reader.follow(followers[-1])
     begun = reads
     job_id = await put(engine)
-    await until(lambda: engine.tail.cursor > followers[0].start)
+    await until(lambda: engine.log_reader.cursor > followers[0].start)
     assert reads - begun <= 2
     assert [subjects(one) for one in followers] == [[("job.enqueued", job_id)]] * 200
     for one in followers:
-        engine.tail.leave(one)
-    await until(lambda: not engine.tail.running)
+        engine.log_reader.leave(one)
+    await until(lambda: not engine.log_reader.running)
     idle = reads
     await put(engine)
-    assert (reads, len(engine.tail)) == (idle, 0)
+    assert (reads, len(engine.log_reader)) == (idle, 0)
 
 
 async def test_a_long_log_comes_in_order_to_whoever_takes_it(engine: Engine) -> None:
@@ -156,7 +162,7 @@ async def test_a_long_log_comes_in_order_to_whoever_takes_it(engine: Engine) -> 
             ids += [stored.job.id for stored in done.jobs]
             take(follower)
         end = (await engine.read(lambda reader: reader.log_span())).last
-        while engine.tail.cursor < end:
+        while engine.log_reader.cursor < end:
             await follower.wait(5)
             take(follower)
         take(follower)
@@ -170,11 +176,11 @@ async def test_a_wait_ends_with_an_event_with_the_end_and_with_its_time(engine: 
         await put(engine)
         assert await follower.wait(5)
         follower.take()
-        engine.tail.close()
+        engine.log_reader.close()
         assert await follower.wait(5)
         assert follower.closed
         with pytest.raises(Unavailable, match="stopping"):
-            engine.tail.admit(ALL)
+            engine.log_reader.admit(ALL)
 
 
 async def test_each_wait_has_its_own_time_whatever_the_others_had() -> None:
@@ -222,14 +228,14 @@ async def test_there_is_room_for_so_many(store: Store) -> None:
     engine = Engine(store, Rules(), environment(rng()), max_streams=1)
     async with following(engine):
         with pytest.raises(Unavailable, match="1 event streams"):
-            engine.tail.admit(ALL)
+            engine.log_reader.admit(ALL)
     async with following(engine):
         pass
     await engine.close()
 
 
 class Log:
-    """A log that other nodes write to, as the tail sees it."""
+    """A log that other nodes write to, as the reader sees it."""
 
     def __init__(self, *pages: EventPage | Unavailable) -> None:
         self.pages = list(pages)
@@ -250,61 +256,61 @@ class Log:
     async def ask(self, for_ms: int) -> None:
         self.asked.append(for_ms)
 
-    def tail(self, *, shared: bool) -> Tail:
-        tail = Tail(self.page, self.span, self.ask, most=5, room=5)
-        tail.shared = shared
-        return tail
+    def reader(self, *, shared: bool) -> EventLogReader:
+        reader = EventLogReader(self.page, self.span, self.ask, most=5, room=5)
+        reader.shared = shared
+        return reader
 
 
 async def test_what_an_older_transaction_hides_is_looked_for_again() -> None:
     hidden = EventPage([], 10, False)
     log = Log(hidden, hidden, hidden, EventPage([entry(12).placed], 12, False))
-    tail = log.tail(shared=False)
-    follower = tail.admit(ALL)
-    await tail.follow(follower)
+    reader = log.reader(shared=False)
+    follower = reader.admit(ALL)
+    await reader.follow(follower)
     await until(lambda: log.looked == 1)
-    tail.wake(12)
+    reader.wake(12)
     assert await follower.wait(5)
     assert places(follower) == [12]
     # And once it is there, nobody looks any more.
     looked = log.looked
     assert not await follower.wait(0.1)
     assert log.looked <= looked + 1
-    tail.leave(follower)
+    reader.leave(follower)
 
 
 async def test_what_others_have_yet_to_be_handed_is_not_new_to_who_comes_later() -> None:
     log = Log()
-    tail = log.tail(shared=False)
-    first, second = tail.admit(ALL), tail.admit(ALL)
-    await tail.follow(first)
+    reader = log.reader(shared=False)
+    first, second = reader.admit(ALL), reader.admit(ALL)
+    await reader.follow(first)
     log.end = 12
-    await tail.follow(second)
-    assert (first.start, tail.cursor, second.start) == (10, 10, 12)
-    tail.leave(first)
-    tail.leave(second)
+    await reader.follow(second)
+    assert (first.start, reader.cursor, second.start) == (10, 10, 12)
+    reader.leave(first)
+    reader.leave(second)
 
 
 async def test_a_notice_that_never_came_is_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tailing, "SLOW_POLL_S", 0.02)
     log = Log(EventPage([], 10, False), EventPage([entry(11).placed], 11, False))
-    tail = log.tail(shared=True)
-    follower = tail.admit(ALL)
-    await tail.follow(follower)
+    reader = log.reader(shared=True)
+    follower = reader.admit(ALL)
+    await reader.follow(follower)
     assert await follower.wait(5)
     assert places(follower) == [11]
     assert log.asked == [30_000]
-    tail.leave(follower)
+    reader.leave(follower)
 
 
 async def test_a_store_that_is_away_ends_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tailing, "SLOW_POLL_S", 0.02)
     away = Unavailable("away")
     log = Log(away, away, EventPage([entry(11).placed], 11, False))
-    tail = log.tail(shared=False)
-    follower = tail.admit(ALL)
-    await tail.follow(follower)
+    reader = log.reader(shared=False)
+    follower = reader.admit(ALL)
+    await reader.follow(follower)
     assert await follower.wait(5)
     assert places(follower) == [11]
-    tail.leave(follower)
-    await until(lambda: not tail.running)
+    reader.leave(follower)
+    await until(lambda: not reader.running)

@@ -74,7 +74,7 @@ async def test_1_26_a_dropped_connection_ends_the_worker_within_seconds(watched:
     assert b"session.opened" in await anext(session)
     await watched.call("PATCH", f"/workers/{worker_id}", {})
     await session.aclose()
-    await until(lambda: len(watched.server.engine.tail) == 0)
+    await until(lambda: len(watched.server.engine.log_reader) == 0)
     assert (await watched.pass_time(4.9)).dead == 0
     assert (await watched.pass_time(0.1)).dead == 1
     ended = await watched.call("GET", f"/tasks/{task.id}")
@@ -94,7 +94,7 @@ async def test_1_26_a_worker_holds_a_session_under_whatever_id_it_has(
         assert await aside(worker.claim) is None
         assert worker.worker_id not in (first, None)
         await until(lambda: is_held(watched, worker.worker_id))
-    await until(lambda: len(watched.server.engine.tail) == 0)
+    await until(lambda: len(watched.server.engine.log_reader) == 0)
 
 
 async def test_1_26_without_sessions_only_silence_tells(world: World) -> None:

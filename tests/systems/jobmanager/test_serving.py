@@ -81,7 +81,7 @@ async def test_1_18_an_announced_task_wakes_the_claim_at_once(
         done = threading.Event()
         with JobManager(url, execute=lambda _: done.set(), polling_interval=600) as worker:
             await aside(worker.register, Rotate, room=ROOM)
-            await until(lambda: len(world.server.engine.tail) == 1)
+            await until(lambda: len(world.server.engine.log_reader) == 1)
             await client.submit(ROOM, "modifiers:Rotate")
             assert await aside(done.wait, 20)
             await aside(worker.disconnect)
