@@ -15,7 +15,7 @@ import uvicorn
 
 from ojs_server.app import Application, Server
 from ojs_server.http.server.connection import Connection
-from ojs_server.http.server.connection_limit import Crowd, most_connections, raised_limit
+from ojs_server.http.server.connection_limit import ConnectionLimit, most_connections, raised_limit
 from ojs_server.http.server.websocket_protocol import BoundedSocket
 from ojs_server.settings import Settings
 
@@ -119,7 +119,9 @@ def serve(
         settings.max_connections, raised_limit(), others=settings.webhook_concurrency
     )
     # uvicorn calls it as it would a class.
-    protocol: Any = partial(Connection, crowd=Crowd(most), ports=server.ports, take=server.take)
+    protocol: Any = partial(
+        Connection, limit=ConnectionLimit(most), ports=server.ports, take=server.take
+    )
     config = uvicorn.Config(
         Application(server),
         host=settings.host,

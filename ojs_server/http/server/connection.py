@@ -30,7 +30,7 @@ from uvicorn.server import ServerState
 from ojs_server.domain.errors import InvalidRequest, OjsError
 from ojs_server.http.call import ANSWER
 from ojs_server.http.server.body_budget import SMALL
-from ojs_server.http.server.connection_limit import Crowd, Waits
+from ojs_server.http.server.connection_limit import ConnectionLimit, Waits
 from ojs_server.http.server.exchange import Exchange
 from ojs_server.http.server.flow_control import MOST_UNREAD, Flow
 from ojs_server.http.server.framing import (
@@ -42,7 +42,12 @@ from ojs_server.http.server.framing import (
     check_head,
 )
 from ojs_server.http.server.http2_preface import PREFACE, wrong_port
-from ojs_server.http.server.incomplete_requests import crowded, refusal, stopping, too_slow
+from ojs_server.http.server.incomplete_requests import (
+    refusal,
+    stopping,
+    too_many_connections,
+    too_slow,
+)
 from ojs_server.http.server.lingering import linger
 from ojs_server.http.services import Ports
 
@@ -93,7 +98,7 @@ class Connection(asyncio.Protocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
-        crowd: Crowd | None = None,
+        limit: ConnectionLimit | None = None,
         ports: Ports | None = None,
         take: Take = take_nothing,
     ) -> None:
@@ -108,7 +113,7 @@ class Connection(asyncio.Protocol):
         self._root_path: str = config.root_path
         self.pause_s = float(config.timeout_keep_alive)
         self.loop: Any = _loop or asyncio.get_event_loop()
-        self._crowd = crowd
+        self._limit = limit
         self._ports = ports or Ports()
         self._take = take
         self._parser = self._new_parser()
@@ -151,8 +156,8 @@ class Connection(asyncio.Protocol):
         self._client = _address(transport.get_extra_info("peername"))
         self._scheme = "https" if transport.get_extra_info("sslcontext") else "http"
         self._quiet_since = self.loop.time()
-        crowd = self._crowd
-        if crowd is not None and not crowd.has_room(self, self._connections, self._quiet_since):
+        limit = self._limit
+        if limit is not None and not limit.has_room(self, self._connections, self._quiet_since):
             self.make_room()
             return
         self._expect_within(self.pause_s)
@@ -529,7 +534,7 @@ class Connection(asyncio.Protocol):
         self.reads = Reads.ENDED
         if in_head or self.newest is None:
             # It has not been answered anything yet.
-            self.transport.write(refusal(crowded()))
+            self.transport.write(refusal(too_many_connections()))
         self.transport.close()
 
     # The alarm.

@@ -23,7 +23,7 @@ log = logging.getLogger("ojs.http")
 # What is open beside connections of clients: the store, the log, webhooks on their way.
 RESERVED: Final = 64
 MOST_BY_DEFAULT: Final = 10_000
-# How often a crowd is told of.
+# How often a reached limit is logged.
 _TOLD_EVERY_S: Final = 10.0
 # How long nobody is looked for after nobody was found.
 _LOOK_EVERY_S: Final = 1.0
@@ -47,7 +47,7 @@ class Member(Protocol):
         """Close this connection."""
 
 
-class Crowd:
+class ConnectionLimit:
     """The limit on a server's connections, and the choice of the one that is closed for a new
     one."""
 

@@ -25,7 +25,7 @@ def stopping() -> OjsError:
     )
 
 
-def crowded() -> OjsError:
+def too_many_connections() -> OjsError:
     """Return the error for a connection above the limit."""
     return Unavailable(
         "the server has as many connections as it may have",

@@ -7,7 +7,7 @@ import pytest
 from ojs_server.http.server.connection_limit import (
     MOST_BY_DEFAULT,
     RESERVED,
-    Crowd,
+    ConnectionLimit,
     Waits,
     most_connections,
 )
@@ -29,11 +29,11 @@ class Client:
         self.gone = True
 
 
-def enter(crowd: Crowd, members: set[Client], now: float = NOW) -> bool:
+def enter(limit: ConnectionLimit, members: set[Client], now: float = NOW) -> bool:
     """Add a connection that asks for something at once; returns True if there was room."""
     newest = Client(Waits.ASK, now)
     members.add(newest)
-    room = crowd.has_room(newest, members, now)
+    room = limit.has_room(newest, members, now)
     if not room:
         members.discard(newest)
     newest.state = None
@@ -49,43 +49,45 @@ def test_who_has_waited_longest_makes_room_and_bodies_only_after_the_others() ->
         Client(Waits.ASK, 20.0),
         Client(None),
     ]
-    crowd, members = Crowd(5), set(clients)
+    limit, members = ConnectionLimit(5), set(clients)
     for gone in ([2], [2, 3], [1, 2, 3], [0, 1, 2, 3]):
-        assert enter(crowd, members)
+        assert enter(limit, members)
         assert [number for number, client in enumerate(clients) if client.gone] == gone
         assert len(members) == 5
     # What is busy is left alone.
-    assert not enter(crowd, members)
+    assert not enter(limit, members)
     assert not clients[4].gone
 
 
 def test_nobody_is_closed_while_there_is_room() -> None:
-    crowd, members = Crowd(5), {Client(Waits.ASK) for _ in range(4)}
-    assert enter(crowd, members)
+    limit, members = ConnectionLimit(5), {Client(Waits.ASK) for _ in range(4)}
+    assert enter(limit, members)
     assert len(members) == 5
 
 
 def test_who_has_gone_on_since_makes_no_room() -> None:
     first, second, third = (Client(Waits.ASK, float(since)) for since in range(3))
-    crowd, members = Crowd(3), {first, second, third}
-    assert enter(crowd, members)
+    limit, members = ConnectionLimit(3), {first, second, third}
+    assert enter(limit, members)
     assert first.gone
     second.state = (Waits.ASK, NOW)
-    assert enter(crowd, members)
+    assert enter(limit, members)
     assert (second.gone, third.gone) == (False, True)
     # Found again where nobody waits for longer.
-    assert enter(crowd, members, NOW + 1)
+    assert enter(limit, members, NOW + 1)
     assert second.gone
 
 
-def test_a_crowd_is_told_of_with_numbers_and_seldom(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_reached_limit_is_logged_with_numbers_and_seldom(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.WARNING)
-    crowd, members = Crowd(2), {Client(Waits.ASK, NOW - 7), Client(Waits.ASK, NOW - 3)}
+    limit, members = ConnectionLimit(2), {Client(Waits.ASK, NOW - 7), Client(Waits.ASK, NOW - 3)}
     for _ in range(4):
-        enter(crowd, members)
+        enter(limit, members)
     assert len(caplog.records) == 1
     assert "all 2 connections" in caplog.text
-    enter(crowd, members, NOW + 60)
+    enter(limit, members, NOW + 60)
     assert len(caplog.records) == 2
     told = caplog.records[1].getMessage()
     assert (
