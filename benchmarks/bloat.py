@@ -21,7 +21,7 @@ import apsw
 import msgspec
 import psycopg
 
-from benchmarks.crowd import FETCH, Line, fill, lines
+from benchmarks.connections import FETCH, Line, fill, lines
 from benchmarks.stand import STORES, StoreKind, database, running, write_down
 
 JOBS: Final = 2_000_000

@@ -15,8 +15,8 @@ from typing import Final
 
 import msgspec
 
-from benchmarks import crowd
-from benchmarks.crowd import Line, lines
+from benchmarks import connections
+from benchmarks.connections import Line, lines
 from benchmarks.plot import Axis, draw
 from benchmarks.stand import STORES, Served, StoreKind, database, running, write_down
 
@@ -40,11 +40,11 @@ class Figures(msgspec.Struct, frozen=True):
 async def fetch(line: Line) -> float:
     """Milliseconds of one FETCH, whose job is acknowledged and replaced."""
     begun = time.perf_counter()
-    answer = await line.call(crowd.FETCH, {"queues": [QUEUE], "count": 1})
+    answer = await line.call(connections.FETCH, {"queues": [QUEUE], "count": 1})
     took = (time.perf_counter() - begun) * 1000
     (one,) = answer["jobs"]
-    await line.call(crowd.ACK, {"job_id": one["id"]})
-    await line.call(crowd.ENQUEUE, crowd.job(QUEUE))
+    await line.call(connections.ACK, {"job_id": one["id"]})
+    await line.call(connections.ENQUEUE, connections.job(QUEUE))
     return took
 
 
@@ -54,11 +54,11 @@ async def measure(
     """Fill the one store in steps, and compare after each."""
     found = []
     async with lines(shallow.port, 1) as (line,):
-        await crowd.fill(line, QUEUE, few)
+        await connections.fill(line, QUEUE, few)
     there = 0
     for depth in sorted({few, *(max(few, jobs // 10**n) for n in range(STEPS))}):
         async with lines(deep.port, 1) as (line,):
-            await crowd.fill(line, QUEUE, depth - there)
+            await connections.fill(line, QUEUE, depth - there)
         there = depth
         here, beside = await compare(deep, shallow)
         found.append(Figures(store, depth, here, beside, here / beside, deep.memory_mb()))

@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from benchmarks import crowd
-from benchmarks.crowd import Answer, Line, lines
+from benchmarks import connections
+from benchmarks.connections import Answer, Line, lines
 from benchmarks.stand import STORES, StoreKind, database, running, write_down
 
 CLOSED: Final = 32
@@ -82,7 +82,7 @@ class Flood:
             else:
                 self.wrong += 1
 
-        asked = line.ask(crowd.ENQUEUE, crowd.job("flood"))
+        asked = line.ask(connections.ENQUEUE, connections.job("flood"))
         self._under_way.add(asked)
         asked.add_done_callback(answered)
 
@@ -95,7 +95,7 @@ async def capacity(port: int, seconds: float) -> float:
         async def produce(line: Line) -> int:
             done = 0
             while time.perf_counter() < end:
-                await line.call(crowd.ENQUEUE, crowd.job("calm"))
+                await line.call(connections.ENQUEUE, connections.job("calm"))
                 done += 1
             return done
 
@@ -117,7 +117,7 @@ async def measure(store: StoreKind, port: int, seconds: float, waiting: int) -> 
         after = []
         for _ in range(AFTER):
             begun = time.perf_counter()
-            await calm.ask(crowd.ENQUEUE, crowd.job("after"))
+            await calm.ask(connections.ENQUEUE, connections.job("after"))
             after.append((time.perf_counter() - begun) * 1000)
     cuts = statistics.quantiles(flood.took, n=100)
     return Figures(

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from benchmarks import crowd
-from benchmarks.crowd import Line, lines
+from benchmarks import connections
+from benchmarks.connections import Line, lines
 from benchmarks.plot import Axis, draw
 from benchmarks.stand import STORES, Served, StoreKind, database, running, write_down
 
@@ -33,10 +33,10 @@ class Sample(msgspec.Struct, frozen=True):
 async def work(line: Line, end: float, done: list[int]) -> None:
     """Take jobs through all their states until the end."""
     while time.perf_counter() < end:
-        await line.call(crowd.ENQUEUE, crowd.job("soak"))
-        answer = await line.call(crowd.FETCH, {"queues": ["soak"], "count": 1})
+        await line.call(connections.ENQUEUE, connections.job("soak"))
+        answer = await line.call(connections.FETCH, {"queues": ["soak"], "count": 1})
         for one in answer["jobs"]:
-            await line.call(crowd.ACK, {"job_id": one["id"]})
+            await line.call(connections.ACK, {"job_id": one["id"]})
             done[0] += 1
 
 

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from benchmarks import crowd
-from benchmarks.crowd import Line, lines
+from benchmarks import connections
+from benchmarks.connections import Line, lines
 from benchmarks.stand import (
     STORES,
     Served,
@@ -64,14 +64,14 @@ async def watched(served: Served, address: str) -> AsyncIterator[Shares]:
 async def heartbeats(served: Served, address: str, seconds: float) -> Shares:
     """A thousand workers with ten jobs each, each sending a BEAT every five seconds."""
     async with lines(served.port, LINES) as opened:
-        await crowd.fill(opened[0], "held", WORKERS * HELD)
+        await connections.fill(opened[0], "held", WORKERS * HELD)
         beats: list[dict[str, object]] = []
 
         async def take(line: Line, numbers: Sequence[int]) -> None:
             for number in numbers:
                 name = f"worker-{number}"
                 terms = {"queues": ["held"], "count": HELD, "worker_id": name}
-                held = [one["id"] for one in (await line.call(crowd.FETCH, terms))["jobs"]]
+                held = [one["id"] for one in (await line.call(connections.FETCH, terms))["jobs"]]
                 assert len(held) == HELD
                 beats.append({"worker_id": name, "state": "running", "active_job_ids": held})
 
@@ -83,7 +83,7 @@ async def heartbeats(served: Served, address: str, seconds: float) -> Shares:
             while time.perf_counter() < end:
                 for one in mine:
                     pause = asyncio.create_task(asyncio.sleep(EVERY_S / len(mine)))
-                    assert len((await line.call(crowd.BEAT, one))["jobs_extended"]) == HELD
+                    assert len((await line.call(connections.BEAT, one))["jobs_extended"]) == HELD
                     await pause
 
         async with watched(served, address) as shares:
@@ -96,7 +96,8 @@ async def idle(served: Served, address: str, seconds: float) -> Shares:
     async with lines(served.port, WAITING) as opened:
         wait = {"queues": ["idle"], "wait_ms": round((seconds + 5) * 1000)}
         asked = [
-            line.ask(crowd.FETCH, {**wait, "worker_id": f"i-{n}"}) for n, line in enumerate(opened)
+            line.ask(connections.FETCH, {**wait, "worker_id": f"i-{n}"})
+            for n, line in enumerate(opened)
         ]
         await asyncio.sleep(2)
         async with watched(served, address) as shares:
@@ -110,17 +111,17 @@ async def latency(served: Served) -> list[float]:
     took = []
     async with lines(served.port, 2) as (producer, worker):
         for _ in range(SAMPLES):
-            asked = worker.ask(crowd.FETCH, {"queues": ["soon"], "wait_ms": 10_000})
+            asked = worker.ask(connections.FETCH, {"queues": ["soon"], "wait_ms": 10_000})
             # Long enough for the worker to wait, whatever else the machine does.
             await asyncio.sleep(0.02)
-            stored = producer.ask(crowd.ENQUEUE, crowd.job("soon"))
+            stored = producer.ask(connections.ENQUEUE, connections.job("soon"))
             moments: dict[str, float] = {}
             for name, future in (("stored", stored), ("there", asked)):
                 future.add_done_callback(_noting(moments, name))
             (one,) = (await asked).json()["jobs"]
             (await stored).json()
             took.append((moments["there"] - moments["stored"]) * 1000)
-            await worker.call(crowd.ACK, {"job_id": one["id"]})
+            await worker.call(connections.ACK, {"job_id": one["id"]})
     return took
 
 

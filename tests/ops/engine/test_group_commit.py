@@ -124,7 +124,7 @@ async def test_a_batch_has_few_jobs_unless_one_operation_alone_has_many(
     assert writer.batches == [["1500"], ["600", "1400"], ["3000"], ["1", "1999"], ["1"]]
 
 
-async def test_a_crowd_on_one_thing_is_not_searched_for_every_batch(writer: Writer) -> None:
+async def test_many_calls_on_one_key_are_not_searched_for_every_batch(writer: Writer) -> None:
     looked = 0
 
     class Counted(Touch, frozen=True):
@@ -135,11 +135,11 @@ async def test_a_crowd_on_one_thing_is_not_searched_for_every_batch(writer: Writ
             return ("same",)
 
     commits = GroupCommit(writer, lambda committed: None, machine())
-    crowd = MAX_KEPT * 3
-    answers = await asyncio.gather(*(commits.submit(Counted(str(n))) for n in range(crowd)))
+    many = MAX_KEPT * 3
+    answers = await asyncio.gather(*(commits.submit(Counted(str(n))) for n in range(many)))
     await commits.close()
-    assert answers == [str(n) for n in range(crowd)]
-    assert looked <= crowd * (MAX_KEPT + 2)
+    assert answers == [str(n) for n in range(many)]
+    assert looked <= many * (MAX_KEPT + 2)
 
 
 async def test_who_has_gone_wants_nothing_done(commits: GroupCommit, writer: Writer) -> None:

@@ -14,12 +14,12 @@ from ojs_server.ops.limits.blocking_enqueue import enqueue as enqueue_or_wait
 from ojs_server.ops.queues.administration import Configure
 from ojs_server.ops.workers.claim import Claim
 from tests.ops.bench import enqueue
-from tests.ops.crowd import Crowd
+from tests.ops.waiting_calls import WaitingCalls
 
 LONG_MS = 60_000
 
 
-class Producers(Crowd[Enqueued]):
+class Producers(WaitingCalls[Enqueued]):
     """Waiting producers."""
 
     async def start(self, op: Enqueue) -> asyncio.Task[Enqueued]:

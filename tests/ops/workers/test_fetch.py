@@ -23,7 +23,7 @@ from ojs_server.ops.workers.presence import Direct, Register
 from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
 from ojs_server.store.base import Store
 from tests.ops.bench import HandClock, enqueue, environment
-from tests.ops.crowd import Crowd
+from tests.ops.waiting_calls import WaitingCalls
 
 LONG_MS = 60_000
 
@@ -37,7 +37,7 @@ def ids(deliveries: Deliveries) -> list[str]:
     return [one.claimed.job.id for one in deliveries]
 
 
-class Fetches(Crowd[Deliveries]):
+class Fetches(WaitingCalls[Deliveries]):
     """Waiting fetches."""
 
     async def start(self, worker: str | None = None, **given: Any) -> asyncio.Task[Deliveries]:

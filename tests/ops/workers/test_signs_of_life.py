@@ -17,7 +17,7 @@ from ojs_server.ops.workers.presence import Deregister
 from ojs_server.ops.workers.sessions import DropSession, OpenSession
 from ojs_server.ops.workers.signs_of_life import STEP, Heard, Signs
 from tests.ops.bench import Bench, HandClock, enqueue
-from tests.ops.crowd import Crowd
+from tests.ops.waiting_calls import WaitingCalls
 
 EVERY_MS = OJS.heard_every_ms
 LIMIT_S = 60
@@ -127,7 +127,7 @@ def test_what_a_node_has_heard_is_told_once_and_who_is_held_each_time() -> None:
 async def test_a_fetch_is_held_from_its_question_to_its_answer(
     engine: Engine, clock: HandClock
 ) -> None:
-    waiting = Crowd[Deliveries](engine)
+    waiting = WaitingCalls[Deliveries](engine)
     await engine.run(Beat("w", WorkerState.RUNNING, False, ()))
     task = await waiting.begin(fetch(engine, Claim(("q",), 1, "w"), 60_000), looks=1)
     try:
@@ -146,7 +146,7 @@ async def test_a_worker_whose_fetch_is_held_for_longer_than_the_dead_live_is_ali
 ) -> None:
     for worker in ("held", "silent"):
         await engine.run(Beat(worker, WorkerState.RUNNING, False, ()))
-    waiting = Crowd[Deliveries](engine)
+    waiting = WaitingCalls[Deliveries](engine)
     task = await waiting.begin(fetch(engine, Claim(("q",), 1, "held"), 60_000), looks=1)
     dead = 0
     try:
@@ -174,7 +174,7 @@ async def test_a_quiet_worker_is_looked_at_again_when_its_wait_ends(
     found = await fetch(engine, Claim(("q",), 1, "w"), 20)
     assert found.withheld is not None
     assert found.withheld.state is WorkerState.QUIET
-    waiting = Crowd[Deliveries](engine)
+    waiting = WaitingCalls[Deliveries](engine)
     task = await waiting.begin(fetch(engine, Claim(("q",), 1, "w"), 200), looks=1)
     await engine.run(Beat("w", WorkerState.RUNNING, False, ()))
     try:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from ojs_server.ops.workers.wakeups import Waiter, Wakeups
 
 
-def crowd(wakeups: Wakeups, *queues: tuple[str, ...]) -> list[Waiter]:
+def waiters_for(wakeups: Wakeups, *queues: tuple[str, ...]) -> list[Waiter]:
     return [wakeups.enter(names) for names in queues]
 
 
@@ -16,7 +16,7 @@ def woken(waiters: Iterable[Waiter]) -> list[bool]:
 
 def test_one_waiter_is_woken_for_each_job_in_the_order_of_coming() -> None:
     wakeups = Wakeups()
-    waiters = crowd(wakeups, ("a",), ("a",), ("a",))
+    waiters = waiters_for(wakeups, ("a",), ("a",), ("a",))
     wakeups.wake({"a": 1})
     assert woken(waiters) == [True, False, False]
     wakeups.wake({"a": 1})
@@ -27,7 +27,7 @@ def test_one_waiter_is_woken_for_each_job_in_the_order_of_coming() -> None:
 
 def test_a_wake_reaches_only_those_who_wait_for_the_queue() -> None:
     wakeups = Wakeups()
-    waiters = crowd(wakeups, ("a",), ("b",), ("c", "b"))
+    waiters = waiters_for(wakeups, ("a",), ("b",), ("c", "b"))
     wakeups.wake({"b": 2, "none": 1})
     assert woken(waiters) == [False, True, True]
     wakeups.wake({"a": 0})
@@ -38,14 +38,14 @@ def test_a_picky_waiter_never_uses_up_a_wake() -> None:
     wakeups = Wakeups()
     first = wakeups.enter(("a",), picky=True)
     second = wakeups.enter(("a",), picky=True)
-    plain = crowd(wakeups, ("a",), ("a",))
+    plain = waiters_for(wakeups, ("a",), ("a",))
     wakeups.wake({"a": 1})
     assert woken([first, second, *plain]) == [True, True, True, False]
 
 
 def test_an_unused_wake_is_handed_on() -> None:
     wakeups = Wakeups()
-    first, second, third = crowd(wakeups, ("a", "b"), ("b",), ("a",))
+    first, second, third = waiters_for(wakeups, ("a", "b"), ("b",), ("a",))
     wakeups.wake({"a": 1})
     wakeups.leave(first)
     assert woken([second, third]) == [True, True]
@@ -53,7 +53,7 @@ def test_an_unused_wake_is_handed_on() -> None:
 
 def test_a_used_wake_is_not_handed_on() -> None:
     wakeups = Wakeups()
-    first, second = crowd(wakeups, ("a",), ("a",))
+    first, second = waiters_for(wakeups, ("a",), ("a",))
     wakeups.wake({"a": 1})
     first.settle()
     wakeups.leave(first)
@@ -62,7 +62,7 @@ def test_a_used_wake_is_not_handed_on() -> None:
 
 def test_who_left_is_not_woken_and_leaves_no_trace() -> None:
     wakeups = Wakeups()
-    first, second = crowd(wakeups, ("a", "b", "a"), ("b",))
+    first, second = waiters_for(wakeups, ("a", "b", "a"), ("b",))
     assert len(wakeups) == 2
     wakeups.leave(first)
     wakeups.leave(first)
@@ -76,7 +76,7 @@ def test_who_left_is_not_woken_and_leaves_no_trace() -> None:
 
 def test_everybody_can_be_woken() -> None:
     wakeups = Wakeups()
-    waiters = crowd(wakeups, ("a",), ("b",), ("c",))
+    waiters = waiters_for(wakeups, ("a",), ("b",), ("c",))
     wakeups.wake_all(["a", "nowhere"])
     assert woken(waiters) == [True, False, False]
     wakeups.wake_all()
@@ -87,7 +87,7 @@ def test_the_first_who_waits_is_noticed() -> None:
     wakeups = Wakeups()
     noticed: list[int] = []
     wakeups.on_first = lambda: noticed.append(1)
-    first, second = crowd(wakeups, ("a",), ("b",))
+    first, second = waiters_for(wakeups, ("a",), ("b",))
     assert len(noticed) == 1
     wakeups.leave(first)
     wakeups.leave(second)
@@ -97,7 +97,7 @@ def test_the_first_who_waits_is_noticed() -> None:
 
 async def test_waiting_ends_with_the_wake() -> None:
     wakeups = Wakeups()
-    (waiter,) = crowd(wakeups, ("a",))
+    (waiter,) = waiters_for(wakeups, ("a",))
     waiting = asyncio.create_task(waiter.wait())
     await asyncio.sleep(0)
     assert not waiting.done()
@@ -108,7 +108,7 @@ async def test_waiting_ends_with_the_wake() -> None:
 
 def test_closing_wakes_everybody_now_and_later() -> None:
     wakeups = Wakeups()
-    waiters = crowd(wakeups, ("a",), ("b",))
+    waiters = waiters_for(wakeups, ("a",), ("b",))
     wakeups.close()
     assert woken([*waiters, wakeups.enter(("c",))]) == [True, True, True]
     assert wakeups.closed
@@ -116,7 +116,7 @@ def test_closing_wakes_everybody_now_and_later() -> None:
 
 def test_who_names_no_queue_is_woken_by_every_queue_and_uses_up_no_wake() -> None:
     wakeups = Wakeups()
-    everywhere, plain = crowd(wakeups, (), ("a",))
+    everywhere, plain = waiters_for(wakeups, (), ("a",))
     assert len(wakeups) == 2
     assert (wakeups.everywhere, wakeups.queues()) == (True, ["a"])
     wakeups.wake({"a": 0})
@@ -138,18 +138,18 @@ def test_the_first_who_waits_everywhere_is_noticed() -> None:
     wakeups = Wakeups()
     seen: list[str] = []
     wakeups.on_first = lambda: seen.append("first")
-    waiters = crowd(wakeups, (), (), ("a",))
+    waiters = waiters_for(wakeups, (), (), ("a",))
     assert seen == ["first"]
     for waiter in waiters:
         wakeups.leave(waiter)
     assert len(wakeups) == 0
-    crowd(wakeups, ())
+    waiters_for(wakeups, ())
     assert seen == ["first", "first"]
 
 
 def test_what_was_not_enough_for_one_is_passed_on_to_the_next_that_came_later() -> None:
     wakeups = Wakeups()
-    waiters = crowd(wakeups, ("a",), ("a", "b"), ("b",), ("a",))
+    waiters = waiters_for(wakeups, ("a",), ("a", "b"), ("b",), ("a",))
     wakeups.pass_on(waiters[1])
     assert woken(waiters) == [False, False, True, True]
     wakeups.pass_on(waiters[0])

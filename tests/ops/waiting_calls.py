@@ -9,8 +9,8 @@ from ojs_server.ops.engine.engine import Engine
 Answer = TypeVar("Answer")
 
 
-class Crowd(Generic[Answer]):
-    """Those of one engine; what has not ended with the test is cancelled."""
+class WaitingCalls(Generic[Answer]):
+    """Calls to one engine; those that have not ended with the test are cancelled."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
