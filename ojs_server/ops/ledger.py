@@ -122,7 +122,7 @@ class Ledger:
         left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
         self.tx.write_changes(changes)
         self.tx.drop_leases(left)
-        if marked := [change for change in changes if change.before.beside]:
+        if marked := [change for change in changes if change.before.attached]:
             attachments.start_over(self.tx, marked)
         if lost := [change for change in changes if change.lost is not None]:
             attachments.note_lost(self.tx, lost)

@@ -91,7 +91,7 @@ class Record(msgspec.Struct, frozen=True, eq=False):
 RECORDS: Final = {
     one.type.__name__: one
     for one in (
-        Record(Job, "jobs"),
+        Record(Job, "jobs", {"attached": "beside"}),
         Record(StoredJob, "jobs"),
         Record(WholeJob, "jobs"),
         Record(Held, "jobs"),

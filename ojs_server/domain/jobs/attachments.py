@@ -1,6 +1,6 @@
 """The records attached to a job in tables of their own; they are deleted with the job.
 
-`Job.beside` holds a flag for each that exists, so that calls on jobs without any cost nothing more.
+`Job.attached` has a flag for each that exists, so that calls on jobs without any cost nothing.
 """
 
 from typing import Final
@@ -9,7 +9,7 @@ import msgspec
 
 from ojs_wire.codec import Json
 
-# The bits of `Job.beside`.
+# The bits of `Job.attached`.
 CHECKPOINT: Final = 1
 PROGRESS: Final = 2
 HOLDERS: Final = 4

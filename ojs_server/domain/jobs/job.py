@@ -36,8 +36,8 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     `seq` orders jobs of one priority; it is set when the job becomes available and kept
     through expiry and requeue. `due_at` is the next moment at which time alone changes the
     job (promotion, expiry, removal); it is empty while a worker holds the job.
-    `workflow_node` is the job's place in the plan of its workflow. `beside` says which records
-    lie beside the job in tables of their own. `demand` is what it asks of the worker that runs it.
+    `workflow_node` is the job's place in the plan of its workflow. `attached` says which records
+    of other tables belong to the job. `demand` is what it asks of the worker that runs it.
     """
 
     id: str
@@ -66,7 +66,7 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     workflow_id: str | None = None
     workflow_node: int | None = None
     trace_id: str | None = None
-    beside: int = 0
+    attached: int = 0
     rate_key: str | None = None
     on_limit: str | None = None
     size: int = 0

@@ -1,6 +1,6 @@
 """Late completion: a worker that lost its lease may still complete the job if nobody else has.
 
-    lease lost ──▶ the holder is noted beside the job ──▶ its ACK completes the job in any state
+    lease lost ──▶ the holder is noted with the job ──▶ its ACK completes the job in any state
                                                           that is not final
 
 Only deliveries of a FETCH in the mode `accept_unfinished` are noted.

@@ -294,7 +294,7 @@ def _completed(
         due_at=now + keep.completed_ms,
     )
     happened: tuple[Event, ...] = (events.completed(done, worker_id, now),)
-    if before.beside & PROGRESS:
+    if before.attached & PROGRESS:
         happened = (events.progress_completed(done, now), *happened)
     return Change(before, after, happened, result, ended_by=worker_id)
 

@@ -60,7 +60,7 @@ def with_progress(reader: Reader, job_id: str) -> Found | None:
     found = reader.job(job_id)
     if found is None:
         return None
-    reported = found[0].job.beside & PROGRESS
+    reported = found[0].job.attached & PROGRESS
     return (*found, reader.progress(job_id) if reported else None)
 
 

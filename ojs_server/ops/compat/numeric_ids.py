@@ -26,12 +26,12 @@ def run(work: Work, ops: Sequence[Number]) -> list[int | OjsError]:
 
 def numbers_of(work: Work, jobs: Sequence[Job]) -> Mapping[str, int]:
     """Return the numeric ids of locked jobs; new ones are positions, so ascending and unique."""
-    known = [job.id for job in jobs if job.beside & NUMBER]
+    known = [job.id for job in jobs if job.attached & NUMBER]
     numbers = work.tx.load_numbers(known) if known else {}
-    new = {job.id: work.tx.position() for job in jobs if not job.beside & NUMBER}
+    new = {job.id: work.tx.position() for job in jobs if not job.attached & NUMBER}
     if new:
         work.tx.insert_numbers(new)
-        work.tx.mark_beside(
-            [(job.id, job.beside, job.beside | NUMBER) for job in jobs if job.id in new]
+        work.tx.mark_attached(
+            [(job.id, job.attached, job.attached | NUMBER) for job in jobs if job.id in new]
         )
     return {**numbers, **new}

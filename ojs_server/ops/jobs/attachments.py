@@ -23,8 +23,8 @@ NOTHING_LEFT = Left()
 
 def left_for(tx: Tx, marked: Sequence[Job]) -> dict[str, Left]:
     """Load the attached records that are handed out with jobs."""
-    checkpoints = tx.load_checkpoints([job.id for job in marked if job.beside & CHECKPOINT])
-    reports = tx.load_progress([job.id for job in marked if job.beside & PROGRESS])
+    checkpoints = tx.load_checkpoints([job.id for job in marked if job.attached & CHECKPOINT])
+    reports = tx.load_progress([job.id for job in marked if job.attached & PROGRESS])
     return {
         job.id: Left(
             checkpoints.get(job.id), one.checkpoint if (one := reports.get(job.id)) else None
@@ -46,12 +46,12 @@ def note_lost(tx: Tx, changes: Sequence[Change]) -> None:
     """Store the previous holders of lost jobs, who may still complete them."""
     tx.insert_earlier([one.lost for one in changes if one.lost is not None])
     marks = [
-        (job.id, job.beside, job.beside | HOLDERS)
+        (job.id, job.attached, job.attached | HOLDERS)
         for job in (one.before for one in changes)
-        if not job.beside & HOLDERS
+        if not job.attached & HOLDERS
     ]
     if marks:
-        tx.mark_beside(marks)
+        tx.mark_attached(marks)
 
 
 def stalled(tx: Tx, changes: Sequence[Change]) -> list[Event]:
@@ -59,7 +59,7 @@ def stalled(tx: Tx, changes: Sequence[Change]) -> list[Event]:
     silent = {
         one.before.id: one.before
         for one in changes
-        if one.before.beside & PROGRESS and any(e.type == "job.stalled" for e in one.events)
+        if one.before.attached & PROGRESS and any(e.type == "job.stalled" for e in one.events)
     }
     if not silent:
         return []
@@ -69,7 +69,7 @@ def stalled(tx: Tx, changes: Sequence[Change]) -> list[Event]:
 
 def remove(tx: Tx, jobs: Iterable[Job]) -> None:
     """Delete the records attached to jobs that are deleted."""
-    marked = [job.id for job in jobs if job.beside]
+    marked = [job.id for job in jobs if job.attached]
     if marked:
         tx.drop_checkpoints(marked)
         tx.drop_progress(marked)

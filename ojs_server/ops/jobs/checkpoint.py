@@ -44,7 +44,7 @@ def run(work: Work, ops: Sequence[Save | Clear]) -> list[Checkpoint | Cleared | 
     """Keep and forget the states of many jobs."""
     jobs = work.tx.load_jobs(sorted({op.job_id for op in ops}))
     known = work.tx.load_checkpoints(
-        [job_id for job_id, (job, _) in jobs.items() if job.beside & CHECKPOINT]
+        [job_id for job_id, (job, _) in jobs.items() if job.attached & CHECKPOINT]
     )
     saved: list[Checkpoint] = []
     cleared: list[str] = []
@@ -57,9 +57,9 @@ def run(work: Work, ops: Sequence[Save | Clear]) -> list[Checkpoint | Cleared | 
         job, lease = jobs[op.job_id]
         if isinstance(op, Clear):
             answers.append(Cleared(job.id))
-            if job.beside & CHECKPOINT:
+            if job.attached & CHECKPOINT:
                 cleared.append(job.id)
-                marks.append((job.id, job.beside, job.beside & ~CHECKPOINT))
+                marks.append((job.id, job.attached, job.attached & ~CHECKPOINT))
             continue
         try:
             one = checkpoint.save(
@@ -80,9 +80,9 @@ def run(work: Work, ops: Sequence[Save | Clear]) -> list[Checkpoint | Cleared | 
         answers.append(one)
         saved.append(one)
         work.note(events.checkpointed(job, lease, one))
-        if not job.beside & CHECKPOINT:
-            marks.append((job.id, job.beside, job.beside | CHECKPOINT))
+        if not job.attached & CHECKPOINT:
+            marks.append((job.id, job.attached, job.attached | CHECKPOINT))
     work.tx.save_checkpoints(saved)
     work.tx.drop_checkpoints(cleared)
-    work.tx.mark_beside(marks)
+    work.tx.mark_attached(marks)
     return answers

@@ -43,7 +43,7 @@ def run(work: Work, ops: Sequence[Advance]) -> list[Advanced | OjsError]:
     # After the jobs, as everybody locks them.
     held = sorted(job.id for job in jobs.values() if job.state == State.ACTIVE)
     leases = work.tx.load_leases(held) if held else {}
-    known = work.tx.load_progress([job.id for job in jobs.values() if job.beside & PROGRESS])
+    known = work.tx.load_progress([job.id for job in jobs.values() if job.attached & PROGRESS])
     saved: list[Progress] = []
     answers: list[Advanced | OjsError] = []
     for op in ops:
@@ -70,11 +70,11 @@ def run(work: Work, ops: Sequence[Advance]) -> list[Advanced | OjsError]:
             _tell(work, job, lease, after)
         answers.append(Advanced(job, progress.shown(job, after or before)))
     work.tx.save_progress(saved)
-    work.tx.mark_beside(
+    work.tx.mark_attached(
         [
-            (job.id, job.beside, job.beside | PROGRESS)
+            (job.id, job.attached, job.attached | PROGRESS)
             for job in (jobs[one.job_id] for one in saved)
-            if not job.beside & PROGRESS
+            if not job.attached & PROGRESS
         ]
     )
     _extend(work, [leases[one.job_id] for one in saved if one.job_id in leases])

@@ -87,7 +87,7 @@ class Ack(Transition[Change | Repeated], frozen=True):
         """The lost delivery that this is about."""
         if not (self.worker_id or self.anybody):
             return None
-        if not job.beside & HOLDERS or job.state in TERMINAL:
+        if not job.attached & HOLDERS or job.state in TERMINAL:
             return None
         return meant(work.tx.load_earlier(job.id), self.worker_id, self.attempt)
 

@@ -232,7 +232,7 @@ def _note(work: Work, leases: Sequence[Lease]) -> None:
 
 def _with_left(work: Work, answers: list[Deliveries]) -> list[Deliveries]:
     """Add the checkpoints and reports of earlier attempts."""
-    marked = [one.claimed.job for answer in answers for one in answer if one.claimed.job.beside]
+    marked = [one.claimed.job for answer in answers for one in answer if one.claimed.job.attached]
     if not marked:
         return answers
     left = left_for(work.tx, marked)

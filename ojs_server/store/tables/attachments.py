@@ -11,11 +11,11 @@ from ojs_server.store.tables.statements import Statements, Writing, by_name
 class AttachmentWrites(Writing):
     """Attached records in a write transaction that has locked their jobs."""
 
-    def mark_beside(self, marks: Sequence[tuple[str, int, int]]) -> None:
-        """Set the `beside` flags of jobs, given as (id, old, new); StaleWrite if the old differ."""
-        columns = by_name(marks, "id", "old_beside", "beside")
-        if self.run_columns("mark_beside", **columns) != len(marks):
-            raise StaleWrite("the `beside` flags of a job have changed")
+    def mark_attached(self, marks: Sequence[tuple[str, int, int]]) -> None:
+        """Set which records are attached to jobs, each (id, expected, new), or raise StaleWrite."""
+        columns = by_name(marks, "id", "expected", "attached")
+        if self.run_columns("mark_attached", **columns) != len(marks):
+            raise StaleWrite("the records attached to a job have changed")
 
     def load_checkpoints(self, ids: Iterable[str]) -> dict[str, Checkpoint]:
         """The checkpoints of those of these jobs that have one."""

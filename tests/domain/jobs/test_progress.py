@@ -146,7 +146,7 @@ def test_an_ack_tells_that_the_progress_is_complete() -> None:
         )
         return kinds(change.events)
 
-    used = msgspec.structs.replace(job(), beside=PROGRESS)
+    used = msgspec.structs.replace(job(), attached=PROGRESS)
     assert acknowledged(used) == ["progress.completed", "job.completed"]
     assert acknowledged(job()) == ["job.completed"]
     took = data(events.progress_completed(used, NOW))

@@ -81,7 +81,7 @@ def test_a_report_by_another_worker_or_delivery_is_refused(bench: Bench) -> None
         with pytest.raises(Conflict):
             advance(bench, job_id, 0.5, **wrong)
     assert progress(bench, job_id) is None
-    assert bench.job(job_id).beside == 0
+    assert bench.job(job_id).attached == 0
     assert advance(bench, job_id, 0.5, worker_id="w", attempt=1).value == 0.5
 
 
@@ -276,7 +276,7 @@ def test_jobs_without_pay_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch)
     assert not bench.exists(job_id)
     assert "write_changes" in seen
     assert [name for name in seen if "progress" in name or "checkpoint" in name] == []
-    assert "mark_beside" not in seen
+    assert "mark_attached" not in seen
 
 
 def test_traced_jobs_tell_their_trace_in_every_event(bench: Bench) -> None:

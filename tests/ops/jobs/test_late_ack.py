@@ -182,4 +182,4 @@ def test_only_leases_of_that_mode_are_written_down(bench: Bench) -> None:
     job_id = bench.put()
     taken(bench, late_ack="reject")
     lapse(bench)
-    assert bench.job(job_id).beside == 0
+    assert bench.job(job_id).attached == 0

@@ -85,43 +85,43 @@ def test_nothing_to_save_is_no_error(store: Store) -> None:
         tx.save_progress([])
         tx.drop_checkpoints([])
         tx.drop_progress([])
-        tx.mark_beside([])
+        tx.mark_attached([])
 
 
 @ON_ALL_VERSIONS
-def test_a_job_says_what_lies_beside_it(store: Store) -> None:
+def test_a_job_says_which_records_are_attached(store: Store) -> None:
     put(store, a_job("j1"), a_job("j2"))
     with store.transaction() as tx:
-        tx.mark_beside([("j1", 0, CHECKPOINT), ("j2", 0, CHECKPOINT | PROGRESS)])
-    assert record(store, "j1").beside == CHECKPOINT
-    assert {one.job.id: one.job.beside for one in claim(store)} == {"j1": 1, "j2": 3}
+        tx.mark_attached([("j1", 0, CHECKPOINT), ("j2", 0, CHECKPOINT | PROGRESS)])
+    assert record(store, "j1").attached == CHECKPOINT
+    assert {one.job.id: one.job.attached for one in claim(store)} == {"j1": 1, "j2": 3}
     with store.transaction() as tx:
         (job, _) = tx.load_jobs(["j2"])["j2"]
-        assert job.beside == 3
+        assert job.attached == 3
         tx.write_changes([change(job, state="completed")])
     # A transition leaves it alone.
-    assert record(store, "j2").beside == 3
+    assert record(store, "j2").attached == 3
 
 
 @ON_ALL_VERSIONS
-def test_what_lies_beside_a_job_is_guarded(store: Store) -> None:
+def test_which_records_are_attached_is_guarded(store: Store) -> None:
     put(store, a_job("j1"), a_job("j2"))
     for stale in ([("j1", 0, 1), ("j2", 1, 3)], [("j1", 0, 1), ("none", 0, 1)]):
         with pytest.raises(StaleWrite), store.transaction() as tx:
-            tx.mark_beside(stale)
-    assert [record(store, one).beside for one in ("j1", "j2")] == [0, 0]
+            tx.mark_attached(stale)
+    assert [record(store, one).attached for one in ("j1", "j2")] == [0, 0]
 
 
 @ON_ALL_VERSIONS
-def test_a_failed_transaction_leaves_nothing_beside_a_job(store: Store) -> None:
+def test_a_failed_transaction_leaves_nothing_attached_to_a_job(store: Store) -> None:
     put(store, a_job("j1"))
     with undone(store) as tx:
         tx.save_checkpoints([ONE])
         tx.save_progress([FULL])
-        tx.mark_beside([("j1", 0, 3)])
+        tx.mark_attached([("j1", 0, 3)])
     with store.reader() as reader:
         assert (reader.checkpoint("j1"), reader.progress("j1")) == (None, None)
-    assert record(store, "j1").beside == 0
+    assert record(store, "j1").attached == 0
 
 
 @ON_ALL_VERSIONS

@@ -1,11 +1,11 @@
--- Rows beside a job are read and written only while the job's own row is locked.
+-- Rows attached to a job are read and written only while the job's own row is locked.
 
--- name: mark_beside
--- What lies beside jobs, each guarded by what lay there before.
--- row: id text, old_beside int8, beside int8
-UPDATE jobs SET beside = mark.beside
+-- name: mark_attached
+-- Which records are attached to jobs (`Job.attached`), guarded by those that were before.
+-- row: id text, expected int8, attached int8
+UPDATE jobs SET beside = mark.attached
 FROM ({rows}) AS mark
-WHERE jobs.id = mark.id AND jobs.beside = mark.old_beside
+WHERE jobs.id = mark.id AND jobs.beside = mark.expected
 
 -- name: save_checkpoints
 -- The newest checkpoint replaces the one before.
