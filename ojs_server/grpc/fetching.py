@@ -98,7 +98,7 @@ async def _until_settled(engine: Engine, held: dict[str, int], left: "asyncio.Fu
     try:
         before = len(held)
         while not (left.done() or engine.endings.closed):
-            waiter.settle()
+            waiter.clear()
             await _drop_settled(engine, held)
             if len(held) < before:
                 return

@@ -74,7 +74,7 @@ class _Taken:
         """Always False: a call is carried out to its end, even if the client has gone."""
         return False
 
-    def settle(self, outcome: Any) -> None:
+    def resolve(self, outcome: Any) -> None:
         """Answer, or wait on."""
         call, asked = self._call, self._asked
         try:
@@ -98,7 +98,7 @@ class _Taken:
         except Exception as error:
             self._refuse(error)
         else:
-            self.settle(outcome)
+            self.resolve(outcome)
 
     def _refuse(self, error: Exception) -> None:
         self._reply(responses.whole(self._call, answer_of(error, self._call.request_id)))

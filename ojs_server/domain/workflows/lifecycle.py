@@ -66,7 +66,7 @@ def advance(plan: Plan, progress: Progress, node: int, outcome: Outcome) -> Effe
     if progress.nodes[node] is not NodeState.PENDING:
         return run.effects()
     if progress.state is WorkflowState.RUNNING:
-        run.settle(node, outcome)
+        run.end(node, outcome)
     else:
         run.states[node] = outcome
     return run.effects()
@@ -227,7 +227,7 @@ class _Run:
         for part in (*node.members, *node.callbacks):
             self._restore(part)
 
-    def settle(self, index: int, outcome: Outcome) -> None:
+    def end(self, index: int, outcome: Outcome) -> None:
         """End a node, and everything that ends with it."""
         self._end(index, outcome)
         # A queue, not recursion: a failed chain drops its steps one after the other.

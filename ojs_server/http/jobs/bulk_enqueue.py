@@ -12,12 +12,12 @@ from ojs_server.http.jobs.batches import checked_batch, is_atomic, receipt_for
 from ojs_server.http.jobs.enqueue import checking, require_own_ids
 from ojs_server.http.jobs.views import array, envelope, warnings
 from ojs_server.http.route import route
-from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue, Entry
+from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue, BulkEntry
 from ojs_server.ops.jobs.enqueue import Enqueue, ReceiptKey
 from ojs_wire.calls import BulkEnqueueRequest
 from ojs_wire.codec import encode
 
-Outcome = Entry | OjsError | None
+Outcome = BulkEntry | OjsError | None
 
 
 async def enqueue(call: Call) -> Answer:
@@ -33,9 +33,9 @@ async def enqueue(call: Call) -> Answer:
     if atomic:
         items = await _all_or_none(call, drafts, refused, receipt, body_hash)
     else:
-        settled = await call.server.engine.run(BulkEnqueue(tuple(drafts), receipt, body_hash))
-        items = [one or refused[index] for index, one in enumerate(settled.items)]
-    stored = [item.stored for item in items if isinstance(item, Entry)]
+        enqueued = await call.server.engine.run(BulkEnqueue(tuple(drafts), receipt, body_hash))
+        items = [one or refused[index] for index, one in enumerate(enqueued.items)]
+    stored = [item.stored for item in items if isinstance(item, BulkEntry)]
     if stored and call.server.tracer is not None:
         call.server.tracer.enqueued(stored)
     succeeded = len(stored)
@@ -80,7 +80,7 @@ async def _all_or_none(
         else:
             told = {one.index: (one,) for one in done.complaints}
             return [
-                Entry(job, earlier, told.get(index, ()))
+                BulkEntry(job, earlier, told.get(index, ()))
                 for index, (job, earlier) in enumerate(zip(done.jobs, done.earlier, strict=True))
             ]
     return [refused.get(index) for index in range(len(drafts))]
@@ -99,7 +99,7 @@ def _at_fault(error: Duplicate, drafts: Sequence[Draft]) -> int:
 
 def _shown(index: int, item: Outcome) -> bytes:
     """Return one item of the answer; a job in it is the bytes of its envelope."""
-    if isinstance(item, Entry):
+    if isinstance(item, BulkEntry):
         status = "duplicate" if item.earlier else "created"
         head = encode({"index": index, "status": status, **warnings(item.complaints)})
         return head[:-1] + b',"job":' + envelope(item.stored, deduplicated=item.earlier) + b"}"

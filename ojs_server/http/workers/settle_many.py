@@ -32,9 +32,9 @@ from ojs_server.ops.workers.settle_and_fetch import (
     RepeatableAck,
     RepeatableFail,
     SettleAndFetch,
-    Settled,
     SettledAndFetched,
     Settlement,
+    SettlementOutcome,
 )
 from ojs_wire import codec, codes
 from ojs_wire.calls import MAX_RESULTS, FetchTerms, SettleRequest
@@ -137,7 +137,7 @@ def _taken(call: Call, worker_id: str, given: Given) -> Settlement | OjsError:
         return error
 
 
-def _shown(given: Given, settled: Settled, request_id: str) -> _Done:
+def _shown(given: Given, settled: SettlementOutcome, request_id: str) -> _Done:
     done = _Done(given.job_id[:100], given.attempt)
     if isinstance(settled, Change):
         _show(done, settled.after)

@@ -72,8 +72,8 @@ class Committed(msgspec.Struct, frozen=True):
     # The store was asked what had become of it.
     asked: bool = False
 
-    def settled(self) -> "Committed":
-        """Settle the doubt by asking the store, which may take seconds; any thread may."""
+    def resolved(self) -> "Committed":
+        """Resolve the doubt by asking the store, which may take seconds; any thread may."""
         if self.doubt is None:
             return self
         try:
@@ -182,7 +182,7 @@ def one_by_one(
                 _refused([op], StoreUnavailable("the heartbeat of a worker was not stored"))
             )
             continue
-        part = apply(store, rules, rng, [op], schedulers=schedulers, patient=patient).settled()
+        part = apply(store, rules, rng, [op], schedulers=schedulers, patient=patient).resolved()
         if part.asked:
             part = msgspec.structs.replace(part, unheard=_hears([op]))
         done.append(part)

@@ -42,7 +42,7 @@ class Caller(Protocol):
     def gone(self) -> bool:
         """True if the caller was cancelled."""
 
-    def settle(self, outcome: Outcome) -> None:
+    def resolve(self, outcome: Outcome) -> None:
         """Deliver the outcome: the operation is committed, or was refused with an error."""
 
 
@@ -51,7 +51,7 @@ class _Awaited(asyncio.Future[Any]):
 
     gone = asyncio.Future.cancelled
 
-    def settle(self, outcome: Outcome) -> None:
+    def resolve(self, outcome: Outcome) -> None:
         """Set the outcome, unless the task was cancelled."""
         if self.done():
             return
@@ -67,7 +67,7 @@ class _HeldUp:
     def __init__(self, caller: Caller, until: float) -> None:
         self.until = until
         self.gone = caller.gone
-        self.settle = caller.settle
+        self.resolve = caller.resolve
 
 
 Waiting = tuple[AnyOperation, Caller]
@@ -237,13 +237,13 @@ class GroupCommit:
                 # Each batch would find that out for itself, one after the other.
                 waiting, self._waiting = self._waiting, deque()
                 for _, caller in waiting:
-                    self._settle(caller, refusal(StoreUnavailable()))
+                    self._resolve(caller, refusal(StoreUnavailable()))
         finally:
             self._gather(TURNS)
 
     def _ask(self, batch: list[Waiting], committed: Committed) -> None:
         """Find out whether a batch was carried out, and tell its callers then."""
-        asked = self._loop.run_in_executor(self._asking, committed.settled)
+        asked = self._loop.run_in_executor(self._asking, committed.resolved)
 
         def told(answer: asyncio.Future[Committed]) -> None:
             self._asked.discard(answer)
@@ -260,12 +260,12 @@ class GroupCommit:
         for (operation, caller), outcome in zip(batch, committed.outcomes, strict=True):
             if isinstance(outcome, Held) and self._put_off(operation, caller):
                 continue
-            self._settle(caller, outcome)
+            self._resolve(caller, outcome)
         self._on_commit(committed)
 
-    def _settle(self, caller: Caller, outcome: Outcome) -> None:
+    def _resolve(self, caller: Caller, outcome: Outcome) -> None:
         try:
-            caller.settle(outcome)
+            caller.resolve(outcome)
         except Exception as error:
             # No other answer depends on it.
             self._loop.call_exception_handler(

@@ -18,7 +18,7 @@ from ojs_server.store.records import Receipt
 from ojs_wire import codec
 
 
-class Entry(msgspec.Struct, frozen=True):
+class BulkEntry(msgspec.Struct, frozen=True):
     """A stored job; `earlier` if it existed before; and the complaints about its arguments."""
 
     stored: StoredJob
@@ -26,13 +26,13 @@ class Entry(msgspec.Struct, frozen=True):
     complaints: tuple[Complaint, ...] = ()
 
 
-class Settled(msgspec.Struct, frozen=True):
+class BulkEnqueued(msgspec.Struct, frozen=True):
     """The outcome for each job, in the order of the request."""
 
-    items: tuple[Entry | OjsError | None, ...]
+    items: tuple[BulkEntry | OjsError | None, ...]
 
 
-class BulkEnqueue(Operation[Settled], frozen=True):
+class BulkEnqueue(Operation[BulkEnqueued], frozen=True):
     """The jobs of one request; None stands for one that was refused before it came here."""
 
     stage = Stage.BULK_ENQUEUE
@@ -53,7 +53,7 @@ class BulkEnqueue(Operation[Settled], frozen=True):
     def lock(self, locks: Locks) -> None:
         locks.drafts.append(self.drafts)
 
-    def carry_out(self, work: Work) -> Settled:
+    def carry_out(self, work: Work) -> BulkEnqueued:
         if self.receipt:
             known = work.tx.insert_receipts({self.receipt: Receipt(self.body_hash, ())})
             if known:
@@ -61,23 +61,23 @@ class BulkEnqueue(Operation[Settled], frozen=True):
         uniques = [draft.unique.key for draft in self.drafts if draft and draft.unique]
         if uniques:
             work.tx.lock_unique(uniques)
-        items: list[Entry | OjsError | None] = [None] * len(self.drafts)
+        items: list[BulkEntry | OjsError | None] = [None] * len(self.drafts)
         for wave in _waves(self.drafts):
             requests = [Enqueue((draft,)) for _, draft in wave]
             for (index, _), outcome in zip(wave, enqueue(work, requests), strict=True):
                 items[index] = (
                     outcome
                     if isinstance(outcome, OjsError)
-                    else Entry(outcome.jobs[0], outcome.earlier[0], outcome.complaints)
+                    else BulkEntry(outcome.jobs[0], outcome.earlier[0], outcome.complaints)
                 )
-        succeeded = sum(isinstance(item, Entry) for item in items)
+        succeeded = sum(isinstance(item, BulkEntry) for item in items)
         numbers = {"total": len(items), "succeeded": succeeded, "failed": len(items) - succeeded}
         work.note(events.bulk("enqueue", **numbers))
         if self.receipt:
             work.tx.delete_receipts([self.receipt])
             remembered = Receipt(self.body_hash, tuple(map(_remembered, items)))
             work.tx.insert_receipts({self.receipt: remembered})
-        return Settled(tuple(items))
+        return BulkEnqueued(tuple(items))
 
 
 def _keys(draft: Draft) -> Iterator[object]:
@@ -103,23 +103,23 @@ def _waves(drafts: Sequence[Draft | None]) -> list[list[tuple[int, Draft]]]:
     return waves
 
 
-def _remembered(item: Entry | OjsError | None) -> str:
+def _remembered(item: BulkEntry | OjsError | None) -> str:
     if item is None:
         return ""
-    if isinstance(item, Entry):
+    if isinstance(item, BulkEntry):
         return ("=" if item.earlier else "") + item.stored.job.id
     return "!" + codec.encode([item.message, item.details]).decode()
 
 
-def _repeated(work: Work, op: BulkEnqueue, receipt: Receipt) -> Settled:
+def _repeated(work: Work, op: BulkEnqueue, receipt: Receipt) -> BulkEnqueued:
     if receipt.body_hash != op.body_hash:
         raise Duplicate("this Idempotency-Key was used for a different request")
     ids = sorted({text.removeprefix("=") for text in receipt.job_ids if text[:1] not in ("", "!")})
     stored = work.tx.load_whole(ids)
-    return Settled(tuple(_recalled(text, stored) for text in receipt.job_ids))
+    return BulkEnqueued(tuple(_recalled(text, stored) for text in receipt.job_ids))
 
 
-def _recalled(text: str, stored: dict[str, StoredJob]) -> Entry | OjsError | None:
+def _recalled(text: str, stored: dict[str, StoredJob]) -> BulkEntry | OjsError | None:
     if not text:
         return None
     if text.startswith("!"):
@@ -128,4 +128,4 @@ def _recalled(text: str, stored: dict[str, StoredJob]) -> Entry | OjsError | Non
     found = stored.get(text.removeprefix("="))
     if found is None:
         return NotFound("the job that this request created has been removed")
-    return Entry(found, text.startswith("="))
+    return BulkEntry(found, text.startswith("="))

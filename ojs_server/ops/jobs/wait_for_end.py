@@ -17,7 +17,7 @@ async def wait_for_end(engine: Engine, stored: StoredJob, wait_s: float) -> Stor
     waiter = engine.endings.enter((job_id,))
     try:
         while True:
-            waiter.settle()
+            waiter.clear()
             found = await engine.read(lambda reader: reader.job(job_id))
             stored = found[0] if found else stored
             remaining = deadline - asyncio.get_running_loop().time()

@@ -31,7 +31,7 @@ async def enqueue(
     try:
         while True:
             # Before looking, or room could be made unseen.
-            waiter.settle()
+            waiter.clear()
             try:
                 enqueued = await engine.run(op)
                 if not enqueued.created:

@@ -49,7 +49,7 @@ class Admission:
         }
         # Also those of which only the depth is bounded: it falls, and this is their turn.
         pools = limited_pools(sharing) if any(criteria.way for criteria in claims) else []
-        work.rate_limits.settle(
+        work.rate_limits.update(
             [*(guarded(configs, queues) if configs else ()), *guards(met, pools)]
         )
         # Read under the lock: whoever claims from these queues has committed, or waits for us.
@@ -163,7 +163,7 @@ class Admission:
                 return kept + claimed
             admitted, back = work.rate_limits.admit(claimed)
             kept += admitted
-            if len(kept) >= limit or not (work.rate_limits.settle() or back):
+            if len(kept) >= limit or not (work.rate_limits.update() or back):
                 return kept
         for queue in criteria.queues:
             work.wakes[queue] += 1

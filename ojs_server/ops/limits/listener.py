@@ -61,7 +61,7 @@ class Limits:
                 fallen[name] = bounds
         if not fallen:
             return
-        self._rate_limits.settle(OF_QUEUE + name for name in fallen)
+        self._rate_limits.update(OF_QUEUE + name for name in fallen)
         high = [
             name
             for name in fallen

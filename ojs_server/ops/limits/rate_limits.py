@@ -120,7 +120,7 @@ class RateLimits:
         """Replace a locked limit."""
         self._rows[row.name] = row
 
-    def settle(self, others: Iterable[str] = ()) -> int:
+    def update(self, others: Iterable[str] = ()) -> int:
         """Update the limits of touched keys; return how many jobs were released.
 
         `others` are limits that are needed next: they are locked together, so that all nodes lock
@@ -188,7 +188,7 @@ class RateLimits:
 
     def save(self) -> None:
         """Store the changed limits, as the last write before the commit."""
-        self.settle()
+        self.update()
         changed = [row for name, row in self._rows.items() if row != self._stored[name]]
         if changed:
             self._ledger.tx.save_limits(sorted(changed, key=lambda row: row.name))

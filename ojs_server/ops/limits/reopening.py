@@ -30,7 +30,7 @@ class Reopen(Operation[Reopened], frozen=True):
         return ("reopen",)
 
     def carry_out(self, work: Work) -> Reopened:
-        work.rate_limits.settle()
+        work.rate_limits.update()
         due = work.rate_limits.open_due(STEP)
         keys = []
         for name in due:
@@ -67,5 +67,5 @@ class Override(Operation[Overridden], frozen=True):
 
     def carry_out(self, work: Work) -> Overridden:
         work.rate_limits.override(self.key, self.policy or None, self.until)
-        work.rate_limits.settle()
+        work.rate_limits.update()
         return Overridden(work.now, work.rate_limits.row(self.key))

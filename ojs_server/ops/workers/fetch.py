@@ -53,7 +53,7 @@ async def _wait(
     deadline: float,
 ) -> Deliveries:
     while True:
-        waiter.settle()
+        waiter.clear()
         try:
             deliveries = await engine.run(claim)
         except BaseException:
@@ -129,5 +129,5 @@ async def _hold(
     """
     waiter.wake()
     engine.wakeups.leave(waiter)
-    waiter.settle()
+    waiter.clear()
     await first(engine.wakeups.until_closed(), left, within_s)

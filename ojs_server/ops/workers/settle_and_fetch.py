@@ -40,14 +40,14 @@ class RepeatableFail(Failing[Change | Repeated], frozen=True):
 
 
 Settlement = RepeatableAck | RepeatableFail
-Settled = Change | Repeated | OjsError
+SettlementOutcome = Change | Repeated | OjsError
 
 
 class SettledAndFetched(msgspec.Struct, frozen=True):
     """Outcomes of the settlements, in their order, and the jobs that were fetched, or why the
     FETCH was refused."""
 
-    settled: Sequence[Settled]
+    settled: Sequence[SettlementOutcome]
     deliveries: Deliveries
     refusal: Conflict | None = None
 

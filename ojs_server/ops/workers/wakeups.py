@@ -14,14 +14,14 @@ class Waiter:
 
     @property
     def woken(self) -> bool:
-        """True if it was woken since the last `settle`."""
+        """True if it was woken since the last `clear`."""
         return self._event.is_set()
 
     def wake(self) -> None:
         """Signal that there may be a job."""
         self._event.set()
 
-    def settle(self) -> None:
+    def clear(self) -> None:
         """Clear the signal before looking for jobs, so that a later one is not lost."""
         self._event.clear()
 

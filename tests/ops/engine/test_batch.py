@@ -61,7 +61,7 @@ class Faulty:
 
 
 def commit(faulty: Any, *ops: Any) -> list[Any]:
-    return batch.apply(faulty, Rules(), rng(), ops).settled().outcomes
+    return batch.apply(faulty, Rules(), rng(), ops).resolved().outcomes
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_commit_that_is_in_doubt_is_asked_about(bench: Bench, carried_out: boo
     faulty: Any = Faulty(bench.store, OutcomeUnknown("cut off", lambda: carried_out))
     doubtful = batch.apply(faulty, Rules(), rng(), [enqueue(), enqueue()])
     assert doubtful.doubt is not None
-    committed = doubtful.settled()
+    committed = doubtful.resolved()
     assert names(committed.outcomes) == ["Enqueued" if carried_out else "Unavailable"] * 2
     assert committed.wakes == ({"q": 2} if carried_out else {})
     assert committed.doubt is None
@@ -198,7 +198,7 @@ def test_a_begun_batch_of_unknown_outcome_is_never_tried_again(bench: Bench) -> 
     faulty: Any = Faulty(bench.store, OutcomeUnknown("cut off"))
     begun = batch.begin(faulty, Rules(), rng(), [enqueue()], Schedulers())
     committed = batch.apply(faulty, Rules(), rng(), [enqueue()], begun=begun)
-    assert names(committed.settled().outcomes) == ["Unavailable"]
+    assert names(committed.resolved().outcomes) == ["Unavailable"]
     assert faulty.tries == 1
 
 

@@ -65,7 +65,7 @@ async def commits(writer: Writer) -> AsyncIterator[GroupCommit]:
     await group.close()
 
 
-async def settle(commits: GroupCommit, *ops: Touch) -> list[asyncio.Task[Any]]:
+async def submitted(commits: GroupCommit, *ops: Touch) -> list[asyncio.Task[Any]]:
     """Submit operations and let each enter the queue."""
     tasks = [asyncio.create_task(commits.submit(op)) for op in ops]
     for _ in range(3):
@@ -120,7 +120,9 @@ async def test_a_batch_has_few_jobs_unless_one_operation_alone_has_many(
     commits: GroupCommit, writer: Writer
 ) -> None:
     sizes = ["1500", "600", "1400", "3000", "1", "1999", "1"]
-    await asyncio.gather(*await settle(commits, *(Touch(size, jobs=int(size)) for size in sizes)))
+    await asyncio.gather(
+        *await submitted(commits, *(Touch(size, jobs=int(size)) for size in sizes))
+    )
     assert writer.batches == [["1500"], ["600", "1400"], ["3000"], ["1", "1999"], ["1"]]
 
 
@@ -144,9 +146,9 @@ async def test_many_calls_on_one_key_are_not_searched_for_every_batch(writer: Wr
 
 async def test_who_has_gone_wants_nothing_done(commits: GroupCommit, writer: Writer) -> None:
     writer.gate.clear()
-    (first,) = await settle(commits, Touch("first"))
+    (first,) = await submitted(commits, Touch("first"))
     await writer.busy()
-    gone, stays = await settle(commits, Touch("gone", ("k",)), Touch("stays", ("k",)))
+    gone, stays = await submitted(commits, Touch("gone", ("k",)), Touch("stays", ("k",)))
     gone.cancel()
     writer.gate.set()
     assert [await first, await stays] == ["first", "stays"]
@@ -158,7 +160,7 @@ async def test_who_goes_while_the_batch_commits_disturbs_nobody(
     commits: GroupCommit, writer: Writer
 ) -> None:
     writer.gate.clear()
-    gone, stays = await settle(commits, Touch("gone"), Touch("stays"))
+    gone, stays = await submitted(commits, Touch("gone"), Touch("stays"))
     await writer.busy()
     gone.cancel()
     writer.gate.set()
@@ -178,9 +180,9 @@ async def test_when_everybody_has_gone_nothing_is_run(commits: GroupCommit, writ
 async def test_a_full_queue_answers_at_once_and_says_when_to_come_back(writer: Writer) -> None:
     commits = GroupCommit(writer, lambda committed: None, machine(), max_waiting=2)
     writer.gate.clear()
-    first = await settle(commits, Touch("first"))
+    first = await submitted(commits, Touch("first"))
     await writer.busy()
-    waiting = await settle(commits, Touch("a"), Touch("b"))
+    waiting = await submitted(commits, Touch("a"), Touch("b"))
     assert commits.depth == 2
     with pytest.raises(Unavailable, match="2 requests wait for the store already") as refused:
         await commits.submit(Touch("c"))
@@ -214,9 +216,9 @@ async def test_the_loop_gathers_for_a_few_turns_unless_nobody_more_would_find_a_
         max_waiting=2,
     )
     writer.gate.clear()
-    first = await settle(commits, Touch("first"))
+    first = await submitted(commits, Touch("first"))
     await writer.busy()
-    waiting = await settle(commits, *map(Touch, names))
+    waiting = await submitted(commits, *map(Touch, names))
     tick()
     writer.gate.set()
     await asyncio.gather(*first, *waiting)
@@ -235,7 +237,7 @@ class Listener:
     def gone(self) -> bool:
         return self._away
 
-    def settle(self, outcome: object) -> None:
+    def resolve(self, outcome: object) -> None:
         self.heard.append(outcome)
         if self._chokes:
             raise RuntimeError("not that")
@@ -338,7 +340,7 @@ class Doubtful:
 async def test_a_batch_in_doubt_keeps_no_other_waiting() -> None:
     doubtful, told = Doubtful(carried_out=True), list[str]()
     commits = GroupCommit(doubtful, lambda committed: told.extend(committed.wakes), machine())
-    (first,) = await settle(commits, Touch("doubtful", ("job",)))
+    (first,) = await submitted(commits, Touch("doubtful", ("job",)))
     await asyncio.to_thread(doubtful.asked.wait, 30)
     assert await commits.submit(Touch("next", ("job",))) == "next"
     assert (first.done(), told) == (False, ["next"])
@@ -361,7 +363,7 @@ async def test_a_batch_that_was_not_carried_out_tells_nobody() -> None:
 async def test_closing_waits_for_what_is_in_doubt() -> None:
     doubtful = Doubtful(carried_out=True)
     commits = GroupCommit(doubtful, lambda committed: None, machine())
-    (first,) = await settle(commits, Touch("doubtful"))
+    (first,) = await submitted(commits, Touch("doubtful"))
     await asyncio.to_thread(doubtful.asked.wait, 30)
     closing = asyncio.create_task(commits.close())
     assert await ended(closing, first) == []
@@ -395,9 +397,9 @@ async def test_callers_are_answered_even_if_the_news_cannot_be_told(writer: Writ
 async def test_closing_finishes_what_was_submitted_and_refuses_the_rest(writer: Writer) -> None:
     commits = GroupCommit(writer, lambda committed: None, machine())
     writer.gate.clear()
-    first = await settle(commits, Touch("first"))
+    first = await submitted(commits, Touch("first"))
     await writer.busy()
-    waiting = await settle(commits, Touch("a", ("k",)), Touch("b", ("k",)))
+    waiting = await submitted(commits, Touch("a", ("k",)), Touch("b", ("k",)))
     closing = asyncio.create_task(commits.close())
     await asyncio.sleep(0)
     with pytest.raises(Unavailable, match="the server is stopping"):

@@ -7,7 +7,7 @@ from ojs_server.domain.jobs.job import State
 from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.jobs.bulk import Bulk, Done
-from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue, Entry, Settled
+from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue, BulkEnqueued, BulkEntry
 from ojs_server.ops.jobs.bulk_search import by_filter
 from ojs_server.ops.jobs.settle import Cancel
 from tests.ops.bench import Bench, enqueue
@@ -126,13 +126,13 @@ async def test_two_calls_at_once_cancel_each_job_once(engine: Engine) -> None:
 def test_equal_jobs_of_one_call_meet_in_its_order(bench: Bench) -> None:
     unique = {"type": "t", "args": [], "unique": {}}
     replacing = {**unique, "unique": {"on_conflict": "replace"}}
-    settled: Settled = bench.do(
+    settled: BulkEnqueued = bench.do(
         BulkEnqueue(tuple(map(parse_draft, (unique, unique, replacing, unique))))
     )
     first, second, third, fourth = settled.items
-    assert isinstance(first, Entry)
-    assert isinstance(third, Entry)
-    assert not isinstance(second, Entry)
-    assert not isinstance(fourth, Entry)
+    assert isinstance(first, BulkEntry)
+    assert isinstance(third, BulkEntry)
+    assert not isinstance(second, BulkEntry)
+    assert not isinstance(fourth, BulkEntry)
     assert bench.state(first.stored.job.id) == "cancelled"
     assert bench.state(third.stored.job.id) == "available"

@@ -8,7 +8,7 @@ import pytest
 from ojs_server.domain.errors import Conflict, Duplicate, InvalidRequest, NotFound, ValidationError
 from ojs_server.domain.schemas.schema import compatible_with, registered
 from ojs_server.domain.version import Version
-from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue, Entry
+from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue, BulkEntry
 from ojs_server.ops.jobs.enqueue import Enqueued
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.schemas import schemas
@@ -109,10 +109,10 @@ def test_each_job_of_a_bulk_call_is_judged_by_itself(bench: Bench) -> None:
         ]
     ).drafts
     first, second, third = bench.do(BulkEnqueue((good, bad, warned))).items
-    assert isinstance(first, Entry)
+    assert isinstance(first, BulkEntry)
     assert not first.complaints
     assert isinstance(second, ValidationError)
-    assert isinstance(third, Entry)
+    assert isinstance(third, BulkEntry)
     assert len(third.complaints) == 1
 
 

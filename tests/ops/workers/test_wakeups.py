@@ -55,7 +55,7 @@ def test_a_used_wake_is_not_handed_on() -> None:
     wakeups = Wakeups()
     first, second = waiters_for(wakeups, ("a",), ("a",))
     wakeups.wake({"a": 1})
-    first.settle()
+    first.clear()
     wakeups.leave(first)
     assert not second.woken
 
@@ -123,10 +123,10 @@ def test_who_names_no_queue_is_woken_by_every_queue_and_uses_up_no_wake() -> Non
     assert woken([everywhere, plain]) == [False, False]
     wakeups.wake({"a": 1})
     assert woken([everywhere, plain]) == [True, True]
-    everywhere.settle()
+    everywhere.clear()
     wakeups.wake({"b": 1})
     assert woken([everywhere]) == [True]
-    everywhere.settle()
+    everywhere.clear()
     wakeups.wake_all()
     assert woken([everywhere]) == [True]
     wakeups.leave(everywhere)

@@ -4,7 +4,7 @@
 INSERT INTO events ({columns})
 {rows}
 
--- fragment: settled_places
+-- fragment: committed_positions
 -- The place of the oldest transaction that still runs: what it writes will lie behind it, and a
 -- cursor that had passed it would miss that. Transactions of other databases are numbered with
 -- ours and can be long, but they write nothing here; nor does autovacuum, the only one without a
@@ -31,14 +31,14 @@ INSERT INTO events ({columns})
 -- The next stretch of the log, as far as nothing can still be written before it.
 SELECT pos, at, type, subject, queue, job_type, data
 FROM events
-WHERE pos > %(after)s::int8 AND pos < {settled_places}
+WHERE pos > %(after)s::int8 AND pos < {committed_positions}
 ORDER BY pos LIMIT %(limit)s::int8
 
 -- name: events_before
 -- The stretch of the log before a place, newest first.
 SELECT pos, at, type, subject, queue, job_type, data
 FROM events
-WHERE pos > %(after)s::int8 AND pos < %(before)s::int8 AND pos < {settled_places}
+WHERE pos > %(after)s::int8 AND pos < %(before)s::int8 AND pos < {committed_positions}
 ORDER BY pos DESC LIMIT %(limit)s::int8
 
 -- name: begin_tally
@@ -53,7 +53,7 @@ SELECT upto, total FROM event_tally FOR UPDATE SKIP LOCKED
 -- How many lie in the next stretch, and where it ends.
 SELECT count(*), max(pos) FROM (
     SELECT pos FROM events
-    WHERE pos > %(upto)s::int8 AND pos < %(own)s::int8 AND pos < {settled_places}
+    WHERE pos > %(upto)s::int8 AND pos < %(own)s::int8 AND pos < {committed_positions}
     ORDER BY pos LIMIT %(limit)s::int8
 ) AS stretch
 
@@ -70,7 +70,7 @@ UPDATE event_tally SET total = total - %(removed)s::int8
 -- returns: LogSpan
 SELECT
     COALESCE((SELECT min(pos) FROM events), 0) AS first,
-    COALESCE((SELECT max(pos) FROM events WHERE pos < {settled_places}), 0) AS last
+    COALESCE((SELECT max(pos) FROM events WHERE pos < {committed_positions}), 0) AS last
 
 -- name: delete_events
 -- The oldest that were counted, as far as they lie before a moment or are too many.
