@@ -74,18 +74,18 @@ def _asked(
 async def _take(call: Call, claim: Claim, wait_ms: int) -> tuple[list[pb.Job], list[Lease]]:
     """Claim jobs with their leases. Jobs that gRPC cannot carry go back at once; that is an error
     if there are no others."""
-    deliveries = await wait_for_jobs(call, claim, wait_ms)
+    jobs = await wait_for_jobs(call, claim, wait_ms)
     jobs: list[pb.Job] = []
     leases: list[Lease] = []
     unfit: list[Lease] = []
     why: Conflict | None = None
-    for delivery, text in zip(deliveries, fetched(call, deliveries), strict=True):
+    for one, text in zip(jobs, fetched(call, jobs), strict=True):
         try:
             jobs.append(messages.job(decode(text)))
-            leases.append(delivery.lease)
+            leases.append(one.lease)
         except Conflict as error:
-            unfit.append(delivery.lease)
-            why = Conflict(f"job {delivery.lease.job_id}: {error.message}", details=error.details)
+            unfit.append(one.lease)
+            why = Conflict(f"job {one.lease.job_id}: {error.message}", details=error.details)
     await give_back(call.server.engine, unfit)
     if why is not None and not jobs:
         raise why

@@ -14,7 +14,7 @@ from ojs_server.http.shared_read import SharedRead
 from ojs_server.http.system.inventory import Inventories
 from ojs_server.metrics import Metrics
 from ojs_server.ops.engine.engine import Engine
-from ojs_server.ops.workers.claim import Deliveries
+from ojs_server.ops.workers.claim import FetchedJobs
 from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings
 
@@ -25,7 +25,7 @@ class Tracer(Protocol):
     def enqueued(self, jobs: Sequence[StoredJob]) -> None:
         """Record the jobs that a request stored."""
 
-    def fetched(self, deliveries: Deliveries) -> None:
+    def fetched(self, jobs: FetchedJobs) -> None:
         """Record the jobs that a FETCH was handed."""
 
 
@@ -68,7 +68,7 @@ class Services(msgspec.Struct, frozen=True):
     inventories: Inventories
     # The statistics of all queues, as JSON.
     shared_stats: SharedRead[bytes]
-    # To be called after a change of subscriptions or deliveries.
+    # To be called after a change of subscriptions or jobs.
     webhooks_changed: Callable[[], None]
     # When this node next removes what is kept no longer.
     prunes_at: Callable[[], int | None]

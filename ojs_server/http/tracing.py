@@ -15,7 +15,7 @@ from ojs_server.domain.errors import OjsError
 from ojs_server.domain.jobs.job import Job, StoredJob
 from ojs_server.http.call import Answer, Call, Disconnected
 from ojs_server.http.route import Route
-from ojs_server.ops.workers.claim import Deliveries
+from ojs_server.ops.workers.claim import FetchedJobs
 from ojs_wire.codec import decode
 from ojs_wire.codes import INTERNAL_ERROR
 from ojs_wire.tracing import parent_of
@@ -61,17 +61,17 @@ class Tracing:
         if len(jobs) == 1:
             span.set_attributes(_of_job(jobs[0].job))
 
-    def fetched(self, deliveries: Deliveries) -> None:
+    def fetched(self, jobs: FetchedJobs) -> None:
         """Create a span for each queue that gave jobs, from the begin of the request."""
         request = get_current_span()
         begun = request.start_time if isinstance(request, ReadableSpan) else None
         queues: dict[str, list[bytes]] = {}
-        for delivery in deliveries:
+        for delivery in jobs:
             queues.setdefault(delivery.claimed.job.queue, []).append(delivery.claimed.meta)
         for queue, metas in queues.items():
             attributes = _batch("receive", queue, len(metas))
-            if len(deliveries) == 1:
-                attributes |= _of_job(deliveries[0].claimed.job)
+            if len(jobs) == 1:
+                attributes |= _of_job(jobs[0].claimed.job)
             self._tracer.start_span(
                 f"{queue} fetch",
                 kind=SpanKind.CONSUMER,

@@ -17,7 +17,7 @@ from ojs_server.ops.jobs.enqueue import Enqueue
 from ojs_server.ops.jobs.settle import Ack, Fail
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.sweep import Sweep, Swept
-from ojs_server.ops.workers.claim import Claim, Delivery
+from ojs_server.ops.workers.claim import Claim, FetchedJob
 from ojs_server.ops.workers.heartbeat import Beat, Beaten
 from ojs_server.store.base import Store
 from ojs_server.store.records import EventFilter, EventPage
@@ -71,7 +71,7 @@ def enqueue(
     return Enqueue(drafts, ("", operation, key), hash_of(bodies))
 
 
-def meta_of(delivery: Delivery) -> dict[str, Any]:
+def meta_of(delivery: FetchedJob) -> dict[str, Any]:
     """The `meta` of a delivered job."""
     meta: dict[str, Any] = codec.decode(delivery.claimed.meta)
     return meta
@@ -108,7 +108,7 @@ class Bench:
         job_id: str = self.do(enqueue(**given)).jobs[0].job.id
         return job_id
 
-    def take(self, worker: str | None = "w", count: int = 1, **given: Any) -> list[Delivery]:
+    def take(self, worker: str | None = "w", count: int = 1, **given: Any) -> list[FetchedJob]:
         """FETCH from `q`."""
         queues = given.pop("queues", ("q",))
         return list(self.do(Claim(queues, count, worker, **given)))

@@ -11,7 +11,7 @@ from ojs_server.ops.jobs.enqueue import Enqueued
 from ojs_server.ops.jobs.settle import Ack, Cancel, Repeated
 from ojs_server.ops.operation import Operation, Stage, handler_of, handles
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.workers.claim import Claim, Deliveries
+from ojs_server.ops.workers.claim import Claim, FetchedJobs
 from ojs_server.store.base import Store
 from tests.ops.bench import enqueue, environment
 from tests.ops.kinds import KINDS, Kind
@@ -43,7 +43,7 @@ def test_a_stage_has_one_handler() -> None:
 async def test_the_type_of_an_operation_says_what_it_comes_to(store: Store) -> None:
     engine = Engine(store, Rules(), environment())
     enqueued = assert_type(await engine.run(enqueue()), Enqueued)
-    fetched = assert_type(await engine.run(Claim(("q",))), Deliveries)
+    fetched = assert_type(await engine.run(Claim(("q",))), FetchedJobs)
     job_id = fetched[0].claimed.job.id
     done = assert_type(await engine.run(Ack(job_id)), Change | Repeated)
     other = assert_type(await engine.run(enqueue()), Enqueued).jobs[0].job.id

@@ -33,7 +33,7 @@ from ojs_server.ops.jobs.enqueue import Enqueue
 from ojs_server.ops.jobs.settle import Ack, Cancel, Fail, Revive
 from ojs_server.ops.jobs.wait_for_end import wait_for_end
 from ojs_server.ops.limits.blocking_enqueue import enqueue as enqueue_or_wait
-from ojs_server.ops.workers.claim import Claim, Delivery
+from ojs_server.ops.workers.claim import Claim, FetchedJob
 from ojs_server.store.base import Reader
 from ojs_wire.values import MAX_DURATION
 
@@ -124,12 +124,12 @@ def _worker_id(call: Call, name: str) -> str:
         return known_as(call, f"zeebe.{hashlib.sha256(name.encode()).hexdigest()[:32]}")
 
 
-def _activated(delivery: Delivery, wish: Wish) -> Activated:
-    claimed, lease = delivery.claimed, delivery.lease
+def _activated(fetched: FetchedJob, wish: Wish) -> Activated:
+    claimed, lease = fetched.claimed, fetched.lease
     job = claimed.job
-    assert delivery.number is not None
+    assert fetched.number is not None
     return Activated(
-        key=delivery.number,
+        key=fetched.number,
         type=wish.type,
         process=process_of(claimed.meta) or wish.type,
         headers=headers_of(claimed.meta),
@@ -221,7 +221,7 @@ async def update(call: Call, key: int, *, retries: int | None, timeout_ms: int |
 
 
 async def set_variables(call: Call, key: int, variables: Mapping[str, Any]) -> None:
-    """Merge variables into those of a job that has not ended; its next delivery has them."""
+    """Merge variables into those of a job that has not ended; its next fetched has them."""
     await _settle(call, key, Amend(await _job_id(call, key), variables=variables))
 
 

@@ -37,7 +37,7 @@ from ojs_server.http.prefer_header import applied, preference
 from ojs_server.http.route import route
 from ojs_server.ops.fairness.fair_claim import Way
 from ojs_server.ops.jobs.settle import Ack, Fail, Repeated
-from ojs_server.ops.workers.claim import Claim, Deliveries
+from ojs_server.ops.workers.claim import Claim, FetchedJobs
 from ojs_server.ops.workers.fetch import fetch as fetch_or_wait
 from ojs_server.ops.workers.heartbeat import Beat, Beaten
 from ojs_server.ops.workers.presence import Deregister, Register, unknown_worker
@@ -86,13 +86,13 @@ def _read_fetch(body: bytes, tenant: str | None, *, strict: bool) -> tuple[Claim
     return claim_of(tenant, request, holder), request.wait_ms
 
 
-def _handed_out(call: Call, asked: Asked, deliveries: Deliveries) -> Answer:
+def _handed_out(call: Call, asked: Asked, jobs: FetchedJobs) -> Answer:
     wait_ms, headers = asked.about
-    told = withheld_members(deliveries)
+    told = withheld_members(jobs)
     granted = call.server.engine.rules.profile.max_wait_ms
     if wait_ms > granted:
         told["granted_wait_ms"] = granted
-    return fetch_answer(call, fetched(call, deliveries), told, headers)
+    return fetch_answer(call, fetched(call, jobs), told, headers)
 
 
 # Hands out available jobs; with `wait_ms`, waits for the first.
@@ -127,32 +127,32 @@ def wait_of(call: Call, said_ms: int | None) -> tuple[int, Mapping[str, str]]:
     return wait_ms, applied(min(wait_ms, call.server.engine.rules.profile.max_wait_ms))
 
 
-async def wait_for_jobs(call: Call, claim: Claim, wait_ms: int) -> Deliveries:
+async def wait_for_jobs(call: Call, claim: Claim, wait_ms: int) -> FetchedJobs:
     """Return the jobs of a FETCH as soon as there are any, or none after its wait."""
     wait_ms = min(wait_ms, call.server.engine.rules.profile.max_wait_ms)
     gone = call.disconnected() if wait_ms else None
     return await fetch_or_wait(call.server.engine, claim, wait_ms, gone)
 
 
-def fetched(call: Call, deliveries: Deliveries) -> Iterator[bytes]:
+def fetched(call: Call, jobs: FetchedJobs) -> Iterator[bytes]:
     """Jobs as FETCH hands them out."""
-    if deliveries and call.server.tracer is not None:
-        call.server.tracer.fetched(deliveries)
-    return (envelope(_stored(one.claimed), one.lease, left_members(one.left)) for one in deliveries)
+    if jobs and call.server.tracer is not None:
+        call.server.tracer.fetched(jobs)
+    return (envelope(_stored(one.claimed), one.lease, left_members(one.left)) for one in jobs)
 
 
-def withheld_members(deliveries: Deliveries) -> dict[str, Any]:
+def withheld_members(jobs: FetchedJobs) -> dict[str, Any]:
     """Members of the answer to a FETCH without jobs: the worker's `state` or `presence`."""
-    return dict(_withheld(deliveries))
+    return dict(_withheld(jobs))
 
 
-def withheld_headers(deliveries: Deliveries) -> dict[str, str]:
+def withheld_headers(jobs: FetchedJobs) -> dict[str, str]:
     """Return the reasons for withheld jobs as headers, for answers that are a bare list."""
-    return {f"OJS-Worker-{name.capitalize()}": word for name, word in _withheld(deliveries)}
+    return {f"OJS-Worker-{name.capitalize()}": word for name, word in _withheld(jobs)}
 
 
-def _withheld(deliveries: Deliveries) -> list[tuple[str, str]]:
-    reason = deliveries.withheld
+def _withheld(jobs: FetchedJobs) -> list[tuple[str, str]]:
+    reason = jobs.withheld
     if reason is None:
         return []
     named = (("state", reason.state), ("presence", reason.presence))

@@ -27,7 +27,7 @@ from ojs_server.http.workers.calls import (
     withheld_members,
 )
 from ojs_server.ops.jobs.settle import Repeated, missing
-from ojs_server.ops.workers.claim import Claim, Deliveries
+from ojs_server.ops.workers.claim import Claim, FetchedJobs
 from ojs_server.ops.workers.settle_and_fetch import (
     RepeatableAck,
     RepeatableFail,
@@ -89,7 +89,7 @@ async def _fetch(call: Call, claim: Claim, wait_ms: int) -> SettledAndFetched:
 
 async def _nothing() -> SettledAndFetched:
     """Return an empty outcome, as no settlement is left."""
-    return SettledAndFetched((), Deliveries())
+    return SettledAndFetched((), FetchedJobs())
 
 
 def _settled(call: Call, asked: Asked, done: SettledAndFetched) -> Answer:
@@ -99,10 +99,10 @@ def _settled(call: Call, asked: Asked, done: SettledAndFetched) -> Answer:
         _shown(given, one if isinstance(one, OjsError) else next(settled), call.request_id)
         for given, one in zip(about.given, about.taken, strict=True)
     ]
-    told = withheld_members(done.deliveries)
+    told = withheld_members(done.jobs)
     if done.refusal is not None:
         told["fetch_error"] = error_object(done.refusal, call.request_id)
-    body = _body(shown, array("jobs", fetched(call, done.deliveries), **told))
+    body = _body(shown, array("jobs", fetched(call, done.jobs), **told))
     return Answer(body, headers=about.headers)
 
 

@@ -27,7 +27,7 @@ from ojs_server.ops.workflows.advance import advance
 from ojs_server.store.records import Claimed
 
 
-class Delivery(msgspec.Struct, frozen=True):
+class FetchedJob(msgspec.Struct, frozen=True):
     """A job handed to a worker; `again` if the same FETCH got it before."""
 
     claimed: Claimed
@@ -37,20 +37,20 @@ class Delivery(msgspec.Struct, frozen=True):
     number: int | None = None
 
 
-class Deliveries(tuple[Delivery, ...]):
+class FetchedJobs(tuple[FetchedJob, ...]):
     """The jobs of a FETCH; `withheld` is the reason why its worker gets none at all."""
 
     withheld: Withheld | None = None
 
     @classmethod
-    def none(cls, withheld: Withheld) -> "Deliveries":
+    def none(cls, withheld: Withheld) -> "FetchedJobs":
         """No jobs, and why."""
         nothing = cls()
         nothing.withheld = withheld
         return nothing
 
 
-class Claim(Operation[Deliveries], frozen=True):
+class Claim(Operation[FetchedJobs], frozen=True):
     """One FETCH. `fetch_id` identifies it, so that a repetition gets the same jobs.
 
     Without `queues` it takes from all queues; such a FETCH names job types.
@@ -103,7 +103,7 @@ class Claim(Operation[Deliveries], frozen=True):
 
 
 @handles(Stage.CLAIM, at_once=True)
-def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
+def run(work: Work, ops: Sequence[Claim]) -> list[FetchedJobs | OjsError]:
     """Answer many fetches; those with equal filters share one claim."""
     # Claims lock limits, which come after workflows in the order of locks.
     advance(work)
@@ -113,7 +113,7 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
         {op.worker_id for op in ops if op.worker_id},
         {op.worker_id for op in ops if op.worker_id and not op.known},
     )
-    answers: dict[int, Deliveries] = {**_unbegun(work, ops), **_repeated(work, ops)}
+    answers: dict[int, FetchedJobs] = {**_unbegun(work, ops), **_repeated(work, ops)}
     everywhere = tuple(work.tx.queue_names()) if any(map(_is_everywhere, ops)) else ()
     reasons = [fetching.reason(op.worker_id, op.known) for op in ops]
     served = [index for index in range(len(ops)) if index not in answers and reasons[index] is None]
@@ -136,7 +136,7 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
             )
             wanted.setdefault(criteria, []).append(index)
     admission = Admission(work, [*wanted, *chain.from_iterable(lanes.values())])
-    handed: list[Delivery] = []
+    handed: list[FetchedJob] = []
     for index, claims in lanes.items():
         answers[index] = _oldest(work, admission, ops[index], claims)
         handed += answers[index]
@@ -146,24 +146,22 @@ def run(work: Work, ops: Sequence[Claim]) -> list[Deliveries | OjsError]:
         pool = None if criteria.way is None else criteria.way.pool
         for index in indexes:
             share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
-            answers[index] = Deliveries([_hand_over(work, one, ops[index], pool) for one in share])
+            answers[index] = FetchedJobs([_hand_over(work, one, ops[index], pool) for one in share])
             handed += answers[index]
     if handed:
-        _note(work, [delivery.lease for delivery in handed])
-    given = [answers.get(index) or Deliveries() for index in range(len(ops))]
+        _note(work, [one.lease for one in handed])
+    given = [answers.get(index) or FetchedJobs() for index in range(len(ops))]
     return [
-        _answered(deliveries, reason)
-        for deliveries, reason in zip(
-            _numbered(work, ops, _with_left(work, given)), reasons, strict=True
-        )
+        _answered(jobs, reason)
+        for jobs, reason in zip(_numbered(work, ops, _with_left(work, given)), reasons, strict=True)
     ]
 
 
-def _answered(deliveries: Deliveries, reason: OjsError | Withheld | None) -> Deliveries | OjsError:
+def _answered(jobs: FetchedJobs, reason: OjsError | Withheld | None) -> FetchedJobs | OjsError:
     """Outcome of a FETCH that is handed nothing new: its earlier jobs, or the reason."""
-    if reason is None or (deliveries and isinstance(reason, Withheld)):
-        return deliveries
-    return Deliveries.none(reason) if isinstance(reason, Withheld) else reason
+    if reason is None or (jobs and isinstance(reason, Withheld)):
+        return jobs
+    return FetchedJobs.none(reason) if isinstance(reason, Withheld) else reason
 
 
 def _queues_of(work: Work, op: Claim, everywhere: Sequence[str]) -> Iterable[str]:
@@ -178,12 +176,12 @@ def _is_everywhere(op: Claim) -> bool:
 
 def _oldest(
     work: Work, admission: Admission, op: Claim, lanes: Sequence[ClaimCriteria]
-) -> Deliveries:
+) -> FetchedJobs:
     """Claim the oldest job that the worker is linked to and no limit holds back."""
     for criteria in lanes:
         if claimed := _taken(work, admission, criteria, 1):
-            return Deliveries(_hand_over(work, one, op) for one in claimed)
-    return Deliveries()
+            return FetchedJobs(_hand_over(work, one, op) for one in claimed)
+    return FetchedJobs()
 
 
 def _taken(
@@ -194,7 +192,7 @@ def _taken(
     return claimed
 
 
-def _hand_over(work: Work, claimed: Claimed, op: Claim, pool: str | None = None) -> Delivery:
+def _hand_over(work: Work, claimed: Claimed, op: Claim, pool: str | None = None) -> FetchedJob:
     job = claimed.job
     config = work.tx.configs.get(job.queue, NO_CONFIG)
     duration, deadline_at, stall_ms = deadlines.delivery(
@@ -219,7 +217,7 @@ def _hand_over(work: Work, claimed: Claimed, op: Claim, pool: str | None = None)
         late_ack=(op.late_ack or work.rules.profile.late_ack) == "accept_unfinished",
     )
     work.note(events.started(job, op.worker_id, pool))
-    return Delivery(claimed, lease)
+    return FetchedJob(claimed, lease)
 
 
 def _note(work: Work, leases: Sequence[Lease]) -> None:
@@ -230,14 +228,14 @@ def _note(work: Work, leases: Sequence[Lease]) -> None:
     work.expect(min(deadlines_at, default=None))
 
 
-def _with_left(work: Work, answers: list[Deliveries]) -> list[Deliveries]:
+def _with_left(work: Work, answers: list[FetchedJobs]) -> list[FetchedJobs]:
     """Add the checkpoints and reports of earlier attempts."""
     marked = [one.claimed.job for answer in answers for one in answer if one.claimed.job.attached]
     if not marked:
         return answers
     left = left_for(work.tx, marked)
     return [
-        Deliveries(
+        FetchedJobs(
             msgspec.structs.replace(one, left=left.get(one.claimed.job.id, NOTHING_LEFT))
             for one in answer
         )
@@ -246,8 +244,8 @@ def _with_left(work: Work, answers: list[Deliveries]) -> list[Deliveries]:
 
 
 def _numbered(
-    work: Work, ops: Sequence[Claim], answers: Sequence[Deliveries]
-) -> Sequence[Deliveries]:
+    work: Work, ops: Sequence[Claim], answers: Sequence[FetchedJobs]
+) -> Sequence[FetchedJobs]:
     """The answers with the numbers of jobs, where these were asked for."""
     wanted = [index for index, op in enumerate(ops) if op.numbered and answers[index]]
     if not wanted:
@@ -256,21 +254,21 @@ def _numbered(
     numbers = numbers_of(work, list(jobs.values()))
     told = list(answers)
     for index in wanted:
-        told[index] = Deliveries(
+        told[index] = FetchedJobs(
             msgspec.structs.replace(one, number=numbers[one.claimed.job.id])
             for one in answers[index]
         )
     return told
 
 
-def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, Deliveries]:
+def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, FetchedJobs]:
     """Fetches whose answer was lost: the jobs they were given and still hold."""
     fetch_ids = {op.fetch_id for op in ops if op.fetch_id}
     leases = work.tx.load_fetches(sorted(fetch_ids)) if fetch_ids else []
     if not leases:
         return {}
     stored = work.tx.load_whole([lease.job_id for lease in leases])
-    answers: dict[int, Deliveries] = {}
+    answers: dict[int, FetchedJobs] = {}
     for index, op in enumerate(ops):
         mine = [
             _again(job, lease)
@@ -279,11 +277,11 @@ def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, Deliveries]:
             if (job := stored.get(lease.job_id))
         ]
         if op.fetch_id and mine:
-            answers[index] = Deliveries(sorted(mine, key=lambda one: _rank(op, one.claimed.job)))
+            answers[index] = FetchedJobs(sorted(mine, key=lambda one: _rank(op, one.claimed.job)))
     return answers
 
 
-def _unbegun(work: Work, ops: Sequence[Claim]) -> dict[int, Deliveries]:
+def _unbegun(work: Work, ops: Sequence[Claim]) -> dict[int, FetchedJobs]:
     """Claims whose worker took a job some time ago and never began it: the answer was lost."""
     asking = {
         op.worker_id: (index, op.resume_after_ms)
@@ -300,13 +298,13 @@ def _unbegun(work: Work, ops: Sequence[Claim]) -> dict[int, Deliveries]:
             found[index] = (job, lease)
     stored = work.tx.load_whole([job.id for job, _ in found.values()]) if found else {}
     return {
-        index: Deliveries([_again(stored[job.id], lease)]) for index, (job, lease) in found.items()
+        index: FetchedJobs([_again(stored[job.id], lease)]) for index, (job, lease) in found.items()
     }
 
 
-def _again(stored: StoredJob, lease: Lease) -> Delivery:
+def _again(stored: StoredJob, lease: Lease) -> FetchedJob:
     claimed = Claimed(stored.job, stored.args, stored.meta, stored.parent_results)
-    return Delivery(claimed, lease, again=True)
+    return FetchedJob(claimed, lease, again=True)
 
 
 def _rank(op: Claim, job: Job) -> tuple[int, int, int]:

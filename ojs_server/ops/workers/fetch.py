@@ -10,7 +10,7 @@ from ojs_server.domain.jobs.reported_error import Fault
 from ojs_server.domain.workers.requirements import ability_of
 from ojs_server.domain.workers.worker import Worker
 from ojs_server.ops.engine.engine import Engine
-from ojs_server.ops.workers.claim import Claim, Deliveries
+from ojs_server.ops.workers.claim import Claim, FetchedJobs
 from ojs_server.ops.workers.settle_and_fetch import RepeatableFail, SettleAndFetch
 from ojs_server.ops.workers.wakeups import Waiter, first
 
@@ -23,7 +23,7 @@ _LEFT: Final = Fault("released", "released", "the caller left before it had the 
 
 async def fetch(
     engine: Engine, claim: Claim, wait_ms: int, gone: Awaitable[None] | None = None
-) -> Deliveries:
+) -> FetchedJobs:
     """Jobs now, or as soon as there are some within `wait_ms`.
 
     `gone` ends when the caller's connection does: who has left claims nothing. As long as its FETCH
@@ -51,32 +51,32 @@ async def _wait(
     waiter: Waiter,
     left: "asyncio.Future[None] | None",
     deadline: float,
-) -> Deliveries:
+) -> FetchedJobs:
     while True:
         waiter.clear()
         try:
-            deliveries = await engine.run(claim)
+            jobs = await engine.run(claim)
         except BaseException:
             # The wake that led here was not used: `leave` hands it on.
             waiter.wake()
             raise
         if left is not None and left.done():
-            await give_back(engine, [one.lease for one in deliveries])
-            return Deliveries()
-        if any(one.again for one in deliveries):
+            await give_back(engine, [one.lease for one in jobs])
+            return FetchedJobs()
+        if any(one.again for one in jobs):
             # It took nothing new, so that what woke it is for somebody else.
             waiter.wake()
         remaining = deadline - asyncio.get_running_loop().time()
-        if deliveries or remaining <= 0 or engine.wakeups.closed:
-            return deliveries
-        if deliveries.withheld is not None and deliveries.withheld.state is not None:
+        if jobs or remaining <= 0 or engine.wakeups.closed:
+            return jobs
+        if jobs.withheld is not None and jobs.withheld.state is not None:
             await _hold(engine, waiter, left, remaining)
         else:
             worker = None if claim.worker_id is None else await _worker(engine, claim.worker_id)
             waiter.picky = is_picky(claim) or (worker is not None and _chooses(engine, worker))
             await first(waiter.wait(), left, remaining)
         if left is not None and left.done():
-            return Deliveries()
+            return FetchedJobs()
 
 
 def is_picky(claim: Claim) -> bool:

@@ -15,7 +15,7 @@ from ojs_server.domain.jobs.repeated_settlement import acknowledged_before, fail
 from ojs_server.ops.jobs.settle import Ack, Failing, Repeated
 from ojs_server.ops.operation import Composite
 from ojs_server.ops.unit_of_work import Work
-from ojs_server.ops.workers.claim import Claim, Deliveries
+from ojs_server.ops.workers.claim import Claim, FetchedJobs
 
 
 class RepeatableAck(Ack, frozen=True):
@@ -48,7 +48,7 @@ class SettledAndFetched(msgspec.Struct, frozen=True):
     FETCH was refused."""
 
     settled: Sequence[SettlementOutcome]
-    deliveries: Deliveries
+    jobs: FetchedJobs
     refusal: Conflict | None = None
 
 
@@ -73,12 +73,12 @@ class SettleAndFetch(Composite[SettledAndFetched], frozen=True):
 
     def outcome(self, answers: Sequence[Any]) -> SettledAndFetched | BaseException:
         if self.claim is None:
-            return SettledAndFetched(answers, Deliveries())
-        *settled, deliveries = answers
-        if isinstance(deliveries, Conflict):
+            return SettledAndFetched(answers, FetchedJobs())
+        *settled, jobs = answers
+        if isinstance(jobs, Conflict):
             # The settlements are done, and this refusal is about the worker, now and later.
-            return SettledAndFetched(settled, Deliveries(), deliveries)
+            return SettledAndFetched(settled, FetchedJobs(), jobs)
         # Without the jobs there is no answer; the call is repeated, and finds what was settled.
-        if isinstance(deliveries, BaseException):
-            return deliveries
-        return SettledAndFetched(settled, deliveries)
+        if isinstance(jobs, BaseException):
+            return jobs
+        return SettledAndFetched(settled, jobs)

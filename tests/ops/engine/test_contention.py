@@ -78,11 +78,11 @@ def test_only_who_wants_a_held_limit_is_put_off(
     ]
     with frozen.store.transaction() as tx:
         assert len(tx.load_limits(["#queue:limited", "k"])) == 2
-        told = ["Held", "Enqueued", "Held", "Deliveries", "Held", "Held", "Held"]
+        told = ["Held", "Enqueued", "Held", "FetchedJobs", "Held", "Held", "Held"]
         assert carry_out(*ops) == told
         # The second time nobody waits: who is in the way is known before.
         assert carry_out(*ops) == told
-    assert carry_out(*ops[:3]) == ["Enqueued", "Enqueued", "Deliveries"]
+    assert carry_out(*ops[:3]) == ["Enqueued", "Enqueued", "FetchedJobs"]
 
 
 def test_only_who_wants_a_held_job_or_worker_is_put_off(
@@ -113,7 +113,7 @@ def test_a_claim_for_all_tenants_meets_the_limits_of_any(
     ]
     with frozen.store.transaction() as tx:
         assert len(tx.load_limits(["#tenant:acme"])) == 1
-        assert carry_out(*ops) == ["Held", "Held", "Deliveries", "Enqueued"]
+        assert carry_out(*ops) == ["Held", "Held", "FetchedJobs", "Enqueued"]
 
 
 def test_what_nobody_can_see_is_found_by_trying(

@@ -16,7 +16,7 @@ from ojs_server.ops.queues.administration import SetPaused
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.sweep import Sweep
 from ojs_server.ops.workers import fetch as fetching
-from ojs_server.ops.workers.claim import Claim, Deliveries
+from ojs_server.ops.workers.claim import Claim, FetchedJobs
 from ojs_server.ops.workers.fetch import fetch
 from ojs_server.ops.workers.heartbeat import Beat
 from ojs_server.ops.workers.presence import Direct, Register
@@ -33,14 +33,14 @@ async def put(engine: Engine, **given: Any) -> str:
     return (await engine.run(enqueue(**given))).jobs[0].job.id
 
 
-def ids(deliveries: Deliveries) -> list[str]:
+def ids(deliveries: FetchedJobs) -> list[str]:
     return [one.claimed.job.id for one in deliveries]
 
 
-class Fetches(WaitingCalls[Deliveries]):
+class Fetches(WaitingCalls[FetchedJobs]):
     """Waiting fetches."""
 
-    async def start(self, worker: str | None = None, **given: Any) -> asyncio.Task[Deliveries]:
+    async def start(self, worker: str | None = None, **given: Any) -> asyncio.Task[FetchedJobs]:
         """A fetch that has looked, found nothing, and waits."""
         gone = given.pop("gone", None)
         claim = Claim(given.pop("queues", ("q",)), 1, worker, **given)
@@ -58,7 +58,7 @@ async def fetches(engine: Engine) -> Any:
     await started.end()
 
 
-async def answer(task: asyncio.Task[Deliveries]) -> list[str]:
+async def answer(task: asyncio.Task[FetchedJobs]) -> list[str]:
     """Return the ids of the jobs that a fetch got."""
     async with asyncio.timeout(30):
         return ids(await task)

@@ -105,7 +105,7 @@ def test_exchanges_and_other_calls_share_a_transaction(bench: Bench) -> None:
         SettleAndFetch((ack(two, worker="x"),)),
     ).outcomes
     assert [type(outcome).__name__ for outcome in outcomes] == [
-        "Deliveries",
+        "FetchedJobs",
         "SettledAndFetched",
         "Enqueued",
         "SettledAndFetched",

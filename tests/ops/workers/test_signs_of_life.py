@@ -10,7 +10,7 @@ from ojs_server.domain.workers.worker import WorkerState
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.sweep import Sweep
-from ojs_server.ops.workers.claim import Claim, Deliveries
+from ojs_server.ops.workers.claim import Claim, FetchedJobs
 from ojs_server.ops.workers.fetch import fetch
 from ojs_server.ops.workers.heartbeat import Beat
 from ojs_server.ops.workers.presence import Deregister
@@ -127,7 +127,7 @@ def test_what_a_node_has_heard_is_told_once_and_who_is_held_each_time() -> None:
 async def test_a_fetch_is_held_from_its_question_to_its_answer(
     engine: Engine, clock: HandClock
 ) -> None:
-    waiting = WaitingCalls[Deliveries](engine)
+    waiting = WaitingCalls[FetchedJobs](engine)
     await engine.run(Beat("w", WorkerState.RUNNING, False, ()))
     task = await waiting.begin(fetch(engine, Claim(("q",), 1, "w"), 60_000), looks=1)
     try:
@@ -146,7 +146,7 @@ async def test_a_worker_whose_fetch_is_held_for_longer_than_the_dead_live_is_ali
 ) -> None:
     for worker in ("held", "silent"):
         await engine.run(Beat(worker, WorkerState.RUNNING, False, ()))
-    waiting = WaitingCalls[Deliveries](engine)
+    waiting = WaitingCalls[FetchedJobs](engine)
     task = await waiting.begin(fetch(engine, Claim(("q",), 1, "held"), 60_000), looks=1)
     dead = 0
     try:
@@ -174,7 +174,7 @@ async def test_a_quiet_worker_is_looked_at_again_when_its_wait_ends(
     found = await fetch(engine, Claim(("q",), 1, "w"), 20)
     assert found.withheld is not None
     assert found.withheld.state is WorkerState.QUIET
-    waiting = WaitingCalls[Deliveries](engine)
+    waiting = WaitingCalls[FetchedJobs](engine)
     task = await waiting.begin(fetch(engine, Claim(("q",), 1, "w"), 200), looks=1)
     await engine.run(Beat("w", WorkerState.RUNNING, False, ()))
     try:
