@@ -68,7 +68,7 @@ class Services(msgspec.Struct, frozen=True):
     inventories: Inventories
     # The statistics of all queues, as JSON.
     shared_stats: SharedRead[bytes]
-    # To be called after a change of subscriptions or jobs.
+    # To be called after a change of subscriptions or deliveries.
     webhooks_changed: Callable[[], None]
     # When this node next removes what is kept no longer.
     prunes_at: Callable[[], int | None]

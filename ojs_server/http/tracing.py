@@ -66,8 +66,8 @@ class Tracing:
         request = get_current_span()
         begun = request.start_time if isinstance(request, ReadableSpan) else None
         queues: dict[str, list[bytes]] = {}
-        for delivery in jobs:
-            queues.setdefault(delivery.claimed.job.queue, []).append(delivery.claimed.meta)
+        for fetched in jobs:
+            queues.setdefault(fetched.claimed.job.queue, []).append(fetched.claimed.meta)
         for queue, metas in queues.items():
             attributes = _batch("receive", queue, len(metas))
             if len(jobs) == 1:

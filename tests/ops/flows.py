@@ -5,7 +5,7 @@ from typing import Any
 from ojs_server.domain.workflows.parse import parse_workflow
 from ojs_server.domain.workflows.record import WorkflowView, plan_of, progress_in
 from ojs_server.ops.jobs.settle import Ack
-from ojs_server.ops.workflows.operations import Cancel, Cancelled, Start, retry, start
+from ojs_server.ops.workflows.operations import Cancelled, CancelWorkflow, Start, retry, start
 from ojs_server.store.base import Store
 from tests.ops.bench import Bench
 
@@ -93,7 +93,7 @@ class Flows:
 
     def cancel(self, workflow_id: str) -> Cancelled:
         """Call a workflow off."""
-        cancelled: Cancelled = self.bench.do(Cancel(workflow_id))
+        cancelled: Cancelled = self.bench.do(CancelWorkflow(workflow_id))
         return cancelled
 
 

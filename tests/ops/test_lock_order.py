@@ -196,7 +196,7 @@ class World:
         yield Sweep(0, self.now + 10 * MINUTE)
         yield Sweep(0, self.now + 60 * MINUTE, prune=True, check=True)
         yield Claim((self.queue,), 3, worker)
-        yield workflow.Cancel(self.flow)
+        yield workflow.CancelWorkflow(self.flow)
         yield workflow.Retry(self.failed, frozenset({self.step}))
         yield Reopen()
         yield Override(f"k.{name}", Policy(concurrency=1))

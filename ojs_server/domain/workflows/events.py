@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from ojs_server.domain.jobs.job import Event
-from ojs_server.domain.workflows.plan import Plan, Tally
+from ojs_server.domain.workflows.plan import MemberCounts, Plan
 from ojs_server.domain.workflows.record import Workflow
 from ojs_wire import codec
 
@@ -26,7 +26,7 @@ def told(
     workflow: Workflow,
     plan: Plan,
     node: int,
-    counts: Tally,
+    counts: MemberCounts,
     now: int,
     end: StepEnd = _UNKNOWN,
 ) -> Event:

@@ -12,10 +12,10 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.suggestions import nearest
-from ojs_server.domain.workflows.plan import Callback, Kind
+from ojs_server.domain.workflows.plan import Callback, WorkflowKind
 from ojs_server.domain.workflows.shape import (
+    DefinitionShape,
     Member,
-    Shape,
     callback_named,
     callbacks_in,
     id_of,
@@ -37,9 +37,9 @@ class _Step(msgspec.Struct, frozen=True):
     marked: Callback | None
 
 
-def graph(body: Mapping[str, Any], path: str) -> Shape:
+def graph(body: Mapping[str, Any], path: str) -> DefinitionShape:
     """Read steps with `depends_on`; with callbacks among them it is a batch."""
-    at, given = members_in(body, Kind.DAG, path)
+    at, given = members_in(body, WorkflowKind.DAG, path)
     steps = [_step(step, place, f"{at}[{place}]") for place, step in enumerate(given)]
     refuse_twins([step.id for step in steps], at)
     if sum(len(step.depends_on) for step in steps) > MAX_EDGES:
@@ -61,7 +61,9 @@ def graph(body: Mapping[str, Any], path: str) -> Shape:
     _refuse_cycle(ordinary, at)
     callbacks += callbacks_in(body, len(members), path)
     _refuse_twice(callbacks)
-    return Shape(Kind.BATCH if callbacks else Kind.DAG, tuple(members), tuple(callbacks))
+    return DefinitionShape(
+        WorkflowKind.BATCH if callbacks else WorkflowKind.DAG, tuple(members), tuple(callbacks)
+    )
 
 
 def _step(body: object, place: int, path: str) -> _Step:

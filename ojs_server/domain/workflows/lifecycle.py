@@ -26,12 +26,12 @@ from ojs_server.domain.workflows.plan import (
     Callback,
     Effects,
     Launch,
+    MemberCounts,
     Node,
     NodeState,
+    NodeStates,
     Notice,
     Plan,
-    Progress,
-    Tally,
     WorkflowState,
 )
 from ojs_server.domain.workflows.results import parents_of
@@ -55,7 +55,7 @@ def start(plan: Plan) -> Effects:
     return run.effects()
 
 
-def advance(plan: Plan, progress: Progress, node: int, outcome: Outcome) -> Effects:
+def advance(plan: Plan, progress: NodeStates, node: int, outcome: Outcome) -> Effects:
     """Apply the end of a job; repeating it changes nothing.
 
     In a workflow that was cancelled the end is recorded, and nothing follows from it.
@@ -72,7 +72,7 @@ def advance(plan: Plan, progress: Progress, node: int, outcome: Outcome) -> Effe
     return run.effects()
 
 
-def cancel(plan: Plan, progress: Progress, held: Collection[int]) -> Effects:
+def cancel(plan: Plan, progress: NodeStates, held: Collection[int]) -> Effects:
     """Cancel all nodes, except the jobs in `held`, which workers hold and may finish."""
     if progress.state is not WorkflowState.RUNNING:
         raise Conflict(
@@ -95,7 +95,7 @@ def cancel(plan: Plan, progress: Progress, held: Collection[int]) -> Effects:
     return run.effects(revoked)
 
 
-def retry(plan: Plan, progress: Progress) -> Effects:
+def retry(plan: Plan, progress: NodeStates) -> Effects:
     """Reopen a failed workflow; `retried` are the jobs to try again."""
     if progress.state is not WorkflowState.FAILED:
         raise Conflict(
@@ -118,10 +118,10 @@ def outcome_of(state: str) -> Outcome:
     return NodeState.COMPLETED if state is State.COMPLETED else NodeState.FAILED
 
 
-def tally(plan: Plan, progress: Progress) -> Tally:
+def tally(plan: Plan, progress: NodeStates) -> MemberCounts:
     """Count the steps by state, for answers and events."""
     states = [progress.nodes[member] for member in plan.root.members]
-    return Tally(
+    return MemberCounts(
         total=len(states),
         completed=states.count(NodeState.COMPLETED),
         failed=states.count(NodeState.FAILED),
@@ -129,7 +129,7 @@ def tally(plan: Plan, progress: Progress) -> Tally:
     )
 
 
-def culprit(plan: Plan, progress: Progress) -> int | None:
+def culprit(plan: Plan, progress: NodeStates) -> int | None:
     """Return the job that made a workflow fail: the first one, a callback before a member."""
     if progress.state is not WorkflowState.FAILED:
         return None
@@ -144,7 +144,7 @@ def culprit(plan: Plan, progress: Progress) -> int | None:
     return index
 
 
-def hands_on(plan: Plan, progress: Progress) -> bool:
+def hands_on(plan: Plan, progress: NodeStates) -> bool:
     """True if a step that has not ended gets, or got, results of others."""
     if progress.state is not WorkflowState.RUNNING:
         return False
@@ -170,7 +170,7 @@ class _Run:
     def effects(self, revoked: Collection[int] = ()) -> Effects:
         """Return the effects collected so far."""
         return Effects(
-            progress=Progress(tuple(self.states)),
+            progress=NodeStates(tuple(self.states)),
             enqueue=tuple(self._launches),
             dropped=tuple(self._dropped),
             revoked=tuple(revoked),

@@ -15,10 +15,10 @@ from ojs_server.domain.jobs.validate import Draft, hash_of, parse_draft
 from ojs_server.domain.queues.config import QueueConfig, require_type
 from ojs_server.domain.suggestions import refuse_unknown
 from ojs_server.domain.workflows.graph import graph
-from ojs_server.domain.workflows.plan import Kind, Node, Plan
+from ojs_server.domain.workflows.plan import Node, Plan, WorkflowKind
 from ojs_server.domain.workflows.shape import (
+    DefinitionShape,
     Member,
-    Shape,
     inside,
     is_definition,
     kind_of_form,
@@ -205,15 +205,15 @@ class _Reader:
         self.nodes[index] = msgspec.structs.replace(self.nodes[index], job_type=draft.type)
 
 
-def _shape(body: Mapping[str, Any], path: str) -> Shape:
+def _shape(body: Mapping[str, Any], path: str) -> DefinitionShape:
     kind = kind_of_form(body, path)
-    return graph(body, path) if kind is Kind.DAG else ordered(body, kind, path)
+    return graph(body, path) if kind is WorkflowKind.DAG else ordered(body, kind, path)
 
 
-def _inherited(shape: Shape, defaults: Mapping[str, Any]) -> Mapping[str, Any]:
+def _inherited(shape: DefinitionShape, defaults: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the defaults of a chain's later steps: they include the priority of the first step."""
     first = shape.members[0].body
-    if shape.kind is not Kind.CHAIN or not isinstance(first, dict):
+    if shape.kind is not WorkflowKind.CHAIN or not isinstance(first, dict):
         return defaults
     options = first.get("options")
     own = {**first, **options} if isinstance(options, dict) else first

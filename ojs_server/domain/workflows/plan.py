@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 
-class Kind(StrEnum):
+class WorkflowKind(StrEnum):
     """The forms of a definition; `dag` is the one whose steps name their dependencies."""
 
     CHAIN = "chain"
@@ -82,7 +82,7 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True):
     needs: tuple[int, ...] = ()
     fires: Callback | None = None
     job_type: str | None = None
-    kind: Kind | None = None
+    kind: WorkflowKind | None = None
     members: tuple[int, ...] = ()
     callbacks: tuple[int, ...] = ()
 
@@ -98,7 +98,7 @@ class Plan(msgspec.Struct, frozen=True):
         return self.nodes[0]
 
 
-class Progress(msgspec.Struct, frozen=True):
+class NodeStates(msgspec.Struct, frozen=True):
     """The state of every node of a plan."""
 
     nodes: tuple[NodeState, ...]
@@ -114,12 +114,12 @@ class Progress(msgspec.Struct, frozen=True):
         return "".join(_LETTERS[state] for state in self.nodes)
 
 
-def progress_of(written: str) -> Progress:
+def progress_of(written: str) -> NodeStates:
     """Decode stored progress."""
-    return Progress(tuple(_STATES[letter] for letter in written))
+    return NodeStates(tuple(_STATES[letter] for letter in written))
 
 
-class Tally(msgspec.Struct, frozen=True):
+class MemberCounts(msgspec.Struct, frozen=True):
     """Counts over the workflow's own members; a nested definition counts as one of them."""
 
     total: int
@@ -154,7 +154,7 @@ class Effects(msgspec.Struct, frozen=True):
     cancel, `retried` are jobs that failed and are tried anew.
     """
 
-    progress: Progress
+    progress: NodeStates
     enqueue: tuple[Launch, ...] = ()
     dropped: tuple[int, ...] = ()
     revoked: tuple[int, ...] = ()

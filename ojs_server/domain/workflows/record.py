@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.domain.workflows.plan import Plan, Progress, WorkflowState, progress_of
+from ojs_server.domain.workflows.plan import NodeStates, Plan, WorkflowState, progress_of
 from ojs_wire import codec
 from ojs_wire.codec import Json
 
@@ -84,7 +84,7 @@ def plan_of(workflow: Workflow) -> Plan:
     return _plan.decode(workflow.plan)
 
 
-def progress_in(workflow: Workflow) -> Progress:
+def progress_in(workflow: Workflow) -> NodeStates:
     """Return the progress of a stored workflow."""
     return progress_of(workflow.progress)
 
@@ -93,7 +93,7 @@ def begun(
     workflow_id: str,
     name: str | None,
     plan: Plan,
-    progress: Progress,
+    progress: NodeStates,
     now: int,
     request_hash: bytes | None,
     tenant: str | None = None,
@@ -112,7 +112,7 @@ def begun(
     )
 
 
-def moved(workflow: Workflow, progress: Progress, now: int, keep_ms: int) -> Workflow:
+def moved(workflow: Workflow, progress: NodeStates, now: int, keep_ms: int) -> Workflow:
     """Return the workflow after a step; the last step sets the end of its retention."""
     finished_at, due_at = workflow.finished_at, workflow.due_at
     if progress.state is WorkflowState.RUNNING:

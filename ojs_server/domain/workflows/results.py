@@ -8,7 +8,7 @@ members, also the failed ones, which stand as `{"error": …}`.
 
 from collections.abc import Iterator, Mapping
 
-from ojs_server.domain.workflows.plan import Kind, NodeState, Plan, Progress
+from ojs_server.domain.workflows.plan import NodeState, NodeStates, Plan, WorkflowKind
 
 
 def parents_of(plan: Plan, index: int) -> tuple[int | None, ...]:
@@ -32,7 +32,7 @@ def parents_of(plan: Plan, index: int) -> tuple[int | None, ...]:
     return tuple(member if member in before else None for member in members[: last + 1])
 
 
-def sources(plan: Plan, progress: Progress, parents: tuple[int | None, ...]) -> tuple[int, ...]:
+def sources(plan: Plan, progress: NodeStates, parents: tuple[int | None, ...]) -> tuple[int, ...]:
     """Return the jobs whose results or errors `gather` looks up."""
     return tuple(
         job for parent in parents if parent is not None for job in _jobs(plan, progress, parent)
@@ -41,7 +41,7 @@ def sources(plan: Plan, progress: Progress, parents: tuple[int | None, ...]) -> 
 
 def gather(
     plan: Plan,
-    progress: Progress,
+    progress: NodeStates,
     parents: tuple[int | None, ...],
     results: Mapping[int, bytes],
     errors: Mapping[int, bytes],
@@ -53,7 +53,7 @@ def gather(
     )
 
 
-def _jobs(plan: Plan, progress: Progress, index: int) -> Iterator[int]:
+def _jobs(plan: Plan, progress: NodeStates, index: int) -> Iterator[int]:
     if plan.nodes[index].kind is None:
         yield index
         return
@@ -61,10 +61,10 @@ def _jobs(plan: Plan, progress: Progress, index: int) -> Iterator[int]:
         yield from _jobs(plan, progress, part)
 
 
-def _telling(plan: Plan, progress: Progress, index: int) -> tuple[int, ...]:
+def _telling(plan: Plan, progress: NodeStates, index: int) -> tuple[int, ...]:
     """Return the members that form the result of a definition: for a chain, the last that ran."""
     node = plan.nodes[index]
-    if node.kind is not Kind.CHAIN:
+    if node.kind is not WorkflowKind.CHAIN:
         return node.members
     ran = [member for member in node.members if progress.nodes[member] is not NodeState.CANCELLED]
     return tuple(ran[-1:])
@@ -72,7 +72,7 @@ def _telling(plan: Plan, progress: Progress, index: int) -> tuple[int, ...]:
 
 def _value(
     plan: Plan,
-    progress: Progress,
+    progress: NodeStates,
     index: int,
     results: Mapping[int, bytes],
     errors: Mapping[int, bytes],
@@ -85,6 +85,6 @@ def _value(
     values = [
         _value(plan, progress, part, results, errors) for part in _telling(plan, progress, index)
     ]
-    if kind is Kind.CHAIN:
+    if kind is WorkflowKind.CHAIN:
         return values[0] if values else b"null"
     return b"{%b}" % b",".join(b'"%d":%b' % (at, value) for at, value in enumerate(values))

@@ -13,16 +13,16 @@ import msgspec
 
 from ojs_server.domain.errors import InvalidRequest
 from ojs_server.domain.suggestions import nearest
-from ojs_server.domain.workflows.plan import Callback, Kind
+from ojs_server.domain.workflows.plan import Callback, WorkflowKind
 from ojs_wire import codes
 from ojs_wire.values import MAX_NAME, kind_of
 
 # The list's own name first; the other is what some clients write.
 _LISTS: Final = {
-    Kind.CHAIN: ("steps", "jobs"),
-    Kind.GROUP: ("jobs", "steps"),
-    Kind.BATCH: ("jobs", "steps"),
-    Kind.DAG: ("steps",),
+    WorkflowKind.CHAIN: ("steps", "jobs"),
+    WorkflowKind.GROUP: ("jobs", "steps"),
+    WorkflowKind.BATCH: ("jobs", "steps"),
+    WorkflowKind.DAG: ("steps",),
 }
 
 
@@ -36,10 +36,10 @@ class Member(msgspec.Struct, frozen=True):
     fires: Callback | None = None
 
 
-class Shape(msgspec.Struct, frozen=True):
+class DefinitionShape(msgspec.Struct, frozen=True):
     """One definition; nested definitions in its members are not parsed yet."""
 
-    kind: Kind
+    kind: WorkflowKind
     members: tuple[Member, ...]
     callbacks: tuple[Member, ...] = ()
 
@@ -69,31 +69,31 @@ def is_definition(body: object) -> bool:
     return (
         isinstance(body, dict)
         and "args" not in body
-        and ("steps" in body or "jobs" in body or kind_in(body) in list(Kind))
+        and ("steps" in body or "jobs" in body or kind_in(body) in list(WorkflowKind))
     )
 
 
-def kind_of_form(body: Mapping[str, Any], path: str) -> Kind:
+def kind_of_form(body: Mapping[str, Any], path: str) -> WorkflowKind:
     """Return the form of a definition; without `type` its steps name their dependencies."""
     given = kind_in(body)
     if given is None:
-        return Kind.DAG
-    if not isinstance(given, str) or given not in list(Kind):
+        return WorkflowKind.DAG
+    if not isinstance(given, str) or given not in list(WorkflowKind):
+        hint = nearest(given, list(WorkflowKind))
         raise refuse(
-            inside(path, "type"),
-            f"must be one of {', '.join(Kind)}, or be left out{nearest(given, list(Kind))}",
+            inside(path, "type"), f"must be one of {', '.join(WorkflowKind)}, or be left out{hint}"
         )
-    return Kind(given)
+    return WorkflowKind(given)
 
 
-def members_in(body: Mapping[str, Any], kind: Kind, path: str) -> tuple[str, list[Any]]:
+def members_in(body: Mapping[str, Any], kind: WorkflowKind, path: str) -> tuple[str, list[Any]]:
     """Return the list of members and its path."""
     names = [name for name in _LISTS[kind] if body.get(name) is not None]
     if not names:
         missing = inside(path, _LISTS[kind][0])
         hint = ", or `type` must say that `jobs` is a group or a batch" if "jobs" in body else ""
-        raise refuse(missing, f"is missing{hint if kind is Kind.DAG else ''}")
-    for name in _LISTS[Kind.CHAIN]:
+        raise refuse(missing, f"is missing{hint if kind is WorkflowKind.DAG else ''}")
+    for name in _LISTS[WorkflowKind.CHAIN]:
         if name != names[0] and body.get(name) is not None:
             raise refuse(inside(path, name), f"cannot be combined with `{names[0]}`")
     at, given = inside(path, names[0]), body[names[0]]
@@ -104,7 +104,7 @@ def members_in(body: Mapping[str, Any], kind: Kind, path: str) -> tuple[str, lis
     return at, given
 
 
-def ordered(body: Mapping[str, Any], kind: Kind, path: str) -> Shape:
+def ordered(body: Mapping[str, Any], kind: WorkflowKind, path: str) -> DefinitionShape:
     """Read a chain, a group or a batch."""
     at, given = members_in(body, kind, path)
     members = tuple(
@@ -112,17 +112,17 @@ def ordered(body: Mapping[str, Any], kind: Kind, path: str) -> Shape:
             body=member,
             path=f"{at}[{place}]",
             id=_own_id(member, f"{at}[{place}]") or str(place),
-            needs=(place - 1,) if kind is Kind.CHAIN and place else (),
+            needs=(place - 1,) if kind is WorkflowKind.CHAIN and place else (),
         )
         for place, member in enumerate(given)
     )
     refuse_twins([member.id for member in members], at)
     callbacks = callbacks_in(body, len(members), path)
-    if kind is Kind.BATCH and not callbacks:
+    if kind is WorkflowKind.BATCH and not callbacks:
         raise refuse(inside(path, "callbacks"), f"must hold at least one of {', '.join(Callback)}")
-    if kind is not Kind.BATCH and callbacks:
+    if kind is not WorkflowKind.BATCH and callbacks:
         raise refuse(inside(path, "callbacks"), f"is for a batch, not for a {kind}")
-    return Shape(kind, members, callbacks)
+    return DefinitionShape(kind, members, callbacks)
 
 
 def callbacks_in(body: Mapping[str, Any], members: int, path: str) -> tuple[Member, ...]:

@@ -221,7 +221,7 @@ async def update(call: Call, key: int, *, retries: int | None, timeout_ms: int |
 
 
 async def set_variables(call: Call, key: int, variables: Mapping[str, Any]) -> None:
-    """Merge variables into those of a job that has not ended; its next fetched has them."""
+    """Merge variables into those of a job that has not ended; its next FETCH has them."""
     await _settle(call, key, Amend(await _job_id(call, key), variables=variables))
 
 

@@ -11,11 +11,11 @@ from ojs_server.domain.jobs.job import State
 from ojs_server.domain.workflows.lifecycle import culprit, tally
 from ojs_server.domain.workflows.plan import (
     ENDED,
-    Kind,
     Node,
     NodeState,
+    NodeStates,
     Plan,
-    Progress,
+    WorkflowKind,
     WorkflowState,
 )
 from ojs_server.domain.workflows.record import (
@@ -96,7 +96,7 @@ class _Drawing:
         self.plan: Plan = plan_of(view.workflow)
         self._reports = {one.node: one for one in reports}
         self._results = results
-        self._progress: Progress = progress_in(view.workflow)
+        self._progress: NodeStates = progress_in(view.workflow)
         self._members: Mapping[int, MemberJob] = {one.node: one for one in view.members}
         self.counts = tally(self.plan, self._progress)
 
@@ -178,7 +178,7 @@ class _Drawing:
 
     def share_of_members(self, node: Node) -> float:
         """The mean of the members; of a batch only those count that have ended."""
-        whole = node.kind is Kind.BATCH
+        whole = node.kind is WorkflowKind.BATCH
         shares = [
             self._share_of(part)
             for part in node.members

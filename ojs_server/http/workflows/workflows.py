@@ -6,7 +6,7 @@ from ojs_server.domain.errors import InvalidRequest, invalid
 from ojs_server.domain.jobs.validate import hash_of
 from ojs_server.domain.suggestions import nearest
 from ojs_server.domain.workflows.parse import parse_workflow
-from ojs_server.domain.workflows.plan import Kind, WorkflowState
+from ojs_server.domain.workflows.plan import WorkflowKind, WorkflowState
 from ojs_server.domain.workflows.record import WorkflowView
 from ojs_server.http import dialects
 from ojs_server.http.access.auth import ENQUEUE, READ
@@ -16,7 +16,7 @@ from ojs_server.http.paging import cursor_at, page_of, place_of
 from ojs_server.http.route import route
 from ojs_server.http.workflows.views import progress_shown, shown, shown_briefly
 from ojs_server.ops.workflows import operations as ops
-from ojs_server.ops.workflows.operations import Cancel, missing, start
+from ojs_server.ops.workflows.operations import CancelWorkflow, missing, start
 from ojs_server.ops.workflows.results import shown_results
 from ojs_server.store.records import Place, WorkflowFilter
 from ojs_wire.calls import EmptyRequest
@@ -45,7 +45,7 @@ async def listing(call: Call) -> Answer:
     page = page_of(call)
     wanted = WorkflowFilter(
         state=_word(query, "state", tuple(WorkflowState)),
-        kind=_word(query, "type", tuple(Kind)),
+        kind=_word(query, "type", tuple(WorkflowKind)),
         name=_name(query),
         tenant=call.tenant,
     )
@@ -74,7 +74,7 @@ async def cancel(call: Call) -> Answer:
     if call.tenant is not None:
         # Whose it is never changes.
         await _load(call, workflow_id)
-    done = await call.server.engine.run(Cancel(workflow_id))
+    done = await call.server.engine.run(CancelWorkflow(workflow_id))
     return Answer(
         dialects.workflow_answer(
             {

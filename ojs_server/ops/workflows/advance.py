@@ -20,9 +20,9 @@ from ojs_server.domain.workflows.plan import (
     Effects,
     Launch,
     NodeState,
+    NodeStates,
     Notice,
     Plan,
-    Progress,
     WorkflowState,
 )
 from ojs_server.domain.workflows.record import (
@@ -62,7 +62,7 @@ class Moving(msgspec.Struct):
 
     workflow: Workflow
     plan: Plan
-    progress: Progress
+    progress: NodeStates
     launches: list[Launch] = []
 
 

@@ -12,7 +12,7 @@ from ojs_server.domain.queues.config import NO_CONFIG
 from ojs_server.domain.workflows import lifecycle as workflow
 from ojs_server.domain.workflows.events import told
 from ojs_server.domain.workflows.parse import Definition, require_types
-from ojs_server.domain.workflows.plan import Effects, Launch, NodeState, Plan, Progress
+from ojs_server.domain.workflows.plan import Effects, Launch, NodeState, NodeStates, Plan
 from ojs_server.domain.workflows.record import (
     MemberJob,
     Workflow,
@@ -81,7 +81,7 @@ class Start(Operation[Started], frozen=True):
         locks.all_tenants = True
 
 
-class Cancel(Operation[Cancelled], frozen=True):
+class CancelWorkflow(Operation[Cancelled], frozen=True):
     """Cancel a workflow."""
 
     stage = Stage.CANCEL_WORKFLOWS
@@ -150,7 +150,7 @@ def run_starts(work: Work, ops: Sequence[Start]) -> list[Started | OjsError]:
 
 
 @handles(Stage.CANCEL_WORKFLOWS)
-def run_cancels(work: Work, ops: Sequence[Cancel]) -> list[Cancelled | OjsError]:
+def run_cancels(work: Work, ops: Sequence[CancelWorkflow]) -> list[Cancelled | OjsError]:
     """Cancel workflows, after following the ends of other jobs in this transaction."""
     ids = sorted({op.workflow_id for op in ops})
     open_jobs = work.tx.load_open_jobs(ids)
@@ -337,7 +337,7 @@ def _retry(work: Work, found: Workflow, jobs: Mapping[str, Job]) -> int:
     return len(effects.retried)
 
 
-def _keep_results(work: Work, found: Workflow, plan: Plan, progress: Progress) -> None:
+def _keep_results(work: Work, found: Workflow, plan: Plan, progress: NodeStates) -> None:
     """Keep what steps have found out: when they ended, nobody may have waited for it any more."""
     nodes = enumerate(zip(plan.nodes, progress.nodes, strict=True))
     done = [

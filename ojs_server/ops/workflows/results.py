@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ojs_server.domain.workflows.plan import Launch, Plan, Progress
+from ojs_server.domain.workflows.plan import Launch, NodeStates, Plan
 from ojs_server.domain.workflows.record import MemberJob, WaitingJob
 from ojs_server.domain.workflows.results import gather, sources
 from ojs_server.store.base import Reader, Tx
@@ -13,7 +13,7 @@ from ojs_wire import codec
 # A job is given at most this much of what those before it left; the rest by reference.
 MAX_PARENT_RESULTS: Final = 256 * 1024
 
-Wanted = tuple[str, Plan, Progress, Launch]
+Wanted = tuple[str, Plan, NodeStates, Launch]
 
 
 def hand_on(

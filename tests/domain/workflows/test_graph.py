@@ -6,7 +6,7 @@ import pytest
 
 from ojs_server.domain.errors import InvalidRequest
 from ojs_server.domain.workflows.parse import parse_workflow
-from ojs_server.domain.workflows.plan import Kind, Plan
+from ojs_server.domain.workflows.plan import Plan, WorkflowKind
 
 
 def step(name: str, *depends_on: str, **more: Any) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def names(found: Plan) -> dict[str, list[str]]:
 
 def test_steps_need_what_they_name_in_any_order() -> None:
     found = plan(step("ship", "pack", "pay", "pack"), step("pay"), step("pack", "pay"))
-    assert found.root.kind is Kind.DAG
+    assert found.root.kind is WorkflowKind.DAG
     assert names(found) == {"ship": ["pack", "pay"], "pay": [], "pack": ["pay"]}
 
 
@@ -51,7 +51,7 @@ def test_marked_callbacks_make_it_a_batch() -> None:
     ]
     definition = parse_workflow({"steps": [step("a"), *marked, step("b", "a")]}, strict=True)
     found = definition.plan
-    assert found.root.kind is Kind.BATCH
+    assert found.root.kind is WorkflowKind.BATCH
     assert [found.nodes[at].id for at in found.root.members] == ["a", "b"]
     assert [(found.nodes[at].id, found.nodes[at].fires) for at in found.root.callbacks] == [
         ("on_success", "on_success"),
@@ -72,7 +72,7 @@ def test_a_marked_callback_may_wait_for_some_only() -> None:
 @pytest.mark.parametrize("name", ["on-complete", "on-success", "on-failure", "on_success"])
 def test_callbacks_are_known_by_their_names(name: str) -> None:
     found = plan(step("job-0"), step("job-1"), step(name, "job-1", "job-0"))
-    assert found.root.kind is Kind.BATCH
+    assert found.root.kind is WorkflowKind.BATCH
     assert found.nodes[3].fires == name.replace("-", "_")
     assert names(found)[name] == ["job-1", "job-0"]
 
@@ -94,13 +94,13 @@ def test_all_three_named_callbacks_wait_for_the_jobs_only() -> None:
 )
 def test_a_callbacks_name_alone_makes_none(steps: list[dict[str, Any]]) -> None:
     found = plan(*steps)
-    assert found.root.kind is Kind.DAG
+    assert found.root.kind is WorkflowKind.DAG
     assert len(found.root.members) == len(steps)
 
 
 def test_callbacks_may_also_stand_beside_the_steps() -> None:
     found = plan(step("a"), callbacks={"on_failure": {"type": "alarm", "args": []}})
-    assert found.root.kind is Kind.BATCH
+    assert found.root.kind is WorkflowKind.BATCH
     assert (found.nodes[2].job_type, found.nodes[2].needs) == ("alarm", (1,))
 
 

@@ -8,7 +8,7 @@ import pytest
 from ojs_server.domain.errors import InvalidRequest, ValidationError
 from ojs_server.domain.jobs.validate import Draft
 from ojs_server.domain.workflows.parse import MAX_NODES, Definition, parse_workflow
-from ojs_server.domain.workflows.plan import Callback, Kind, Node
+from ojs_server.domain.workflows.plan import Callback, Node, WorkflowKind
 
 ID = "01900000-0000-7000-8000-000000000001"
 
@@ -30,7 +30,7 @@ def draft(definition: Definition, index: int) -> Draft:
 @pytest.mark.parametrize("member", ["steps", "jobs"])
 def test_a_chain_waits_step_by_step(member: str) -> None:
     root, *steps = nodes({"type": "chain", member: [job("a"), job("b"), job("c")]})
-    assert (root.kind, root.members, root.callbacks) == (Kind.CHAIN, (1, 2, 3), ())
+    assert (root.kind, root.members, root.callbacks) == (WorkflowKind.CHAIN, (1, 2, 3), ())
     assert [(step.id, step.job_type, step.needs) for step in steps] == [
         ("0", "a", ()),
         ("1", "b", (1,)),
@@ -40,14 +40,14 @@ def test_a_chain_waits_step_by_step(member: str) -> None:
 
 def test_a_group_waits_for_nothing() -> None:
     root, *members = nodes({"workflow_type": "group", "jobs": [job("a"), job("b", id="second")]})
-    assert root.kind is Kind.GROUP
+    assert root.kind is WorkflowKind.GROUP
     assert [(member.id, member.needs) for member in members] == [("0", ()), ("second", ())]
 
 
 def test_a_batch_has_callbacks_that_wait_for_all() -> None:
     callbacks = {"on_failure": job("f"), "on_success": job("s"), "on_complete": None}
     root, *parts = nodes({"type": "batch", "jobs": [job(), job()], "callbacks": callbacks})
-    assert (root.kind, root.members, root.callbacks) == (Kind.BATCH, (1, 2), (3, 4))
+    assert (root.kind, root.members, root.callbacks) == (WorkflowKind.BATCH, (1, 2), (3, 4))
     assert [(part.id, part.job_type, part.needs, part.fires) for part in parts[2:]] == [
         ("on_success", "s", (1, 2), Callback.ON_SUCCESS),
         ("on_failure", "f", (1, 2), Callback.ON_FAILURE),
@@ -58,12 +58,12 @@ def test_definitions_nest_and_members_stand_side_by_side() -> None:
     inner = {"type": "group", "jobs": [job("b"), {"steps": [job("c", id="x")]}]}
     found = nodes({"type": "chain", "steps": [job("a"), inner, job("d")]})
     assert [(node.id, node.kind or node.job_type, node.scope, node.needs) for node in found] == [
-        ("", Kind.CHAIN, None, ()),
+        ("", WorkflowKind.CHAIN, None, ()),
         ("0", "a", 0, ()),
-        ("1", Kind.GROUP, 0, (1,)),
+        ("1", WorkflowKind.GROUP, 0, (1,)),
         ("2", "d", 0, (2,)),
         ("1.0", "b", 2, ()),
-        ("1.1", Kind.DAG, 2, ()),
+        ("1.1", WorkflowKind.DAG, 2, ()),
         ("1.1.x", "c", 5, ()),
     ]
 
@@ -244,7 +244,7 @@ def test_a_single_wrong_job_is_the_only_one() -> None:
 def test_unknown_members_are_refused_only_when_strict() -> None:
     inner = {"type": "group", "jobs": [job()], "jbos": 1}
     body = {"type": "chain", "steps": [inner]}
-    assert parse_workflow(body).plan.root.kind is Kind.CHAIN
+    assert parse_workflow(body).plan.root.kind is WorkflowKind.CHAIN
     with pytest.raises(ValidationError, match=r'`steps\[0\].jbos` is not known; .* "jobs"'):
         parse_workflow(body, strict=True)
     with pytest.raises(InvalidRequest, match=r"options.qeueu"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ojs_server.domain.workflows.lifecycle import Outcome, advance, cancel, culprit, start, tally
 from ojs_server.domain.workflows.parse import parse_workflow
-from ojs_server.domain.workflows.plan import ENDED, NodeState, Plan, Progress, WorkflowState
+from ojs_server.domain.workflows.plan import ENDED, NodeState, NodeStates, Plan, WorkflowState
 from tests.domain.workflows.sample_workflows import requests
 
 DONE: Final = NodeState.COMPLETED
@@ -53,7 +53,7 @@ class Reading:
         return DONE if (all(end is DONE for end in fired) if fired else well) else FAILED
 
 
-def may_begin(plan: Plan, progress: Progress, index: int) -> bool:
+def may_begin(plan: Plan, progress: NodeStates, index: int) -> bool:
     """True if the parents of a node, and those of every enclosing definition, allow it to run."""
     node = plan.nodes[index]
     states = [progress.nodes[need] for need in node.needs]
@@ -68,7 +68,7 @@ def may_begin(plan: Plan, progress: Progress, index: int) -> bool:
     return own and (node.scope is None or may_begin(plan, progress, node.scope))
 
 
-def run(plan: Plan, failing: frozenset[str], order: Random) -> tuple[Progress, list[str]]:
+def run(plan: Plan, failing: frozenset[str], order: Random) -> tuple[NodeStates, list[str]]:
     """End the enqueued jobs in some order until none is left, watching each step."""
     effects = start(plan)
     pending: list[int] = []
@@ -101,9 +101,9 @@ def run(plan: Plan, failing: frozenset[str], order: Random) -> tuple[Progress, l
     return effects.progress, sorted(kind for kind, _ in notices)
 
 
-def kept(progress: Progress) -> Progress:
+def kept(progress: NodeStates) -> NodeStates:
     """Return the progress as it comes back from a store."""
-    return msgspec.json.decode(msgspec.json.encode(progress), type=Progress)
+    return msgspec.json.decode(msgspec.json.encode(progress), type=NodeStates)
 
 
 @given(requests(), st.floats(0, 1), st.integers(0, 2**32))

@@ -4,7 +4,7 @@ import pytest
 
 from ojs_server.domain.workflows.lifecycle import advance, start
 from ojs_server.domain.workflows.parse import parse_workflow
-from ojs_server.domain.workflows.plan import NodeState, Progress, progress_of
+from ojs_server.domain.workflows.plan import NodeState, NodeStates, progress_of
 from ojs_server.domain.workflows.record import begun, moved, plan_of, progress_in
 
 BODY = {"type": "chain", "steps": [{"type": "a", "args": []}]}
@@ -12,7 +12,7 @@ BODY = {"type": "chain", "steps": [{"type": "a", "args": []}]}
 
 @pytest.mark.parametrize("state", list(NodeState))
 def test_progress_is_a_letter_for_each_node(state: NodeState) -> None:
-    progress = Progress((NodeState.ACTIVE, state))
+    progress = NodeStates((NodeState.ACTIVE, state))
     assert len(progress.written()) == 2
     assert progress_of(progress.written()) == progress
 

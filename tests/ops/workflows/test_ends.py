@@ -4,7 +4,7 @@ import pytest
 
 from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.ops.jobs.settle import Ack, Cancel, Remove, Revive
-from ojs_server.ops.workflows.operations import Cancel as CancelWorkflow
+from ojs_server.ops.workflows.operations import CancelWorkflow
 from ojs_wire import codec
 from tests.ops.flows import Flows, callbacks, chain, group, job
 

@@ -18,7 +18,7 @@ from ojs_server.ops.jobs.settle import Ack
 from ojs_server.ops.operation import Operation
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.workers.claim import Claim
-from ojs_server.ops.workflows.operations import Cancel
+from ojs_server.ops.workflows.operations import CancelWorkflow
 from ojs_server.store.postgres.store import PostgresStore
 from tests.ops.counted import Counted
 from tests.ops.flows import callbacks, chain, group, job, request, view
@@ -115,7 +115,7 @@ def test_an_end_and_a_cancel_at_once_on_two_nodes(nodes: Nodes, body: dict[str, 
         (started,) = nodes.do(request(body))
         flow = started.workflow_id
         first = nodes.take(1)[0][0]
-        (acked,), (cancelled,) = nodes.at_once([Ack(first)], [Cancel(flow)])
+        (acked,), (cancelled,) = nodes.at_once([Ack(first)], [CancelWorkflow(flow)])
         assert settled(acked)
         assert settled(cancelled)
         assert nodes.take() == []
@@ -135,8 +135,8 @@ def test_mixed_batches_of_ends_and_cancels_never_undo_each_other(nodes: Nodes) -
         for job_id, _ in nodes.take():
             by_flow[owner(nodes, job_id)].append(job_id)
         (a, b), (c, d) = by_flow.values()
-        one: list[Operation[Any]] = [Ack(a), Cancel(flows[1])]
-        other: list[Operation[Any]] = [Ack(c), Cancel(flows[0])]
+        one: list[Operation[Any]] = [Ack(a), CancelWorkflow(flows[1])]
+        other: list[Operation[Any]] = [Ack(c), CancelWorkflow(flows[0])]
         nodes.at_once(one, other)
         for flow in flows:
             assert view(nodes.stores[0], flow).workflow.state == "cancelled"
@@ -159,7 +159,7 @@ def test_a_cancel_waits_for_the_step_that_is_being_taken(nodes: Nodes, postgres_
     with closing(PostgresStore(postgres_store, node="c")) as third, ThreadPoolExecutor(1) as apart:
         with third.transaction() as tx:
             tx.load_workflows([flow])
-            both = apart.submit(nodes.at_once, [Ack(first)], [Cancel(flow)])
+            both = apart.submit(nodes.at_once, [Ack(first)], [CancelWorkflow(flow)])
             # One of them has the job, and waits for the workflow; the other waits for the job.
             wait_until(lambda: blocked(postgres_store) == 2)
         (acked,), (cancelled,) = both.result()
@@ -172,7 +172,7 @@ def test_a_cancel_waits_for_the_step_that_is_being_taken(nodes: Nodes, postgres_
 def test_a_workflow_is_cancelled_once_on_two_nodes(nodes: Nodes) -> None:
     for _ in range(20):
         (started,) = nodes.do(request(group(job("a"), job("b"))))
-        cancel: list[Operation[Any]] = [Cancel(started.workflow_id)]
+        cancel: list[Operation[Any]] = [CancelWorkflow(started.workflow_id)]
         outcomes = [outcome for (outcome,) in nodes.at_once(cancel, cancel)]
         assert sorted(map(settled, outcomes)) == [False, True]
         assert any(isinstance(outcome, Conflict) for outcome in outcomes)
