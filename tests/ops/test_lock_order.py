@@ -99,7 +99,7 @@ class World:
         self.pending = bench.put(pending=True, **limited)
         template = {"name": name, "cron": "* * * * *", "overlap_policy": "cancel_previous"}
         self.cron = cron_changes({**template, "type": "t", "options": {"queue": self.queue}})
-        do(cron.Register(name, self.cron))
+        do(cron.RegisterEntry(name, self.cron))
         do(cron.Trigger(name))
         self.flow = Flows(bench).start(group(self.job, self.job))
         failing = {**self.job, "queue": f"failing.{name}"}
@@ -147,8 +147,8 @@ class World:
         yield Spread(self.news, "ojs://test")
         yield Take(((self.hook.id, 1),), MINUTE)
         yield Report(self.delivery, Reply(200, None, 3))
-        yield cron.Register(name, self.cron)
-        yield cron.Amend(name, self.cron)
+        yield cron.RegisterEntry(name, self.cron)
+        yield cron.AmendEntry(name, self.cron)
         yield cron.Forget(name)
         yield cron.Trigger(name)
         yield cron.Fire()

@@ -98,14 +98,14 @@ class CronRun(msgspec.Struct, frozen=True):
     held: bool = False
 
 
-class Definition(msgspec.Struct, frozen=True):
+class CronTemplate(msgspec.Struct, frozen=True):
     """The parts of an entry without columns: its description, and the job template as sent."""
 
     job_template: dict[str, Any]
     description: str | None = None
 
 
-class Due(msgspec.Struct, frozen=True):
+class DueRun(msgspec.Struct, frozen=True):
     """The one run for all due times that have passed, and the entry with its next one.
 
     `swallowed` is a local time before the run that a clock change skipped.
@@ -125,10 +125,10 @@ class Meeting(StrEnum):
     HOLD = "hold"
 
 
-_definition = msgspec.json.Decoder(Definition)
+_definition = msgspec.json.Decoder(CronTemplate)
 
 
-def definition_of(entry: CronEntry) -> Definition:
+def definition_of(entry: CronEntry) -> CronTemplate:
     """Return the parts of an entry that are stored as JSON."""
     return _definition.decode(entry.definition)
 
@@ -141,7 +141,7 @@ def counted(entry: CronEntry, since: int) -> CronEntry:
     return msgspec.structs.replace(entry, counted_from=since, next_run_at=next_run_at)
 
 
-def due(entry: CronEntry, now: int) -> Due:
+def due(entry: CronEntry, now: int) -> DueRun:
     """Return the run to start now that `next_run_at` has come: the newest that was missed."""
     schedule: Schedule = parse_cron(entry.expression)
     zone = parse_zone(entry.timezone)
@@ -150,7 +150,7 @@ def due(entry: CronEntry, now: int) -> Due:
     run_at = first if newest is None else newest
     # Up to the first due time only: the pause after it may be long.
     swallowed = skipped_by_clock_change(schedule, entry.counted_from, first, zone)
-    return Due(
+    return DueRun(
         run_at=run_at,
         after=counted(entry, run_at),
         swallowed=None if swallowed is None else swallowed.isoformat(),
@@ -191,6 +191,6 @@ def draft_of(
     return draft
 
 
-def encoded(definition: Definition) -> bytes:
+def encoded(definition: CronTemplate) -> bytes:
     """Return the definition in its stored form."""
     return codec.encode(definition)

@@ -12,7 +12,7 @@ import msgspec
 
 from ojs_server.domain.cron.entry import (
     CronEntry,
-    Definition,
+    CronTemplate,
     Overlap,
     counted,
     definition_of,
@@ -114,7 +114,7 @@ def registered(
         timezone=changes.timezone or "UTC",
         overlap=changes.overlap or Overlap.SKIP,
         enabled=True if changes.enabled is None else changes.enabled,
-        definition=encoded(Definition(_template(changes, {}), changes.description)),
+        definition=encoded(CronTemplate(_template(changes, {}), changes.description)),
         created_at=now,
         updated_at=now,
         counted_from=now,
@@ -137,7 +137,7 @@ def changed(changes: CronChanges, known: CronEntry, now: int, *, strict: bool) -
     if changes.name not in (None, known.name):
         raise invalid("name", f"must be {known.whose[1]}, as in the path; an entry keeps its name")
     before = definition_of(known)
-    definition = Definition(
+    definition = CronTemplate(
         _template(changes, before.job_template),
         before.description if changes.description is None else changes.description,
     )

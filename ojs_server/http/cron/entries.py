@@ -12,7 +12,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import job_answer, timestamp
 from ojs_server.http.paging import page_of
 from ojs_server.http.route import route
-from ojs_server.ops.cron.entries import Amend, Forget, Register, Trigger, missing
+from ojs_server.ops.cron.entries import AmendEntry, Forget, RegisterEntry, Trigger, missing
 from ojs_wire.calls import CronRequest, EmptyRequest
 from ojs_wire.values import format_timestamp
 
@@ -27,7 +27,7 @@ async def register(call: Call) -> Answer:
     strict = call.server.settings.strict
     # Refused here, a wrong request costs the writer nothing.
     name = registered(changes, None, 0, strict=strict).name
-    kept = await call.server.engine.run(Register(name, changes, strict))
+    kept = await call.server.engine.run(RegisterEntry(name, changes, strict))
     return Answer(
         dialects.cron_answer(call, _shown(call, kept.entry), created=kept.created),
         201 if kept.created else 200,
@@ -61,7 +61,7 @@ async def amend(call: Call) -> Answer:
     body = await call.json()
     call.check_members(body, CronRequest)
     kept = await call.server.engine.run(
-        Amend(name, parse_changes(body, tenant=call.tenant), call.server.settings.strict)
+        AmendEntry(name, parse_changes(body, tenant=call.tenant), call.server.settings.strict)
     )
     return Answer(dialects.cron_answer(call, _shown(call, kept.entry)))
 
@@ -114,7 +114,7 @@ async def history(call: Call) -> Answer:
 async def _switch(call: Call, enabled: bool) -> Answer:
     await call.read(EmptyRequest, optional=True)
     changes = parse_changes({"enabled": enabled})
-    kept = await call.server.engine.run(Amend(_name(call), changes))
+    kept = await call.server.engine.run(AmendEntry(_name(call), changes))
     return Answer(dialects.cron_answer(call, _shown(call, kept.entry)))
 
 

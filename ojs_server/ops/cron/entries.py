@@ -57,7 +57,7 @@ class _OnEntry(Operation[Result], Generic[Result], frozen=True):
         locks.cron.add(self.name)
 
 
-class Register(_OnEntry[Kept], frozen=True):
+class RegisterEntry(_OnEntry[Kept], frozen=True):
     """Store an entry, or replace the one of this name."""
 
     changes: CronChanges
@@ -78,7 +78,7 @@ class Register(_OnEntry[Kept], frozen=True):
         return Kept(entry, created=True)
 
 
-class Amend(_OnEntry[Kept], frozen=True):
+class AmendEntry(_OnEntry[Kept], frozen=True):
     """Change some members of an entry: enable, disable, another expression."""
 
     changes: CronChanges

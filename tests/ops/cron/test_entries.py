@@ -10,7 +10,7 @@ from ojs_server.domain.cron.request import parse_changes
 from ojs_server.domain.errors import InvalidRequest, NotFound, TenantFull
 from ojs_server.domain.profile import OJS
 from ojs_server.domain.tenants.tenant import Tenant
-from ojs_server.ops.cron.entries import Amend, Fire, Forget, Kept, Register, Trigger
+from ojs_server.ops.cron.entries import AmendEntry, Fire, Forget, Kept, RegisterEntry, Trigger
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.tenants.tenants_and_pools import SaveTenant
 from ojs_server.store.records import EventFilter
@@ -24,12 +24,12 @@ FIRST = START - START % MINUTE + MINUTE
 
 def register(bench: Bench, name: str = "a", expression: str = "* * * * *", **given: Any) -> Kept:
     body = {"name": name, "expression": expression, "type": "t", "queue": "q", **given}
-    kept: Kept = bench.do(Register(name, parse_changes(body)))
+    kept: Kept = bench.do(RegisterEntry(name, parse_changes(body)))
     return kept
 
 
 def amend(bench: Bench, name: str = "a", **given: Any) -> CronEntry:
-    entry: CronEntry = bench.do(Amend(name, parse_changes(given))).entry
+    entry: CronEntry = bench.do(AmendEntry(name, parse_changes(given))).entry
     return entry
 
 
@@ -53,7 +53,7 @@ def fire_at(bench: Bench, moment: int) -> int:
 
 def test_an_entry_counts_from_its_registration(bench: Bench) -> None:
     committed = bench.commit(
-        Register("a", parse_changes({"name": "a", "cron": "* * * * *", "type": "t"}))
+        RegisterEntry("a", parse_changes({"name": "a", "cron": "* * * * *", "type": "t"}))
     )
     (kept,) = committed.outcomes
     assert kept.created
@@ -196,12 +196,12 @@ def test_a_change_that_cannot_be_leaves_the_entry_as_it_was(bench: Bench) -> Non
     before = entry_of(bench)
     for given in ({"priority": 1000}, {"name": "b"}, {"type": "No Type"}, {"pending": True}):
         with pytest.raises(InvalidRequest):
-            bench.do(Amend("a", parse_changes(given)))
+            bench.do(AmendEntry("a", parse_changes(given)))
     assert entry_of(bench) == before
 
 
 def test_unknown_names_are_not_found(bench: Bench) -> None:
-    for op in (Forget("a"), Trigger("a"), Amend("a", parse_changes({}))):
+    for op in (Forget("a"), Trigger("a"), AmendEntry("a", parse_changes({}))):
         with pytest.raises(NotFound, match="no cron entry a"):
             bench.do(op)
 
@@ -318,7 +318,7 @@ def test_events_of_cron_are_found_by_their_prefix(bench: Bench) -> None:
 def test_an_entry_of_a_tenant_fires_its_jobs_while_there_is_room(bench: Bench) -> None:
     for name in ("a", "b"):
         own = {"name": name, "cron": "* * * * *", "type": name, "queue": "q"}
-        bench.do(Register(f"acme/{name}", parse_changes(own, tenant="acme")))
+        bench.do(RegisterEntry(f"acme/{name}", parse_changes(own, tenant="acme")))
     register(bench, "a")
     bench.do(SaveTenant("acme", Tenant(max_queue_depth=1)))
     assert fire_at(bench, FIRST) == 3

@@ -7,7 +7,7 @@ from typing import Any
 
 from ojs_server.domain.cron.request import parse_changes
 from ojs_server.environment import chance
-from ojs_server.ops.cron.entries import Fire, Fired, Kept, Register
+from ojs_server.ops.cron.entries import Fire, Fired, Kept, RegisterEntry
 from ojs_server.ops.engine import batch
 from ojs_server.ops.engine.batch import Committed
 from ojs_server.ops.operation import Operation
@@ -28,7 +28,7 @@ def commit(store: Store, operation: Operation[Any]) -> Committed:
 
 def register(store: Store, name: str, **given: object) -> Kept:
     body = {"name": name, "expression": "* * * * * *", "type": "t", **given}
-    (kept,) = commit(store, Register(name, parse_changes(body))).outcomes
+    (kept,) = commit(store, RegisterEntry(name, parse_changes(body))).outcomes
     assert isinstance(kept, Kept), kept
     return kept
 
