@@ -15,7 +15,7 @@ from ojs_server.domain.errors import OjsError
 from ojs_server.domain.streams.cloud_event import MEDIA_TYPE, cloud_event
 from ojs_server.domain.webhooks.delivery import Delivery, NoAnswer, Reply
 from ojs_server.domain.webhooks.target import Reach, Target, is_public, parse_url
-from ojs_server.domain.webhooks.webhook import Format, Webhook, signature, wish_of
+from ojs_server.domain.webhooks.webhook import Format, Webhook, selection_of, signature
 from ojs_server.environment import Environment
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Outbound:
 def message_of(webhook: Webhook, delivery: Delivery, now: int) -> tuple[dict[str, str], bytes]:
     """Return the body and headers of an event in the format that its target wants."""
     timestamp, body, media_type = now // 1000, delivery.body, "application/json"
-    if wish_of(webhook).format is Format.CLOUD_EVENTS:
+    if selection_of(webhook).format is Format.CLOUD_EVENTS:
         body, media_type = cloud_event(body), MEDIA_TYPE
     headers = {
         "Content-Type": media_type,

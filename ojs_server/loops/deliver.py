@@ -15,7 +15,7 @@ from ojs_server.domain.webhooks.webhook import Webhook
 from ojs_server.metrics import Metrics
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.time_limit import at_most
-from ojs_server.ops.webhooks.deliveries import MAX_WAITING, Report, Spread, Take, look
+from ojs_server.ops.webhooks.deliveries import MAX_WAITING, RecordAttempt, Spread, Take, look
 from ojs_server.outbound import message_of
 from ojs_server.store.base import Clock
 from ojs_server.store.records import WebhookLoad
@@ -34,8 +34,8 @@ LEAP: Final = 10
 log = logging.getLogger("ojs.webhooks")
 
 
-class Way(Protocol):
-    """The way to targets."""
+class Sender(Protocol):
+    """Sends requests to targets."""
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
         """One attempt."""
@@ -47,7 +47,7 @@ class Deliver:
     def __init__(
         self,
         engine: Engine,
-        way: Way,
+        sender: Sender,
         metrics: Metrics,
         wall_ms: Clock,
         *,
@@ -56,7 +56,7 @@ class Deliver:
         at_once: int,
     ) -> None:
         self._engine = engine
-        self._way = way
+        self._sender = sender
         self._metrics = metrics
         self._wall_ms = wall_ms
         self._source = source
@@ -103,7 +103,7 @@ class Deliver:
         taken = await self._take(loads, now)
         if more or taken:
             return 0.0
-        free = [load for load in loads if self._room(load.webhook) > 0]
+        free = [load for load in loads if self._slots(load.webhook) > 0]
         # Targets at their limit are looked at when an attempt ends.
         due = min((one.due_at for one in free if one.due_at is not None), default=None)
         return SLOW_POLL_S if due is None else max(0.0, min(SLOW_POLL_S, (due - now) / 1000))
@@ -149,23 +149,23 @@ class Deliver:
         stored, _, pages = self._passed.get(webhook.id, (0, 0, 0))
         return pages if stored == webhook.cursor else 0
 
-    def _room(self, webhook: Webhook) -> int:
+    def _slots(self, webhook: Webhook) -> int:
         return min(AT_ONCE - self._busy[webhook.id], self._at_once - len(self._tasks))
 
     async def _take(self, loads: list[WebhookLoad], now: int) -> int:
         free = self._at_once - len(self._tasks)
-        rooms: list[tuple[str, int]] = []
+        free_slots: list[tuple[str, int]] = []
         due = [load for load in loads if load.due_at is not None and load.due_at <= now]
         # Longest due first, so that none waits for ever behind the others.
         for load in sorted(due, key=lambda one: one.due_at or 0):
-            room = min(free, self._room(load.webhook))
-            if room > 0:
-                rooms.append((load.webhook.id, room))
-                free -= room
-        if not rooms:
+            slots = min(free, self._slots(load.webhook))
+            if slots > 0:
+                free_slots.append((load.webhook.id, slots))
+                free -= slots
+        if not free_slots:
             return 0
         known = {load.webhook.id: load.webhook for load in loads}
-        took = await self._engine.run(Take(tuple(rooms), self._lease_ms))
+        took = await self._engine.run(Take(tuple(free_slots), self._lease_ms))
         for delivery in took.deliveries:
             self._busy[delivery.webhook_id] += 1
             task = asyncio.create_task(self._attempt(known[delivery.webhook_id], delivery))
@@ -176,8 +176,8 @@ class Deliver:
     async def _attempt(self, webhook: Webhook, delivery: Delivery) -> None:
         try:
             message = message_of(webhook, delivery, self._wall_ms())
-            reply = await self._way.post(webhook.url, *message)
-            reported = await self._engine.run(Report(delivery, reply))
+            reply = await self._sender.post(webhook.url, *message)
+            reported = await self._engine.run(RecordAttempt(delivery, reply))
             if reported.kept and reported.delivery is not None:
                 self._observe(reported.delivery, reply)
         except OjsError as error:

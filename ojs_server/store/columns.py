@@ -112,7 +112,7 @@ RECORDS: Final = {
         Record(Checkpoint, "checkpoints"),
         Record(Progress, "progress"),
         Record(Earlier, "earlier_holders"),
-        Record(Webhook, "webhooks"),
+        Record(Webhook, "webhooks", {"selection": "wish"}),
         Record(Delivery, "deliveries"),
         Record(Maintenance, "maintenance"),
         Record(Login, "logins"),

@@ -46,7 +46,7 @@ from ojs_server.ops.rules import Rules
 from ojs_server.ops.schemas.schemas import RegisterSchema, RemoveSchema
 from ojs_server.ops.sweep import Sweep
 from ojs_server.ops.tenants.tenants_and_pools import DropPool, DropTenant, SavePool, SaveTenant
-from ojs_server.ops.webhooks.deliveries import Report, Spread, Take, look
+from ojs_server.ops.webhooks.deliveries import RecordAttempt, Spread, Take, look
 from ojs_server.ops.webhooks.subscriptions import (
     AmendWebhook,
     Replay,
@@ -146,7 +146,7 @@ class World:
         yield RemoveSchema(f"typed.{name}", Version(1))
         yield Spread(self.news, "ojs://test")
         yield Take(((self.hook.id, 1),), MINUTE)
-        yield Report(self.delivery, Reply(200, None, 3))
+        yield RecordAttempt(self.delivery, Reply(200, None, 3))
         yield cron.RegisterEntry(name, self.cron)
         yield cron.AmendEntry(name, self.cron)
         yield cron.Forget(name)

@@ -10,11 +10,18 @@ from ojs_server.domain.errors import TooLarge, invalid
 from ojs_server.domain.fields import object_of, parse_queue
 from ojs_server.domain.suggestions import nearest, refuse_unknown
 from ojs_server.domain.webhooks.target import Reach, parse_url
-from ojs_server.domain.webhooks.webhook import OWN_EVENTS, Format, Webhook, Wish, encoded, wish_of
+from ojs_server.domain.webhooks.webhook import (
+    OWN_EVENTS,
+    Format,
+    Selection,
+    Webhook,
+    encoded,
+    selection_of,
+)
 from ojs_wire.values import JOB_TYPE, MAX_NAME, kind_of
 
 MAX_PATTERNS: Final = 100
-MAX_WISH: Final = 16 * 1024
+MAX_SELECTION: Final = 16 * 1024
 LEAST_SECRET: Final = 8
 MAX_SECRET: Final = 256
 FORMATS: Final = tuple(Format)
@@ -86,7 +93,7 @@ def subscribed(changes: WebhookChanges, webhook_id: str, secret: str, now: int) 
     return Webhook(
         id=webhook_id,
         url=changes.url,
-        wish=_checked(_wished(changes, Wish(()))),
+        selection=_checked(_selected(changes, Selection(()))),
         active=changes.active is not False,
         secret=secret,
         old_secret=None,
@@ -104,14 +111,14 @@ def changed(changes: WebhookChanges, known: Webhook, now: int) -> Webhook:
     return msgspec.structs.replace(
         known,
         url=known.url if changes.url is None else changes.url,
-        wish=_checked(_wished(changes, wish_of(known))),
+        selection=_checked(_selected(changes, selection_of(known))),
         active=known.active if changes.active is None else changes.active,
         updated_at=now,
     )
 
 
-def _wished(changes: WebhookChanges, known: Wish) -> Wish:
-    return Wish(
+def _selected(changes: WebhookChanges, known: Selection) -> Selection:
+    return Selection(
         events=known.events if changes.events is None else changes.events,
         queues=known.queues if changes.queues is None else changes.queues,
         job_types=known.job_types if changes.job_types is None else changes.job_types,
@@ -120,12 +127,13 @@ def _wished(changes: WebhookChanges, known: Wish) -> Wish:
     )
 
 
-def _checked(wish: Wish) -> bytes:
-    data = encoded(wish)
-    if len(data) > MAX_WISH:
+def _checked(selection: Selection) -> bytes:
+    data = encoded(selection)
+    if len(data) > MAX_SELECTION:
         raise TooLarge(
-            f"`metadata` is too large: with `events` and `filter` it may have {MAX_WISH} bytes",
-            details={"field": "metadata", "size": len(data), "limit": MAX_WISH},
+            "`metadata` is too large: with `events` and `filter` it may have "
+            f"{MAX_SELECTION} bytes",
+            details={"field": "metadata", "size": len(data), "limit": MAX_SELECTION},
         )
     return data
 

@@ -27,7 +27,7 @@ class Format(StrEnum):
     CLOUD_EVENTS = "cloudevents"
 
 
-class Wish(msgspec.Struct, frozen=True):
+class Selection(msgspec.Struct, frozen=True):
     """The events that a target wants, and their format; an event must match all given filters.
 
     `metadata` belongs to the user.
@@ -48,7 +48,7 @@ class Webhook(msgspec.Struct, frozen=True):
 
     id: str
     url: str
-    wish: Json
+    selection: Json
     active: bool
     secret: str
     old_secret: str | None
@@ -65,17 +65,17 @@ class Webhook(msgspec.Struct, frozen=True):
         return self.secret, self.old_secret
 
 
-_wish = msgspec.json.Decoder(Wish)
+_selection = msgspec.json.Decoder(Selection)
 
 
-def wish_of(webhook: Webhook) -> Wish:
+def selection_of(webhook: Webhook) -> Selection:
     """Return the events and filters that a subscription asks for."""
-    return _wish.decode(webhook.wish)
+    return _selection.decode(webhook.selection)
 
 
-def encoded(wish: Wish) -> bytes:
+def encoded(selection: Selection) -> bytes:
     """Return the filters in their stored form."""
-    return codec.encode(wish)
+    return codec.encode(selection)
 
 
 def webhook_id(now: int, bits: RandomBits) -> str:

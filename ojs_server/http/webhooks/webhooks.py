@@ -8,7 +8,7 @@ from ojs_server.domain.jobs.job import Event
 from ojs_server.domain.suggestions import nearest
 from ojs_server.domain.webhooks.delivery import Delivery, Reply, Status, delivery_id
 from ojs_server.domain.webhooks.request import parse_changes, parse_secret, subscribed
-from ojs_server.domain.webhooks.webhook import TEST_EVENT, Webhook, wish_of
+from ojs_server.domain.webhooks.webhook import TEST_EVENT, Webhook, selection_of
 from ojs_server.http import dialects
 from ojs_server.http.access.auth import LOOK, OPERATE
 from ojs_server.http.call import Answer, Call
@@ -206,14 +206,14 @@ async def _delivery(call: Call) -> Delivery:
 
 def _shown(webhook: Webhook, **more: Any) -> dict[str, Any]:
     """A subscription without its secrets, unless one is given beside it."""
-    wish = wish_of(webhook)
+    selection = selection_of(webhook)
     return {
         "id": webhook.id,
         "url": webhook.url,
-        "events": wish.events,
-        "filter": {"queues": wish.queues, "job_types": wish.job_types},
-        "metadata": wish.metadata,
-        "format": wish.format,
+        "events": selection.events,
+        "filter": {"queues": selection.queues, "job_types": selection.job_types},
+        "metadata": selection.metadata,
+        "format": selection.format,
         "active": webhook.active,
         "old_secret_until": timestamp(webhook.old_until),
         "created_at": format_timestamp(webhook.created_at),

@@ -20,7 +20,7 @@ from ojs_server.domain.webhooks.delivery import (
     taken,
     tried,
 )
-from ojs_server.domain.webhooks.webhook import OWN_EVENTS, Webhook, wish_of
+from ojs_server.domain.webhooks.webhook import OWN_EVENTS, Webhook, selection_of
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.streams.event_json import envelope, event_id
 from ojs_server.ops.unit_of_work import Work
@@ -35,7 +35,7 @@ MAX_WAITING: Final = 10_000
 MAX_BODY: Final = 256 * 1024
 
 
-class News(msgspec.Struct, frozen=True):
+class NewEvents(msgspec.Struct, frozen=True):
     """The events after a cursor for the subscriptions that share it; `cursor` is the new one."""
 
     webhooks: tuple[Webhook, ...]
@@ -44,7 +44,7 @@ class News(msgspec.Struct, frozen=True):
     wanted: tuple[tuple[str, PlacedEvent], ...]
 
 
-class Due(msgspec.Struct, frozen=True):
+class DueDeliveries(msgspec.Struct, frozen=True):
     """Deliveries to be tried now, and the moment of the store's clock at which they were taken."""
 
     now: int
@@ -63,7 +63,7 @@ class Spread(Operation[Reported], frozen=True):
 
     stage = Stage.DELIVERIES
 
-    news: News
+    news: NewEvents
     source: str
 
     @property
@@ -74,12 +74,12 @@ class Spread(Operation[Reported], frozen=True):
         locks.webhooks.update(webhook.id for webhook in self.news.webhooks)
 
 
-class Take(Operation[Due], frozen=True):
+class Take(Operation[DueDeliveries], frozen=True):
     """Claim due deliveries for this node for a while, up to a number for each subscription."""
 
     stage = Stage.DELIVERIES
 
-    rooms: tuple[tuple[str, int], ...]
+    slots: tuple[tuple[str, int], ...]
     lease_ms: int
 
     @property
@@ -87,7 +87,7 @@ class Take(Operation[Due], frozen=True):
         return ("deliveries",)
 
 
-class Report(Operation[Reported], frozen=True):
+class RecordAttempt(Operation[Reported], frozen=True):
     """Record the result of a delivery attempt of this node."""
 
     stage = Stage.DELIVERIES
@@ -100,14 +100,14 @@ class Report(Operation[Reported], frozen=True):
         return (("delivery", self.delivery.id),)
 
 
-Answer = Reported | Due
+Answer = Reported | DueDeliveries
 
 
-def look(reader: Reader, webhooks: Sequence[Webhook], cursor: int) -> News:
+def look(reader: Reader, webhooks: Sequence[Webhook], cursor: int) -> NewEvents:
     """Read the log after a position, for the subscriptions that were served up to it."""
     page = reader.events(cursor, EventFilter(), PAGE)
     filters = [(webhook.id, filter_of(webhook)) for webhook in webhooks]
-    return News(
+    return NewEvents(
         webhooks=tuple(webhooks),
         cursor=page.cursor,
         has_more=page.has_more,
@@ -123,20 +123,23 @@ def look(reader: Reader, webhooks: Sequence[Webhook], cursor: int) -> News:
 
 def filter_of(webhook: Webhook) -> EventFilter:
     """Return the event filter of a subscription."""
-    wish = wish_of(webhook)
+    selection = selection_of(webhook)
     return EventFilter(
-        types=wish.events, queues=wish.queues, job_types=wish.job_types, tenant=webhook.tenant
+        types=selection.events,
+        queues=selection.queues,
+        job_types=selection.job_types,
+        tenant=webhook.tenant,
     )
 
 
 @handles(Stage.DELIVERIES)
-def run(work: Work, ops: Sequence[Spread | Take | Report]) -> list[Answer]:
+def run(work: Work, ops: Sequence[Spread | Take | RecordAttempt]) -> list[Answer]:
     """Spread, take and report; in each group subscriptions are locked before deliveries."""
     answers: dict[int, Answer] = {}
     for place, op in enumerate(ops):
         if isinstance(op, Spread):
             answers[place] = _spread(work, op)
-    reports = {place: op for place, op in enumerate(ops) if isinstance(op, Report)}
+    reports = {place: op for place, op in enumerate(ops) if isinstance(op, RecordAttempt)}
     answers.update(zip(reports, _report(work, list(reports.values())), strict=True))
     for place, op in enumerate(ops):
         if isinstance(op, Take):
@@ -189,19 +192,19 @@ def _made(work: Work, name: str, tenant: str | None, placed: PlacedEvent, source
     )
 
 
-def _take(work: Work, op: Take) -> Due:
+def _take(work: Work, op: Take) -> DueDeliveries:
     due = [
         taken(delivery, work.now, op.lease_ms)
-        for name, room in op.rooms
-        for delivery in work.tx.load_due_deliveries(name, room)
+        for name, count in op.slots
+        for delivery in work.tx.load_due_deliveries(name, count)
     ]
     if due:
         work.tx.update_deliveries(due)
         _tell(work, (one for one in due if one.status == Status.DEAD))
-    return Due(work.now, tuple(one for one in due if one.status == Status.PENDING))
+    return DueDeliveries(work.now, tuple(one for one in due if one.status == Status.PENDING))
 
 
-def _report(work: Work, ops: Sequence[Report]) -> list[Reported]:
+def _report(work: Work, ops: Sequence[RecordAttempt]) -> list[Reported]:
     if not ops:
         return []
     known = work.tx.load_deliveries([op.delivery.id for op in ops])

@@ -19,7 +19,7 @@ from ojs_server.domain.webhooks.delivery import (
 )
 from ojs_server.domain.webhooks.request import changed, parse_changes, subscribed
 from ojs_server.domain.webhooks.target import Reach
-from ojs_server.domain.webhooks.webhook import OVERLAP_MS, Webhook, rotated, signature, wish_of
+from ojs_server.domain.webhooks.webhook import OVERLAP_MS, Webhook, rotated, selection_of, signature
 
 NOW = 1_750_000_000_000
 REACH = Reach()
@@ -49,8 +49,8 @@ def test_the_old_secret_signs_for_a_day_more() -> None:
 def test_a_change_leaves_what_it_does_not_name() -> None:
     known = webhook(filter={"queues": ["a"], "job_types": ["t.x"]}, metadata={"team": 1})
     after = changed(parse_changes({"active": False}, REACH), known, NOW + 1)
-    assert (after.active, after.wish, after.updated_at) == (False, known.wish, NOW + 1)
-    bare = wish_of(changed(parse_changes({"filter": None}, REACH), known, NOW))
+    assert (after.active, after.selection, after.updated_at) == (False, known.selection, NOW + 1)
+    bare = selection_of(changed(parse_changes({"filter": None}, REACH), known, NOW))
     assert (bare.queues, bare.job_types, bare.metadata) == ((), (), {"team": 1})
 
 

@@ -14,7 +14,7 @@ from ojs_server.domain.webhooks.delivery import Delivery, Reply, Status
 from ojs_server.loops import deliver
 from ojs_server.ops.webhooks import deliveries
 from ojs_server.ops.webhooks import subscriptions as webhooks
-from ojs_server.ops.webhooks.deliveries import News
+from ojs_server.ops.webhooks.deliveries import NewEvents
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 from tests.faulty.traffic import asked
@@ -44,7 +44,7 @@ def one_target_has_an_event() -> None:
     # Subscriptions that stand at different places of the log are looked at one after another.
     theirs: dict[int, str] = {}
 
-    def first_only(news: News, *_: object) -> News:
+    def first_only(news: NewEvents, *_: object) -> NewEvents:
         wanted = (
             (name, placed)
             for name, placed in news.wanted

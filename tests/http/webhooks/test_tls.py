@@ -26,11 +26,11 @@ async def posted(target: Target, ca: Path | None) -> Reply:
         assert name == HOST
         return ["127.0.0.1"]
 
-    way = Outbound(Reach(private=True), 10_000, machine(), resolve, ca=str(ca) if ca else None)
+    sender = Outbound(Reach(private=True), 10_000, machine(), resolve, ca=str(ca) if ca else None)
     try:
-        return await way.post(target.url(HOST), {}, b"{}")
+        return await sender.post(target.url(HOST), {}, b"{}")
     finally:
-        await way.close()
+        await sender.close()
 
 
 async def test_the_certificate_is_checked_against_the_name(authority: Authority) -> None:

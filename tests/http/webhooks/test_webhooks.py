@@ -245,11 +245,11 @@ async def _post(
         assert name == host
         return list(addresses)
 
-    way = Outbound(reach, timeout_ms, machine(), resolve)
+    sender = Outbound(reach, timeout_ms, machine(), resolve)
     try:
-        return await way.post(target.url(host), {"X-A": "b"}, b"{}")
+        return await sender.post(target.url(host), {"X-A": "b"}, b"{}")
     finally:
-        await way.close()
+        await sender.close()
 
 
 async def test_a_name_that_leads_to_a_private_address_is_not_called(target: Target) -> None:

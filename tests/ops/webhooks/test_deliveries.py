@@ -18,7 +18,7 @@ from ojs_server.loops.deliver import Deliver
 from ojs_server.metrics import Metrics
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.webhooks import subscriptions as webhooks
-from ojs_server.ops.webhooks.deliveries import Report, Spread, Take, look
+from ojs_server.ops.webhooks.deliveries import RecordAttempt, Spread, Take, look
 from ojs_server.ops.webhooks.subscriptions import (
     AmendWebhook,
     Replay,
@@ -132,9 +132,9 @@ def test_a_delivery_is_one_nodes_until_its_moment(bench: Bench) -> None:
     (again,) = take(bench, webhook)
     assert (again.id, again.attempt) == (first.id, 2)
     # The first node was only slow, and comes too late.
-    assert not bench.do(Report(first, FAILED)).kept
-    assert bench.do(Report(again, TAKEN)).kept
-    assert not bench.do(Report(again, TAKEN)).kept
+    assert not bench.do(RecordAttempt(first, FAILED)).kept
+    assert bench.do(RecordAttempt(again, TAKEN)).kept
+    assert not bench.do(RecordAttempt(again, TAKEN)).kept
     assert [one.status for one in listed(bench)] == ["delivered"]
     assert told(bench) == ["webhook.subscription.created", "webhook.delivered"]
 
@@ -146,7 +146,7 @@ def test_a_failed_delivery_comes_again_and_ends_dead(bench: Bench) -> None:
     attempts = 0
     while sent := take(bench, webhook):
         attempts += 1
-        after = bench.do(Report(sent[0], FAILED)).delivery
+        after = bench.do(RecordAttempt(sent[0], FAILED)).delivery
         assert take(bench, webhook) == []
         bench.clock.now = after.due_at or bench.clock.now + LEASE
     assert attempts == 8
@@ -192,7 +192,7 @@ def test_deleting_a_subscription_cancels_what_is_on_its_way(bench: Bench) -> Non
     bench.do(Unsubscribe(webhook.id))
     assert [one.status for one in listed(bench, webhook)] == ["cancelled"]
     assert [one.status for one in listed(bench, other)] == ["pending"]
-    assert not bench.do(Report(sent, TAKEN)).kept
+    assert not bench.do(RecordAttempt(sent, TAKEN)).kept
     with pytest.raises(Conflict):
         bench.do(Replay(sent.id))
     for op in (Unsubscribe(webhook.id), RotateSecret(webhook.id, "s")):
@@ -221,8 +221,8 @@ def test_there_are_only_so_many_subscriptions(
         subscribe(bench)
 
 
-class Way:
-    """A way to targets that answers as a test says, and remembers what was sent."""
+class Recorder:
+    """A sender that answers as a test says, and remembers what was sent."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, Mapping[str, str], bytes]] = []
@@ -243,9 +243,15 @@ class Node:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self.way = Way()
+        self.sender = Recorder()
         self.loop = Deliver(
-            engine, self.way, Metrics(), wall_ms, source="ojs://test", timeout_ms=30_000, at_once=6
+            engine,
+            self.sender,
+            Metrics(),
+            wall_ms,
+            source="ojs://test",
+            timeout_ms=30_000,
+            at_once=6,
         )
 
     async def rest(self) -> None:
@@ -261,7 +267,7 @@ async def test_events_reach_their_targets(engine: Engine, bench: Bench) -> None:
     bench.take()
     bench.ack(job)
     await node.rest()
-    ((url, headers, body),) = node.way.sent
+    ((url, headers, body),) = node.sender.sent
     assert url == "https://example.com/x"
     assert msgspec.json.decode(body)["subject"] == job
     assert headers["X-OJS-Event-Type"] == "job.completed"
@@ -274,15 +280,15 @@ async def test_a_target_that_fails_is_tried_again_in_time(
 ) -> None:
     subscribe(bench, events=["job.enqueued"])
     node = Node(engine)
-    node.way.replies["https://example.com/x"] = FAILED
+    node.sender.replies["https://example.com/x"] = FAILED
     bench.put()
     await node.rest()
-    assert len(node.way.sent) == 1
+    assert len(node.sender.sent) == 1
     clock.now += 30_000
-    node.way.replies.clear()
+    node.sender.replies.clear()
     await node.rest()
-    assert len(node.way.sent) == 2
-    ids = {headers["X-OJS-Delivery-ID"] for _, headers, _ in node.way.sent}
+    assert len(node.sender.sent) == 2
+    ids = {headers["X-OJS-Delivery-ID"] for _, headers, _ in node.sender.sent}
     assert len(ids) == 1
     assert [one.status for one in listed(bench)] == ["delivered"]
 
@@ -291,15 +297,15 @@ async def test_a_target_that_hangs_holds_up_no_other(engine: Engine, bench: Benc
     subscribe(bench, events=["job.enqueued"], url="https://hangs.example/")
     subscribe(bench, events=["job.enqueued"], url="https://works.example/")
     node = Node(engine)
-    node.way.hangs.add("https://hangs.example/")
+    node.sender.hangs.add("https://hangs.example/")
     for _ in range(20):
         bench.put()
-    while len(node.way.sent) < 20:
+    while len(node.sender.sent) < 20:
         async with asyncio.timeout(20):
             await node.loop.round()
             await asyncio.sleep(0)
-    assert {url for url, _, _ in node.way.sent} == {"https://works.example/"}
-    assert node.way.on.count("https://hangs.example/") == deliver.AT_ONCE
+    assert {url for url, _, _ in node.sender.sent} == {"https://works.example/"}
+    assert node.sender.on.count("https://hangs.example/") == deliver.AT_ONCE
     running = asyncio.create_task(node.loop.run())
     await asyncio.sleep(0)
     running.cancel()
@@ -313,17 +319,17 @@ async def test_a_backlog_stays_in_the_log(
     monkeypatch.setattr("ojs_server.ops.webhooks.deliveries.PAGE", 2)
     subscribe(bench, events=["job.enqueued"])
     node = Node(engine)
-    node.way.replies["https://example.com/x"] = FAILED
+    node.sender.replies["https://example.com/x"] = FAILED
     jobs = [bench.put() for _ in range(7)]
     await node.rest()
     assert len(listed(bench)) <= 4
-    node.way.replies.clear()
-    node.way.sent.clear()
+    node.sender.replies.clear()
+    node.sender.sent.clear()
     for _ in range(5):
         clock.now += 30_000
         await node.rest()
-    assert {msgspec.json.decode(body)["subject"] for _, _, body in node.way.sent} == set(jobs)
-    assert len(node.way.sent) == len(jobs)
+    assert {msgspec.json.decode(body)["subject"] for _, _, body in node.sender.sent} == set(jobs)
+    assert len(node.sender.sent) == len(jobs)
 
 
 async def test_a_cursor_moves_on_where_nothing_is_wanted(
@@ -347,7 +353,7 @@ def test_ended_deliveries_are_removed_in_time(bench: Bench) -> None:
     bench.put()
     spread(bench, webhook)
     (sent,) = take(bench, webhook)
-    bench.do(Report(sent, TAKEN))
+    bench.do(RecordAttempt(sent, TAKEN))
     with bench.store.transaction() as tx:
         assert tx.prune_deliveries(START, 10) == 0
         assert tx.prune_deliveries(bench.clock.now + 1, 10) == 1
@@ -364,7 +370,7 @@ def test_a_tenants_webhook_is_told_of_its_own_jobs_only(bench: Bench) -> None:
     (sent,) = take(bench, mine)
     assert (msgspec.json.decode(sent.body)["subject"], sent.tenant) == (job_id, "acme")
     assert len(take(bench, all_of_them)) == 3
-    bench.do(Report(sent, TAKEN))
+    bench.do(RecordAttempt(sent, TAKEN))
     bench.do(Unsubscribe(mine.id))
     with bench.store.reader() as reader:
         found = reader.events(0, EventFilter(types=("webhook.*",), tenant="acme"), 9).events

@@ -14,7 +14,7 @@ from tests.store.records import ON_ALL_VERSIONS, START, HandClock
 HOOK = Webhook(
     id="sub_a",
     url="https://example.com/?a=%00",
-    wish=b'{"events":["*"],"metadata":{"a":"\\u0000\\u2603"}}',
+    selection=b'{"events":["*"],"metadata":{"a":"\\u0000\\u2603"}}',
     active=True,
     secret="secret-1",
     old_secret="secret-0",
