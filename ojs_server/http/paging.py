@@ -8,7 +8,7 @@ import msgspec
 
 from ojs_server.domain.errors import invalid
 from ojs_server.http.call import Call
-from ojs_server.store.records import Place
+from ojs_server.store.records import ListPosition
 from ojs_wire.values import UUID7
 
 DEFAULT: Final = 50
@@ -117,14 +117,14 @@ def number(query: dict[str, str], name: str, default: int, least: int, most: int
     return min(value, most)
 
 
-def cursor_at(place: Place) -> str:
+def cursor_at(place: ListPosition) -> str:
     """Return the cursor of a list that continues after a position."""
     return f"{place.moment}.{place.id}"
 
 
-def place_of(cursor: str) -> Place:
+def place_of(cursor: str) -> ListPosition:
     """Return the position of a cursor."""
     moment, _, row_id = cursor.partition(".")
     if not (moment.isascii() and moment.isdigit() and len(moment) < 16 and UUID7.fullmatch(row_id)):
         raise invalid("cursor", "must be the next_cursor of an earlier page")
-    return Place(int(moment), row_id)
+    return ListPosition(int(moment), row_id)

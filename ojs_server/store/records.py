@@ -166,8 +166,8 @@ class LoadedQueue(NamedTuple):
     load: QueueLoad
 
 
-class Span(msgspec.Struct, frozen=True):
-    """Jobs of one queue in a stretch of all jobs: id, state, age; and where the stretch ends."""
+class QueueSlice(msgspec.Struct, frozen=True):
+    """Jobs of one queue in a slice of all jobs: id, state, age; and the last id of the slice."""
 
     jobs: Sequence[tuple[str, str, int]]
     last: str
@@ -278,7 +278,7 @@ class LogSpan(NamedTuple):
     last: int
 
 
-class Place(NamedTuple):
+class ListPosition(NamedTuple):
     """The position of a row in a list that is ordered from newest to oldest: its time and its id.
 
     It is a valid place to go on from even if the row has left the list since.
@@ -303,7 +303,7 @@ class ScheduledIds(msgspec.Struct, frozen=True):
     """
 
     ids: Sequence[str]
-    after: Place | None
+    after: ListPosition | None
 
 
 class JobIds(msgspec.Struct, frozen=True):

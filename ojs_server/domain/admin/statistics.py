@@ -48,7 +48,7 @@ class Count(NamedTuple):
     times: int
 
 
-class Span(msgspec.Struct, frozen=True):
+class Period(msgspec.Struct, frozen=True):
     """The counts of one minute or hour."""
 
     at: int
@@ -88,7 +88,7 @@ def by_steps(
     return sums
 
 
-def spans(counts: Iterable[Count], period_ms: int, since: int, until: int) -> list[Span]:
+def spans(counts: Iterable[Count], period_ms: int, since: int, until: int) -> list[Period]:
     """Return all spans between two moments, empty ones too, oldest first."""
     found: dict[int, dict[str, int]] = {}
     times: dict[str, dict[int, dict[int, int]]] = {"processed": {}, "started": {}}
@@ -103,12 +103,12 @@ def spans(counts: Iterable[Count], period_ms: int, since: int, until: int) -> li
     first = since // period_ms * period_ms
     runs, waits = times["processed"], times["started"]
     return [
-        Span(at, **found.get(at, {}), runs=runs.get(at, {}), waits=waits.get(at, {}))
+        Period(at, **found.get(at, {}), runs=runs.get(at, {}), waits=waits.get(at, {}))
         for at in range(first, until, period_ms)
     ]
 
 
-def recent(minutes: Sequence[Span], now: int) -> Recent:
+def recent(minutes: Sequence[Period], now: int) -> Recent:
     """Sum the minutes of the last hour up."""
     hour = [one for one in minutes if now - HOUR_MS < one.at <= now]
     return Recent(
@@ -146,7 +146,7 @@ def quantile(runs: Mapping[int, int], part: float) -> int | None:
     return _EDGES[max(runs)][1]
 
 
-def per_minute(minutes: Sequence[Span], now: int, kind: str) -> float:
+def per_minute(minutes: Sequence[Period], now: int, kind: str) -> float:
     """Return an estimate of the number of events within the last minute.
 
     The minute before the present one counts by the share of it that is less than a minute old.

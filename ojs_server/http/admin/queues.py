@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ojs_server.domain.admin.statistics import Span, quantile
+from ojs_server.domain.admin.statistics import Period, quantile
 from ojs_server.domain.jobs.job import STATES, State
 from ojs_server.http.access.auth import LOOK
 from ojs_server.http.admin.lists import admin_page
@@ -59,7 +59,7 @@ async def _shown(call: Call, queues: Sequence[QueueCounts]) -> list[dict[str, An
     ]
 
 
-def _run_times(hours: Sequence[Span]) -> Mapping[str, int | None]:
+def _run_times(hours: Sequence[Period]) -> Mapping[str, int | None]:
     """Return quantiles of the run times of the jobs of this hour and the one before it."""
     runs: dict[int, int] = {}
     for span in hours:

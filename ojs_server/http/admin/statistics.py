@@ -11,8 +11,8 @@ from ojs_server.domain.admin.statistics import (
     MINUTE_MS,
     PERIODS,
     Count,
+    Period,
     Recent,
-    Span,
     mean,
     per_minute,
     quantile,
@@ -40,7 +40,7 @@ _PERIOD: Final = "5m"
 # So many spans are shown at most.
 _MOST: Final = 1500
 
-Spans = Mapping[str, Sequence[Span]]
+Spans = Mapping[str, Sequence[Period]]
 
 
 async def now(call: Call) -> Answer:
@@ -131,7 +131,7 @@ async def last_hour(engine: Engine, queue: str) -> Recent:
     return recent(spans(counts, MINUTE_MS, moment - HOUR_MS, moment + 1), moment)
 
 
-def throughput(minutes: Sequence[Span], moment: int) -> Mapping[str, float]:
+def throughput(minutes: Sequence[Period], moment: int) -> Mapping[str, float]:
     """Return the jobs per minute, by kind of event."""
     return {
         f"{kind}_per_minute": per_minute(minutes, moment, kind)
@@ -147,7 +147,7 @@ def _by_queue(counts: Sequence[Count], step: int, moment: int) -> Spans:
     return {name: spans(part, step, first, moment + 1) for name, part in apart.items()}
 
 
-def _shown(span: Span) -> dict[str, Any]:
+def _shown(span: Period) -> dict[str, Any]:
     return {
         "timestamp": format_timestamp(span.at),
         "processed": span.processed,

@@ -21,7 +21,7 @@ from ojs_server.http.jobs.views import (
 from ojs_server.http.paging import cursor_at, page_of, place_of
 from ojs_server.http.route import route
 from ojs_server.ops.jobs.settle import Remove, Revive, missing
-from ojs_server.store.records import JobPage, Place
+from ojs_server.store.records import JobPage, ListPosition
 from ojs_wire.calls import ReviveRequest
 from ojs_wire.values import UUID7, format_duration
 
@@ -135,7 +135,7 @@ def _cursor_of(found: JobPage) -> str | None:
     if not found.has_more:
         return None
     last = found.jobs[-1].job
-    return cursor_at(Place(last.finished_at or 0, last.id))
+    return cursor_at(ListPosition(last.finished_at or 0, last.id))
 
 
 async def _job_id(call: Call) -> str:

@@ -22,7 +22,7 @@ from ojs_server.http.route import route
 from ojs_server.ops.queues.administration import Configure, Drop, Purge, SetPaused
 from ojs_server.ops.queues.move_jobs import Move
 from ojs_server.store.base import Reader
-from ojs_server.store.records import QueueCounts, Span
+from ojs_server.store.records import QueueCounts, QueueSlice
 from ojs_wire.calls import CreateQueueRequest, DeleteQueueRequest, EmptyRequest, PurgeRequest
 from ojs_wire.values import format_timestamp, kind_of, parse_duration, parse_timestamp
 
@@ -211,7 +211,7 @@ def _target(name: str, strategy: str, given: str | None) -> str | None:
     return target
 
 
-def _span(name: str, after: str, reader: Reader) -> Span | None:
+def _span(name: str, after: str, reader: Reader) -> QueueSlice | None:
     return reader.span(name, after, SPAN)
 
 

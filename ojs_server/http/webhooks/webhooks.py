@@ -25,7 +25,7 @@ from ojs_server.ops.webhooks.subscriptions import (
     missing,
 )
 from ojs_server.outbound import MAX_TESTS, message_of
-from ojs_server.store.records import DeliveryFilter, Place, PlacedEvent
+from ojs_server.store.records import DeliveryFilter, ListPosition, PlacedEvent
 from ojs_wire import codec, codes
 from ojs_wire.calls import EmptyRequest, SecretRequest, WebhookRequest
 from ojs_wire.values import format_timestamp
@@ -123,7 +123,7 @@ async def deliveries(call: Call) -> Answer:
     after = None
     if page.cursor is not None:
         place = place_of(page.cursor)
-        after = Place(place.moment, _PREFIX + place.id)
+        after = ListPosition(place.moment, _PREFIX + place.id)
     wanted = DeliveryFilter(query.get("subscription_id") or None, status, call.tenant)
     found = await call.server.engine.read(
         lambda reader: reader.deliveries(wanted, page.limit, page.offset, after)
@@ -131,7 +131,7 @@ async def deliveries(call: Call) -> Answer:
     cursor = None
     if found.has_more:
         last = found.deliveries[-1]
-        cursor = cursor_at(Place(last.created_at, last.id.removeprefix(_PREFIX)))
+        cursor = cursor_at(ListPosition(last.created_at, last.id.removeprefix(_PREFIX)))
     items = [_sent(delivery) for delivery in found.deliveries]
     pagination = page.describe(found.total, cursor)
     return Answer({"deliveries": items, "items": items, "pagination": pagination})

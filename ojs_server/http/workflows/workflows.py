@@ -18,7 +18,7 @@ from ojs_server.http.workflows.views import progress_shown, shown, shown_briefly
 from ojs_server.ops.workflows import operations as ops
 from ojs_server.ops.workflows.operations import CancelWorkflow, missing, start
 from ojs_server.ops.workflows.results import shown_results
-from ojs_server.store.records import Place, WorkflowFilter
+from ojs_server.store.records import ListPosition, WorkflowFilter
 from ojs_wire.calls import EmptyRequest
 from ojs_wire.values import MAX_NAME, UUID7
 
@@ -56,7 +56,7 @@ async def listing(call: Call) -> Answer:
     cursor = None
     if found.has_more:
         last = found.workflows[-1]
-        cursor = cursor_at(Place(last.created_at, last.id))
+        cursor = cursor_at(ListPosition(last.created_at, last.id))
     shown_ones = [shown_briefly(workflow) for workflow in found.workflows]
     return Answer(dialects.workflow_list(shown_ones, page.describe(found.total, cursor)))
 

@@ -18,7 +18,7 @@ from ojs_server.ops.workers import presence
 from ojs_wire import codec
 
 
-class Begun(msgspec.Struct, frozen=True):
+class StartedTask(msgspec.Struct, frozen=True):
     """The task, and its lease with the time at which it began to run."""
 
     job: Job
@@ -85,7 +85,7 @@ def _are_alike(schema: bytes | None, other: bytes | None) -> bool:
     return codec.canonical(codec.decode(schema)) == codec.canonical(codec.decode(other))
 
 
-class Begin(OnJob[Begun], frozen=True):
+class Begin(OnJob[StartedTask], frozen=True):
     """The worker of a task has begun."""
 
     stage = Stage.BEGIN
@@ -94,13 +94,13 @@ class Begin(OnJob[Begun], frozen=True):
 
 
 @handles(Stage.BEGIN)
-def begin(work: Work, ops: Sequence[Begin]) -> list[Begun | OjsError]:
+def begin(work: Work, ops: Sequence[Begin]) -> list[StartedTask | OjsError]:
     """Stamp the leases of tasks that have begun."""
     stored = work.tx.load_jobs(sorted({op.job_id for op in ops}))
     return [_begin(work, op, stored.get(op.job_id)) for op in ops]
 
 
-def _begin(work: Work, op: Begin, found: tuple[Job, Lease | None] | None) -> Begun | OjsError:
+def _begin(work: Work, op: Begin, found: tuple[Job, Lease | None] | None) -> StartedTask | OjsError:
     if found is None:
         return missing(op.job_id, "task")
     job, lease = found
@@ -113,4 +113,4 @@ def _begin(work: Work, op: Begin, found: tuple[Job, Lease | None] | None) -> Beg
     work.tx.start_lease(job.id)
     if lease.running_at is None:
         work.note(events.running(job, lease.worker_id))
-    return Begun(job, msgspec.structs.replace(lease, running_at=lease.running_at or work.now))
+    return StartedTask(job, msgspec.structs.replace(lease, running_at=lease.running_at or work.now))

@@ -32,7 +32,7 @@ WAITS: Final = 2
 SMALL_JOBS: Final = 100
 
 
-class Held(Unavailable):
+class LocksBusy(Unavailable):
     """The operation was not carried out, as others hold its locks; it may be tried again."""
 
     def __init__(self, reason: str) -> None:
@@ -87,7 +87,7 @@ class Committed(msgspec.Struct, frozen=True):
         return Committed([unavailable(reason) for _ in self.outcomes], asked=True)
 
 
-class Begun:
+class UncommittedBatch:
     """A batch that has been carried out, and waits for its commit."""
 
     def __init__(self, committed: Committed, transaction: ExitStack) -> None:
@@ -121,7 +121,7 @@ def apply(
     tries: int = TRIES,
     *,
     schedulers: Schedulers | None = None,
-    begun: Begun | None = None,
+    begun: UncommittedBatch | None = None,
     patient: bool = True,
 ) -> Committed:
     """Commit all operations together, where they are `begun` as they are; if that fails, each
@@ -255,7 +255,7 @@ def begin(
     schedulers: Schedulers,
     *,
     patient: bool = True,
-) -> Begun:
+) -> UncommittedBatch:
     """Carry out all operations in a transaction, and leave it open for its commit."""
     ops = _parts(whole)
     stages: defaultdict[Stage, list[int]] = defaultdict(list)
@@ -297,7 +297,7 @@ def begin(
         rooms=dict(work.rooms),
         events=work.events,
     )
-    return Begun(committed, transaction)
+    return UncommittedBatch(committed, transaction)
 
 
 def _answers(store: Store) -> bool:
@@ -331,4 +331,4 @@ def _hears(ops: Sequence[AnyOperation]) -> bool:
 
 def held(ops: Sequence[AnyOperation], reason: str) -> Committed:
     """Return the outcomes for operations that wait for a lock of another transaction."""
-    return Committed([Held(reason) for _ in ops], in_vain=[reason])
+    return Committed([LocksBusy(reason) for _ in ops], in_vain=[reason])

@@ -16,7 +16,7 @@ from ojs_server.domain.jobs.build_job import rate_key_of
 from ojs_server.domain.limits.rate_limit import OF_QUEUE
 from ojs_server.domain.tenants.tenant import DEFAULT, OF_TENANT
 from ojs_server.environment import Environment
-from ojs_server.ops.engine.batch import Committed, Held, apply, one_by_one
+from ojs_server.ops.engine.batch import Committed, LocksBusy, apply, one_by_one
 from ojs_server.ops.engine.locking import gather
 from ojs_server.ops.operation import AnyOperation
 from ojs_server.ops.rules import Rules
@@ -81,7 +81,7 @@ class Contention:
         done = self._committed(rest) if rest else Committed([])
         answers = iter(done.outcomes)
         outcomes = [
-            Held(reason) if place in held_up else next(answers) for place in range(len(ops))
+            LocksBusy(reason) if place in held_up else next(answers) for place in range(len(ops))
         ]
         return msgspec.structs.replace(done, outcomes=outcomes)
 

@@ -70,7 +70,9 @@ class Engine:
         contention = Contention(store, rules, environment, schedulers)
         loop = asyncio.get_running_loop()
 
-        def carry_out(ops: list[AnyOperation], begun: batch.Begun | None) -> batch.Committed:
+        def carry_out(
+            ops: list[AnyOperation], begun: batch.UncommittedBatch | None
+        ) -> batch.Committed:
             if store.embedded:
                 committed = batch.apply(store, rules, rng, ops, schedulers=schedulers, begun=begun)
             else:

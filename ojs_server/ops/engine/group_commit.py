@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 from ojs_server.domain.errors import Unavailable
 from ojs_server.environment import Environment
 from ojs_server.ops.engine.availability import refusal
-from ojs_server.ops.engine.batch import Begun, Committed, Held
+from ojs_server.ops.engine.batch import Committed, LocksBusy, UncommittedBatch
 from ojs_server.ops.operation import AnyOperation, Operation, Outcome, Result
 from ojs_server.store.base import StoreUnavailable
 from ojs_wire import codes
@@ -78,11 +78,11 @@ class GroupCommit:
 
     def __init__(
         self,
-        carry_out: Callable[[list[AnyOperation], Begun | None], Committed],
+        carry_out: Callable[[list[AnyOperation], UncommittedBatch | None], Committed],
         on_commit: Callable[[Committed], None],
         environment: Environment,
         *,
-        begin: Callable[[list[AnyOperation]], Begun | None] = lambda ops: None,
+        begin: Callable[[list[AnyOperation]], UncommittedBatch | None] = lambda ops: None,
         max_waiting: int = 10_000,
     ) -> None:
         self._carry_out = carry_out
@@ -179,7 +179,7 @@ class GroupCommit:
             self._busy = False
             self._idle.set()
 
-    def _begun(self, batch: list[Waiting]) -> Begun | None:
+    def _begun(self, batch: list[Waiting]) -> UncommittedBatch | None:
         try:
             return self._begin([operation for operation, _ in batch])
         except Exception:
@@ -218,7 +218,7 @@ class GroupCommit:
         waiting.extendleft(reversed(kept))
         return batch
 
-    def _write(self, given: tuple[list[Waiting], Begun | None]) -> None:
+    def _write(self, given: tuple[list[Waiting], UncommittedBatch | None]) -> None:
         batch, begun = given
         try:
             committed = self._carry_out([operation for operation, _ in batch], begun)
@@ -258,7 +258,7 @@ class GroupCommit:
 
     def _tell(self, batch: list[Waiting], committed: Committed) -> None:
         for (operation, caller), outcome in zip(batch, committed.outcomes, strict=True):
-            if isinstance(outcome, Held) and self._put_off(operation, caller):
+            if isinstance(outcome, LocksBusy) and self._put_off(operation, caller):
                 continue
             self._resolve(caller, outcome)
         self._on_commit(committed)

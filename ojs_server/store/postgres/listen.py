@@ -14,7 +14,7 @@ from ojs_server.store.base import OnDue, OnLog, OnWake
 from ojs_server.store.postgres.bounded import AsyncBoundedConnection
 from ojs_server.store.postgres.connect import Address
 from ojs_server.store.postgres.failures import first_line
-from ojs_server.store.postgres.transaction import Place
+from ojs_server.store.postgres.transaction import Node
 
 log = logging.getLogger("ojs.listen")
 
@@ -24,7 +24,7 @@ LONGEST_PAUSE_S: Final = 5.0
 QUIET_S: Final = 10.0
 
 
-class News(msgspec.Struct, frozen=True):
+class Notice(msgspec.Struct, frozen=True):
     """A notice from one node to the others.
 
     `queues` have new jobs (without names: any queue may), `follows_ms` asks for notices of events,
@@ -38,17 +38,17 @@ class News(msgspec.Struct, frozen=True):
     due_at: int | None = None
 
 
-_news = msgspec.json.Decoder(News)
+_notice = msgspec.json.Decoder(Notice)
 
 
 class PostgresListener:
     """Receives notices of other nodes' commits for this node's fetches and event streams."""
 
     def __init__(
-        self, address: Address, place: Place, on_wake: OnWake, on_log: OnLog, on_due: OnDue
+        self, address: Address, node: Node, on_wake: OnWake, on_log: OnLog, on_due: OnDue
     ) -> None:
         self._address = address
-        self._place = place
+        self._node = node
         self._on_wake = on_wake
         self._on_log = on_log
         self._on_due = on_due
@@ -74,7 +74,7 @@ class PostgresListener:
         connection.patience_s = self._address.answer_s
         try:
             await connection.execute(
-                sql.SQL("LISTEN {}").format(sql.Identifier(self._place.channel))
+                sql.SQL("LISTEN {}").format(sql.Identifier(self._node.channel))
             )
             self._pause_s = FIRST_PAUSE_S
             if not self._hears:
@@ -94,18 +94,18 @@ class PostgresListener:
 
     def _heard(self, payload: str) -> None:
         try:
-            news = _news.decode(payload)
+            notice = _notice.decode(payload)
         except msgspec.DecodeError:
             # Not ours, or from a newer node: looking once too often does no harm.
             self._on_wake(None)
             return
-        if news.node == self._place.node:
+        if notice.node == self._node.name:
             return
-        if news.follows_ms is not None:
-            self._place.followers.note(news.follows_ms)
-        elif news.position is not None:
-            self._on_log(news.position)
-        elif news.due_at is not None:
-            self._on_due(news.due_at)
+        if notice.follows_ms is not None:
+            self._node.followers.note(notice.follows_ms)
+        elif notice.position is not None:
+            self._on_log(notice.position)
+        elif notice.due_at is not None:
+            self._on_due(notice.due_at)
         else:
-            self._on_wake(news.queues)
+            self._on_wake(notice.queues)

@@ -96,6 +96,6 @@ class PostgresReader(PostgresStatements, Reader):
         of = {"pid": silence.pid, "backend": silence.backend, "since": silence.since}
         return sum(row[0] for row in self.all("end_silent", **of))
 
-    def tell(self, channel: str, news: str) -> None:
+    def tell(self, channel: str, notice: str) -> None:
         """Something is said to every node; it changes nothing that is stored."""
-        self.run("tell", channel=channel, news=news)
+        self.run("tell", channel=channel, notice=notice)

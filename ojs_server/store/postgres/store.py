@@ -28,7 +28,7 @@ from ojs_server.store.postgres.outcome import PATIENCE_S
 from ojs_server.store.postgres.read import PostgresReader
 from ojs_server.store.postgres.silence import Silences
 from ojs_server.store.postgres.statements import PACKAGE, STATEMENTS
-from ojs_server.store.postgres.transaction import Place, PostgresTx
+from ojs_server.store.postgres.transaction import Node, PostgresTx
 from ojs_server.store.postgres.writer import Writer
 from ojs_server.store.records import Contended, Foreseen, Marks
 from ojs_wire.codec import encode
@@ -87,8 +87,8 @@ class PostgresStore:
             with at_the_boundary():
                 migrate(connection, PACKAGE, apply=migrations)
                 name = node or _name_in(environment)
-                self._place = Place(name, _channel(connection), Followers())
-                enter(connection, self._place.node)
+                self._node = Node(name, _channel(connection), Followers())
+                enter(connection, self._node.name)
         except BaseException:
             self._writer.close()
             raise
@@ -101,7 +101,7 @@ class PostgresStore:
         """One write transaction; a broken one is rolled back whole."""
         with self._writer.transaction(foreseen, LOCK_MS if patient else BRIEF_MS) as begun:
             now = self._clock() if self._clock else begun.now
-            tx = PostgresTx(begun, now, self._place, self._configs)
+            tx = PostgresTx(begun, now, self._node, self._configs)
             if begun.configs != self._configs_read:
                 tx.configs = self._configs = tx.all_configs()
                 self._maintenance = tx.stored_maintenance()
@@ -154,18 +154,18 @@ class PostgresStore:
         self, on_wake: OnWake, on_log: OnLog = unheard, on_due: OnDue = unheard
     ) -> PostgresListener:
         """Return a listener for other nodes' notices that bypasses any connection pooler."""
-        return PostgresListener(self._direct, self._place, on_wake, on_log, on_due)
+        return PostgresListener(self._direct, self._node, on_wake, on_log, on_due)
 
     def note_waiting(self, until: int) -> None:
         """Notify other nodes that fetches wait here until a moment."""
         with self.reader() as reader:
-            reader.note_waiting(self._place.node, until)
+            reader.note_waiting(self._node.name, until)
 
     def note_following(self, for_ms: int) -> None:
         """Ask other nodes to announce the events that they add to the log."""
-        news = encode({"node": self._place.node, "follows_ms": for_ms}).decode()
+        notice = encode({"node": self._node.name, "follows_ms": for_ms}).decode()
         with self.reader() as reader:
-            reader.tell(self._place.channel, news)
+            reader.tell(self._node.channel, notice)
 
     def held(self, wanted: Contended, for_ms: int) -> Contended:
         """Rows that another transaction has had for a while."""

@@ -34,7 +34,7 @@ from ojs_server.store.postgres.statements import (
     can_hold,
     claim_of,
 )
-from ojs_server.store.postgres.writer import Begun
+from ojs_server.store.postgres.writer import StartedTransaction
 from ojs_server.store.records import Claimed, Lane, Leased, Released
 from ojs_server.store.tables.contract import WIPED, Tx
 from ojs_server.store.tables.events import Events
@@ -44,13 +44,13 @@ from ojs_server.store.tables.statements import Values, Writing
 from ojs_wire.codec import encode
 
 # A notice of more than 8000 bytes is refused by the database.
-MAX_NEWS: Final = 7000
+MAX_NOTICE: Final = 7000
 
 
-class Place(msgspec.Struct, frozen=True):
-    """The node that writes, the channel for its notices, and the followers of its events."""
+class Node(msgspec.Struct, frozen=True):
+    """The node that writes: its name, the channel for notices, and the followers of its events."""
 
-    node: str
+    name: str
     channel: str
     followers: Followers
 
@@ -60,15 +60,15 @@ class PostgresTx(PostgresStatements, Tx):
 
     def __init__(
         self,
-        begun: Begun,
+        begun: StartedTransaction,
         now: int,
-        place: Place,
+        node: Node,
         configs: Mapping[str, QueueConfig],
     ) -> None:
         self._pipe, self._reads = begun.pipe, begun.reads
-        Writing.__init__(self, now, begun.base, place.node)
-        self._channel = place.channel
-        self._followers = place.followers
+        Writing.__init__(self, now, begun.base, node.name)
+        self._channel = node.channel
+        self._followers = node.followers
         self.configs = configs
 
     def _rows(self, sql: str, bound: Mapping[str, Any]) -> list[Any]:
@@ -161,11 +161,11 @@ class PostgresTx(PostgresStatements, Tx):
 
     def announce(self, queues: Mapping[str, int]) -> None:
         """Send one notice, at commit, if a fetch waits at another node."""
-        news = encode({"node": self.node, "queues": queues})
-        if len(news) > MAX_NEWS:
-            news = encode({"node": self.node})
+        notice = encode({"node": self.node, "queues": queues})
+        if len(notice) > MAX_NOTICE:
+            notice = encode({"node": self.node})
         self._say(
-            "announce", channel=self._channel, news=news.decode(), node=self.node, now=self.now
+            "announce", channel=self._channel, notice=notice.decode(), node=self.node, now=self.now
         )
 
     def announce_due(self, moment: int) -> None:
@@ -279,9 +279,9 @@ class PostgresTx(PostgresStatements, Tx):
         rows = self.all_columns("release_gated", name=names, count=counts)
         return self.made(Released, "release_gated", rows)
 
-    def _tell(self, **news: int) -> None:
-        told = encode({"node": self.node, **news}).decode()
-        self._say("tell", channel=self._channel, news=told)
+    def _tell(self, **notice: int) -> None:
+        told = encode({"node": self.node, **notice}).decode()
+        self._say("tell", channel=self._channel, notice=told)
 
     def wipe(self) -> None:
         """Remove everything."""

@@ -26,7 +26,7 @@ BOUNDS_TRANSACTIONS: Final = 170_000
 PLANS_KEPT_S: Final = 5.0
 
 
-class Begun(msgspec.Struct, frozen=True):
+class StartedTransaction(msgspec.Struct, frozen=True):
     """A transaction that has started: the database's time, and its position in commit order."""
 
     pipe: Pipe
@@ -65,7 +65,7 @@ class Writer:
         return self._connection
 
     @contextmanager
-    def transaction(self, foreseen: Foreseen | None, lock_ms: int) -> Iterator[Begun]:
+    def transaction(self, foreseen: Foreseen | None, lock_ms: int) -> Iterator[StartedTransaction]:
         """Commit at the end of the block, or roll back; OutcomeUnknown if the COMMIT gets no
         answer. `lock_ms` bounds the wait for a lock."""
         begun = self._begin(foreseen, lock_ms)
@@ -84,7 +84,7 @@ class Writer:
         self._closed = True
         self._drop()
 
-    def _begin(self, foreseen: Foreseen | None, lock_ms: int) -> Begun:
+    def _begin(self, foreseen: Foreseen | None, lock_ms: int) -> StartedTransaction:
         """Start a transaction; an idle connection that has died since is replaced first, and so is
         one that knows no more what was prepared on it."""
         fresh = self._connection is None
@@ -111,9 +111,11 @@ class Writer:
                 raise
             return self._begin(foreseen, lock_ms)
         base = (number + offset) << POSITION_BITS
-        return Begun(pipe, reads, now, base, configs, outcome.token_at(now, self._random_bits))
+        return StartedTransaction(
+            pipe, reads, now, base, configs, outcome.token_at(now, self._random_bits)
+        )
 
-    def _commit(self, begun: Begun) -> None:
+    def _commit(self, begun: StartedTransaction) -> None:
         pipe = begun.pipe
         changed = pipe.changed
         try:
@@ -132,13 +134,13 @@ class Writer:
         if warning and changed:
             raise self._unknown(begun, warning)
 
-    def _note(self, begun: Begun) -> None:
+    def _note(self, begun: StartedTransaction) -> None:
         outcome.note(begun.pipe, begun.token)
         self._noted += 1
         if self._noted % outcome.FORGET_EVERY == 0:
             outcome.forget(begun.pipe, begun.now)
 
-    def _unknown(self, begun: Begun, reason: str) -> OutcomeUnknown:
+    def _unknown(self, begun: StartedTransaction, reason: str) -> OutcomeUnknown:
         return outcome.unknown(self._address, begun.token, self._patience_s, reason)
 
     def _refused(self, error: psycopg.Error) -> Exception:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from ojs_server.domain.jobs.dead_letter import Mark
 from ojs_server.domain.jobs.filter import JobFilter
 from ojs_server.domain.jobs.job import Job, StoredJob
-from ojs_server.store.records import DeadLetterGroup, DeadLetterStats, JobPage, Place
+from ojs_server.store.records import DeadLetterGroup, DeadLetterStats, JobPage, ListPosition
 from ojs_server.store.tables.job_lists import wanted_of
 from ojs_server.store.tables.statements import Statements, Writing
 
@@ -16,7 +16,7 @@ ERROR_TYPES: Final = 1000
 GROUPED: Final = 10_000
 GROUPS: Final = 100
 # Behind every place that a dead letter can have.
-_END: Final = Place(1 << 62, "")
+_END: Final = ListPosition(1 << 62, "")
 
 
 class DeadLetterWrites(Writing):
@@ -55,7 +55,7 @@ class DeadLetterReads(Statements):
     """Dead letters outside of a transaction."""
 
     def dead_letters(
-        self, wanted: JobFilter, limit: int, offset: int, after: Place | None
+        self, wanted: JobFilter, limit: int, offset: int, after: ListPosition | None
     ) -> JobPage:
         """Return discarded jobs, newest first, after the position where the last page ended."""
         end, last = after or _END

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ojs_server.domain.jobs.filter import JobFilter
 from ojs_server.domain.jobs.job import State, StoredJob
-from ojs_server.store.records import JobIds, Place, ScheduledIds
+from ojs_server.store.records import JobIds, ListPosition, ScheduledIds
 from ojs_server.store.tables.statements import Statements
 from ojs_wire.codec import encode
 
@@ -17,8 +17,8 @@ TEXT_BYTES: Final = 65_536
 # An id that every job's id is smaller than.
 NEWEST: Final = "~"
 # Before and behind every place that a scheduled job can have.
-EARLIEST: Final = Place(-1, "")
-LATEST: Final = Place(1 << 62, "")
+EARLIEST: Final = ListPosition(-1, "")
+LATEST: Final = ListPosition(1 << 62, "")
 # The states whose jobs an index lists; see the migration that made it.
 PARKED: Final = frozenset(
     {State.SCHEDULED, State.PENDING, State.RETRYABLE, State.CANCELLED, State.DISCARDED}
@@ -100,7 +100,7 @@ class JobListReads(Statements):
         self,
         wanted: JobFilter,
         limit: int,
-        after: Place | None = None,
+        after: ListPosition | None = None,
         offset: int = 0,
         *,
         latest_first: bool = False,
@@ -116,7 +116,7 @@ class JobListReads(Statements):
             return ScheduledIds([], None)
         place = {"after_at": start.moment, "after": start.id}
         found = self.all(f"floor_{name}", **place, look=_ahead(wanted) - 1)
-        floor = Place(*found[0]) if found else None
+        floor = ListPosition(*found[0]) if found else None
         floor_at, floor_id = floor or end
         rows = self.all(
             name,
@@ -129,7 +129,7 @@ class JobListReads(Statements):
             offset=offset,
         )
         ids = [row[1] for row in rows if _is_meant(wanted, *row[2:])]
-        return ScheduledIds(ids, Place(*rows[-1][:2]) if len(rows) == limit else floor)
+        return ScheduledIds(ids, ListPosition(*rows[-1][:2]) if len(rows) == limit else floor)
 
     def jobs_ended_by(self, worker_id: str, states: Collection[str], limit: int) -> list[str]:
         """The jobs that ended with a worker, newest first by id, as far back as one look goes."""

@@ -8,7 +8,14 @@ import msgspec
 from ojs_server.domain.admin.maintenance import Maintenance
 from ojs_server.domain.jobs.job import STATES, Job
 from ojs_server.domain.queues.config import QueueConfig
-from ojs_server.store.records import BYTES, LoadedQueue, QueueCounts, QueueLoad, QueueSums, Span
+from ojs_server.store.records import (
+    BYTES,
+    LoadedQueue,
+    QueueCounts,
+    QueueLoad,
+    QueueSlice,
+    QueueSums,
+)
 from ojs_server.store.tables.statements import Statements, Values, Writing, by_name
 from ojs_wire.codec import encode
 
@@ -112,13 +119,13 @@ class QueueReads(Statements):
         """The maintenance that is on."""
         return _maintenance(self)
 
-    def span(self, queue: str, after: str, size: int) -> Span | None:
+    def span(self, queue: str, after: str, size: int) -> QueueSlice | None:
         """Return the jobs of a queue among the next `size` jobs of all queues after an id."""
         last = self.all("span_end", after=after, span=size)[0][0]
         if last is None:
             return None
         rows = self.all("jobs_in_span", after=after, last=last, queue=queue)
-        return Span([(row[0], row[1], row[2]) for row in rows], last)
+        return QueueSlice([(row[0], row[1], row[2]) for row in rows], last)
 
 
 def _maintenance(statements: Statements) -> Maintenance | None:

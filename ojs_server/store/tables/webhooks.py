@@ -8,12 +8,18 @@ from typing import Any, Final
 
 from ojs_server.domain.webhooks.delivery import Delivery
 from ojs_server.domain.webhooks.webhook import Webhook
-from ojs_server.store.records import MAX_COUNTED, DeliveryFilter, DeliveryPage, Place, WebhookLoad
+from ojs_server.store.records import (
+    MAX_COUNTED,
+    DeliveryFilter,
+    DeliveryPage,
+    ListPosition,
+    WebhookLoad,
+)
 from ojs_server.store.tables.events import LogSpans
 from ojs_server.store.tables.statements import Statements, Writing
 
 # The start of a list: a position before all others.
-_END: Final = Place(1 << 62, "")
+_END: Final = ListPosition(1 << 62, "")
 
 
 class WebhookWrites(LogSpans, Writing):
@@ -84,7 +90,7 @@ class WebhookReads(Statements):
         return next(iter(self.read_ids(Delivery, "some_deliveries", [delivery_id])), None)
 
     def deliveries(
-        self, wanted: DeliveryFilter, limit: int, offset: int, after: Place | None
+        self, wanted: DeliveryFilter, limit: int, offset: int, after: ListPosition | None
     ) -> DeliveryPage:
         """Return deliveries, newest first, after the position where the last page ended."""
         moment, last = after or _END

@@ -13,7 +13,13 @@ from ojs_server.domain.workflows.record import (
     WorkflowJob,
     WorkflowView,
 )
-from ojs_server.store.records import NodePlace, Place, WaitingNode, WorkflowFilter, WorkflowPage
+from ojs_server.store.records import (
+    ListPosition,
+    NodePlace,
+    WaitingNode,
+    WorkflowFilter,
+    WorkflowPage,
+)
 from ojs_server.store.tables.statements import Statements, Writing, by_name
 
 
@@ -109,7 +115,7 @@ class WorkflowReads(Statements):
         return self.read(MemberProgress, "member_progress", id=workflow_id)
 
     def workflows(
-        self, wanted: WorkflowFilter, limit: int, offset: int, after: Place | None
+        self, wanted: WorkflowFilter, limit: int, offset: int, after: ListPosition | None
     ) -> WorkflowPage:
         """Return workflows, newest first, after the position where the last page ended."""
         start, last = after or (None, None)

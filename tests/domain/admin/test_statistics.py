@@ -8,7 +8,7 @@ from ojs_server.domain.admin.statistics import (
     HOUR_MS,
     MINUTE_MS,
     Count,
-    Span,
+    Period,
     by_steps,
     per_minute,
     quantile,
@@ -41,9 +41,9 @@ def test_spans_have_no_gaps_and_add_up() -> None:
     ]
     five = 5 * MINUTE_MS
     assert spans(counts, five, NOON + 1, NOON + 2 * five + 1) == [
-        Span(NOON, processed=4, failed=4, runs={0: 3, 4: 1}),
-        Span(NOON + five),
-        Span(NOON + 2 * five, enqueued=6),
+        Period(NOON, processed=4, failed=4, runs={0: 3, 4: 1}),
+        Period(NOON + five),
+        Period(NOON + 2 * five, enqueued=6),
     ]
 
 
@@ -65,7 +65,7 @@ def test_quantiles_lie_within_their_bucket(
 
 
 def test_a_rate_looks_back_over_one_minute() -> None:
-    minutes = [Span(NOON - MINUTE_MS, processed=60), Span(NOON, processed=10)]
+    minutes = [Period(NOON - MINUTE_MS, processed=60), Period(NOON, processed=10)]
     assert per_minute(minutes, NOON, "processed") == 70
     assert per_minute(minutes, NOON + 45_000, "processed") == 25
     assert per_minute(minutes[1:], NOON + 45_000, "processed") == 10

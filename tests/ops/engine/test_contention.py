@@ -10,7 +10,7 @@ import pytest
 from ojs_server.domain.tenants.tenant import Tenant
 from ojs_server.ops.engine import contention as contentions
 from ojs_server.ops.engine import group_commit
-from ojs_server.ops.engine.batch import Held
+from ojs_server.ops.engine.batch import LocksBusy
 from ojs_server.ops.engine.contention import SUSPECTS_S, Contention
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.jobs.settle import Ack
@@ -78,7 +78,15 @@ def test_only_who_wants_a_held_limit_is_put_off(
     ]
     with frozen.store.transaction() as tx:
         assert len(tx.load_limits(["#queue:limited", "k"])) == 2
-        told = ["Held", "Enqueued", "Held", "FetchedJobs", "Held", "Held", "Held"]
+        told = [
+            "LocksBusy",
+            "Enqueued",
+            "LocksBusy",
+            "FetchedJobs",
+            "LocksBusy",
+            "LocksBusy",
+            "LocksBusy",
+        ]
         assert carry_out(*ops) == told
         # The second time nobody waits: who is in the way is known before.
         assert carry_out(*ops) == told
@@ -95,7 +103,7 @@ def test_only_who_wants_a_held_job_or_worker_is_put_off(
         tx.load_workers(["other"])
         tx.load_jobs([first])
         ops = [Ack(first, "w"), Ack(second, "w"), Claim(("q",), 1, "other"), enqueue()]
-        assert carry_out(*ops) == ["Held", "Change", "Held", "Enqueued"]
+        assert carry_out(*ops) == ["LocksBusy", "Change", "LocksBusy", "Enqueued"]
     assert carry_out(Ack(first, "w")) == ["Change"]
 
 
@@ -113,7 +121,7 @@ def test_a_claim_for_all_tenants_meets_the_limits_of_any(
     ]
     with frozen.store.transaction() as tx:
         assert len(tx.load_limits(["#tenant:acme"])) == 1
-        assert carry_out(*ops) == ["Held", "Held", "FetchedJobs", "Enqueued"]
+        assert carry_out(*ops) == ["LocksBusy", "LocksBusy", "FetchedJobs", "Enqueued"]
 
 
 def test_what_nobody_can_see_is_found_by_trying(
@@ -131,7 +139,7 @@ def test_what_nobody_can_see_is_found_by_trying(
             "Held",
             "Enqueued",
         ]
-        assert carry_out(enqueue(**unique)) == ["Held"]
+        assert carry_out(enqueue(**unique)) == ["LocksBusy"]
     assert carry_out(enqueue(**unique)) == ["Enqueued"]
 
 
@@ -179,7 +187,7 @@ async def test_nobody_is_put_off_for_ever(
     engine = Engine(store, Rules(), environment(bench.rng))
     with frozen.store.transaction() as tx:
         tx.load_jobs([job_id])
-        with pytest.raises(Held) as refused:
+        with pytest.raises(LocksBusy) as refused:
             await engine.run(Ack(job_id, "w"))
         code = refused.value.answer_code
         assert (code.status, refused.value.headers) == (503, {"Retry-After": "1"})
@@ -190,5 +198,5 @@ async def test_nobody_is_put_off_for_ever(
         await engine.run(enqueue())
         await engine.run(enqueue())
         await engine.close()
-        with pytest.raises(Held):
+        with pytest.raises(LocksBusy):
             await waiting

@@ -9,7 +9,7 @@ import pytest
 
 from ojs_server.domain.errors import Conflict, Unavailable
 from ojs_server.environment import machine
-from ojs_server.ops.engine.batch import Begun, Committed
+from ojs_server.ops.engine.batch import Committed, UncommittedBatch
 from ojs_server.ops.engine.group_commit import MAX_BATCH, MAX_KEPT, TURNS, GroupCommit
 from ojs_server.ops.operation import Operation
 from ojs_server.store.base import OutcomeUnknown
@@ -41,7 +41,7 @@ class Writer:
         self.started = threading.Event()
         self.answer: Callable[[Any], Any] = lambda op: op.name
 
-    def __call__(self, ops: list[Any], begun: Begun | None = None) -> Committed:
+    def __call__(self, ops: list[Any], begun: UncommittedBatch | None = None) -> Committed:
         self.batches.append([op.name for op in ops])
         self.started.set()
         assert self.gate.wait(30), "the test never let the batch go"
@@ -289,7 +289,7 @@ async def test_the_loop_begins_what_it_may_and_the_writer_ends_it() -> None:
     def note(what: str) -> None:
         seen.append((what, threading.current_thread() is threading.main_thread()))
 
-    class Work(Begun):
+    class Work(UncommittedBatch):
         def __init__(self, ops: list[Any]) -> None:
             self._ops = ops
             note("begin")
@@ -298,12 +298,12 @@ async def test_the_loop_begins_what_it_may_and_the_writer_ends_it() -> None:
             note("commit")
             return Committed([op.name for op in self._ops])
 
-    def begin(ops: list[Any]) -> Begun | None:
+    def begin(ops: list[Any]) -> UncommittedBatch | None:
         if ops[0].name == "broken":
             raise ValueError(ops[0].name)
         return None if ops[0].name == "large" else Work(ops)
 
-    def carry_out(ops: list[Any], begun: Begun | None) -> Committed:
+    def carry_out(ops: list[Any], begun: UncommittedBatch | None) -> Committed:
         if begun is not None:
             return begun.commit()
         note("whole")
@@ -326,7 +326,7 @@ class Doubtful:
         self.asked = threading.Event()
         self.known = threading.Event()
 
-    def __call__(self, ops: list[Any], begun: Begun | None) -> Committed:
+    def __call__(self, ops: list[Any], begun: UncommittedBatch | None) -> Committed:
         names = [op.name for op in ops]
         doubt = OutcomeUnknown("cut off", self._ask) if "doubtful" in names else None
         return Committed(names, wakes=dict.fromkeys(names, 1), doubt=doubt)

@@ -6,7 +6,7 @@ from ojs_server.domain.jobs.dead_letter import Mark
 from ojs_server.domain.jobs.filter import JobFilter
 from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.store.base import Store
-from ojs_server.store.records import DeadLetterGroup, DeadLetterStats, JobPage, Place
+from ojs_server.store.records import DeadLetterGroup, DeadLetterStats, JobPage, ListPosition
 from ojs_server.store.tables import dead_letters
 from tests.store.records import ON_ALL_VERSIONS, START, a_job, put, whole
 
@@ -21,7 +21,7 @@ def page(
     job_type: str | None = None,
     limit: int = 99,
     offset: int = 0,
-    after: Place | None = None,
+    after: ListPosition | None = None,
 ) -> JobPage:
     return listed(store, JobFilter(queue=queue, type=job_type), limit, offset, after)
 
@@ -31,7 +31,7 @@ def listed(
     wanted: JobFilter,
     limit: int = 99,
     offset: int = 0,
-    after: Place | None = None,
+    after: ListPosition | None = None,
 ) -> JobPage:
     with store.reader() as reader:
         return reader.dead_letters(wanted, limit, offset, after)
@@ -62,7 +62,7 @@ def test_a_page_goes_on_after_the_last_one(store: Store) -> None:
     put(store, *(dead(f"j{n}", n // 2) for n in range(6)))
     first = page(store, limit=4)
     assert (ids(first), first.has_more) == (["j5", "j4", "j3", "j2"], True)
-    second = page(store, limit=4, after=Place(START + 1, "j2"))
+    second = page(store, limit=4, after=ListPosition(START + 1, "j2"))
     assert (ids(second), second.total, second.has_more) == (["j1", "j0"], 6, False)
 
 
@@ -70,14 +70,14 @@ def test_jobs_discarded_between_two_pages_do_not_move_the_second(store: Store) -
     put(store, *(dead(f"j{n}", n) for n in range(4)))
     assert ids(page(store, limit=2)) == ["j3", "j2"]
     put(store, dead("new", 9))
-    assert ids(page(store, limit=2, after=Place(START + 2, "j2"))) == ["j1", "j0"]
+    assert ids(page(store, limit=2, after=ListPosition(START + 2, "j2"))) == ["j1", "j0"]
 
 
 def test_a_page_goes_on_also_when_the_last_one_has_left_the_list(store: Store) -> None:
     put(store, *(dead(f"j{n}", n) for n in range(4)))
     with store.transaction() as tx:
         tx.delete_jobs(["j2"])
-    assert ids(page(store, limit=2, after=Place(START + 2, "j2"))) == ["j1", "j0"]
+    assert ids(page(store, limit=2, after=ListPosition(START + 2, "j2"))) == ["j1", "j0"]
 
 
 def test_a_page_may_be_named_by_its_offset(store: Store) -> None:

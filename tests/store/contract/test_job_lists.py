@@ -11,7 +11,7 @@ from ojs_server.domain.jobs.dead_letter import Mark
 from ojs_server.domain.jobs.filter import JobFilter
 from ojs_server.domain.jobs.job import STATES, State
 from ojs_server.store.base import Store
-from ojs_server.store.records import JobIds, Place
+from ojs_server.store.records import JobIds, ListPosition
 from ojs_server.store.tables import job_lists
 from tests.store.records import ON_ALL_VERSIONS, START, a_job, a_lease, change, hold, put
 
@@ -208,7 +208,7 @@ def scheduled(
 ) -> list[list[str]]:
     """All parts of the list of scheduled jobs."""
     parts: list[list[str]] = []
-    after: Place | None = None
+    after: ListPosition | None = None
     while not parts or after is not None:
         with store.reader() as reader:
             part = reader.find_scheduled(

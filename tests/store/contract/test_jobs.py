@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from ojs_server.domain.jobs.filter import JobFilter
 from ojs_server.domain.jobs.uniform_jobs import UniformJobs
 from ojs_server.store.base import Store
-from ojs_server.store.records import Place
+from ojs_server.store.records import ListPosition
 from tests.store.records import ON_ALL_VERSIONS, START, a_job, a_lease, hold, put, record, whole
 
 FULL = a_job(
@@ -198,7 +198,9 @@ def test_an_id_with_a_nul_is_only_unknown(store: Store) -> None:
         assert reader.queues(["q\0"]) == []
         assert reader.workers(["w\0"]) == []
         assert (
-            reader.dead_letters(JobFilter(queue="q\0", type="t\0"), 10, 0, Place(1, "j\0")).jobs
+            reader.dead_letters(
+                JobFilter(queue="q\0", type="t\0"), 10, 0, ListPosition(1, "j\0")
+            ).jobs
             == []
         )
 

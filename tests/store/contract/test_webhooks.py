@@ -8,7 +8,7 @@ import pytest
 from ojs_server.domain.webhooks.delivery import Delivery
 from ojs_server.domain.webhooks.webhook import Webhook
 from ojs_server.store.base import StaleWrite, Store
-from ojs_server.store.records import DeliveryFilter, Place
+from ojs_server.store.records import DeliveryFilter, ListPosition
 from tests.store.records import ON_ALL_VERSIONS, START, HandClock
 
 HOOK = Webhook(
@@ -51,7 +51,7 @@ def listed(
     wanted: DeliveryFilter = EVERYTHING,
     limit: int = 10,
     offset: int = 0,
-    after: Place | None = None,
+    after: ListPosition | None = None,
 ) -> list[str]:
     with store.reader() as reader:
         page = reader.deliveries(wanted, limit, offset, after)
@@ -137,7 +137,7 @@ def test_pages_are_newest_first_and_go_on_from_a_place(store: Store) -> None:
     keep(store, *(ended(f"d{n}", f"sub_{n % 2}") for n in range(5)))
     assert listed(store) == ["d4", "d3", "d2", "d1", "d0"]
     assert listed(store, limit=2, offset=1) == ["d3", "d2"]
-    assert listed(store, after=Place(START, "d2")) == ["d1", "d0"]
+    assert listed(store, after=ListPosition(START, "d2")) == ["d1", "d0"]
     assert listed(store, DeliveryFilter("sub_1")) == ["d3", "d1"]
     assert listed(store, DeliveryFilter("sub_1", "pending")) == []
     assert listed(store, DeliveryFilter("\0")) == []
@@ -168,7 +168,9 @@ def test_a_tenants_deliveries_are_a_list_of_their_own(store: Store) -> None:
         a_delivery("d4", tenant="beta"),
     )
     assert listed(store, DeliveryFilter(tenant="acme")) == ["d2", "d1"]
-    assert listed(store, DeliveryFilter(tenant="acme"), 1, after=Place(START, "d2")) == ["d1"]
+    assert listed(store, DeliveryFilter(tenant="acme"), 1, after=ListPosition(START, "d2")) == [
+        "d1"
+    ]
     assert listed(store, DeliveryFilter("sub_a", tenant="acme")) == ["d1"]
     assert listed(store, DeliveryFilter("sub_a", "delivered", "acme")) == []
     with store.reader() as reader:

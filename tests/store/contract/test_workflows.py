@@ -14,7 +14,7 @@ from ojs_server.domain.workflows.record import (
     WorkflowJob,
 )
 from ojs_server.store.base import StaleWrite, Store
-from ojs_server.store.records import Place, WorkflowFilter, WorkflowPage
+from ojs_server.store.records import ListPosition, WorkflowFilter, WorkflowPage
 from tests.store.records import (
     ON_ALL_VERSIONS,
     START,
@@ -74,7 +74,7 @@ def page(
     wanted: WorkflowFilter = EVERY,
     limit: int = 10,
     offset: int = 0,
-    after: Place | None = None,
+    after: ListPosition | None = None,
 ) -> WorkflowPage:
     with store.reader() as reader:
         return reader.workflows(wanted, limit, offset, after)
@@ -277,12 +277,12 @@ def test_lists_are_newest_first_and_filtered(store: Store) -> None:
 @ON_ALL_VERSIONS
 def test_a_list_goes_on_from_its_place(store: Store) -> None:
     keep(store, *(a_workflow(f"w{n}", created_at=START + n // 2) for n in range(4)))
-    rest = page(store, after=Place(START + 1, "w2"))
+    rest = page(store, after=ListPosition(START + 1, "w2"))
     assert (ids(rest), rest.total, rest.has_more) == (["w1", "w0"], 4, False)
     # Also where that one is gone since.
     with store.transaction() as tx:
         tx.delete_workflows(["w2"])
-    assert ids(page(store, after=Place(START + 1, "w2"))) == ["w1", "w0"]
+    assert ids(page(store, after=ListPosition(START + 1, "w2"))) == ["w1", "w0"]
     assert ids(page(store, WorkflowFilter(name="a\0"))) == []
 
 

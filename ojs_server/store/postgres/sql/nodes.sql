@@ -121,14 +121,14 @@ ORDER BY name
 
 -- name: announce
 -- Tell the nodes, if a fetch waits at any other.
-SELECT pg_notify(%(channel)s::text, %(news)s::text)
+SELECT pg_notify(%(channel)s::text, %(notice)s::text)
 WHERE EXISTS (
     SELECT FROM nodes WHERE node <> %(node)s::text AND waiting_until > %(now)s::int8
 )
 
 -- name: tell
 -- Tell every node.
-SELECT pg_notify(%(channel)s::text, %(news)s::text)
+SELECT pg_notify(%(channel)s::text, %(notice)s::text)
 
 -- name: note_waiting
 -- Fetches wait at this node until a moment.
