@@ -57,12 +57,14 @@ class _Shelf:
         level = one.priority + self._tenants.get(tenant, _PLAIN).priority_boost
         self._levels[level][tenant].append(one)
 
-    def take(self, rooms: Mapping[str, int]) -> Candidate | None:
+    def take(self, capacities: Mapping[str, int]) -> Candidate | None:
         """Take the next job of a tenant that may run one more."""
         for level in sorted(self._levels, reverse=True):
             jobs = self._levels[level]
             wanting = [
-                name for name, own in jobs.items() if own and rooms.get(scoped(name, ""), 1) > 0
+                name
+                for name, own in jobs.items()
+                if own and capacities.get(scoped(name, ""), 1) > 0
             ]
             if wanting:
                 return jobs[self._scheduler.take(wanting, self._weights)].popleft()
@@ -76,13 +78,12 @@ def choose(
     *,
     order: QueueOrder,
     tenants: Mapping[str, Tenant],
-    rooms: MutableMapping[str, int],
+    capacities: MutableMapping[str, int],
     schedulers: Schedulers,
 ) -> list[Candidate]:
     """Choose up to `limit` jobs, in the order in which they are delivered.
 
-    `rooms` maps names of counters to the number of jobs that may still be started; others are not
-    limited.
+    `capacities` says how many more jobs may run where that is limited, by the names of counters.
     """
     candidates = set(candidates)
     there = {one.queue for one in candidates}
@@ -91,13 +92,13 @@ def choose(
         shelves[candidate.queue].put(candidate)
     chosen: list[Candidate] = []
     left = list(shelves)
-    while len(chosen) < limit and (left := [name for name in left if rooms.get(name, 1) > 0]):
+    while len(chosen) < limit and (left := [name for name in left if capacities.get(name, 1) > 0]):
         queue = order.next(left)
-        if (one := shelves[queue].take(rooms)) is None:
+        if (one := shelves[queue].take(capacities)) is None:
             left.remove(queue)
             continue
         chosen.append(one)
         for name in (queue, scoped(one.tenant or DEFAULT, "")):
-            if name in rooms:
-                rooms[name] -= 1
+            if name in capacities:
+                capacities[name] -= 1
     return chosen

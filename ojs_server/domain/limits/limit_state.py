@@ -38,7 +38,7 @@ class Limit(msgspec.Struct, frozen=True):
     used_at: int = 0
 
 
-class Room(msgspec.Struct, frozen=True):
+class Capacity(msgspec.Struct, frozen=True):
     """The number of jobs that may start (None: any). If it is 0: the reason, and when that ends."""
 
     count: int | None
@@ -55,21 +55,21 @@ def in_force(limit: Limit, now: int) -> Policy:
     return limit.override
 
 
-def room(limit: Limit, now: int) -> Room:
+def capacity(limit: Limit, now: int) -> Capacity:
     """Return the number of jobs that may start now under all the limits of the key."""
     policy = in_force(limit, now)
-    rooms = [_by_hold(limit, now)]
+    capacities = [_by_hold(limit, now)]
     if policy.concurrency is not None:
         free = max(0, policy.concurrency - limit.active)
-        rooms.append(Room(free, "concurrency", policy.concurrency, limit.active))
+        capacities.append(Capacity(free, "concurrency", policy.concurrency, limit.active))
     if policy.rate is not None:
-        rooms.append(_by_rate(limit, policy, now))
+        capacities.append(_by_rate(limit, policy, now))
     if policy.throttle is not None:
-        rooms.append(_by_throttle(limit, policy, now))
-    closed = [one for one in rooms if one.count == 0]
+        capacities.append(_by_throttle(limit, policy, now))
+    closed = [one for one in capacities if one.count == 0]
     if not closed:
-        counts = [one.count for one in rooms if one.count is not None]
-        return Room(min(counts, default=None))
+        counts = [one.count for one in capacities if one.count is not None]
+        return Capacity(min(counts, default=None))
     first = closed[0]
     moments = [one.opens_at for one in closed]
     # A limit of concurrency reopens when a job ends, not with time.
@@ -124,34 +124,34 @@ def _ended(limit: Limit, now: int) -> bool:
     return limit.override_until is not None and limit.override_until <= now
 
 
-def _by_hold(limit: Limit, now: int) -> Room:
+def _by_hold(limit: Limit, now: int) -> Capacity:
     if limit.held_until is None or limit.held_until <= now:
-        return Room(None)
-    return Room(0, "hold", opens_at=limit.held_until)
+        return Capacity(None)
+    return Capacity(0, "hold", opens_at=limit.held_until)
 
 
-def _by_rate(limit: Limit, policy: Policy, now: int) -> Room:
+def _by_rate(limit: Limit, policy: Policy, now: int) -> Capacity:
     assert policy.rate is not None
     most, period = policy.rate.limit, policy.rate.period_ms
     recent = _recent(limit.starts, period, now)
     current = sum(count for _, count in recent)
     if current < most:
-        return Room(most - current, "rate", most, current)
+        return Capacity(most - current, "rate", most, current)
     left = current
     for at, count in recent:
         left -= count
         if left < most:
-            return Room(0, "rate", most, current, at + period)
+            return Capacity(0, "rate", most, current, at + period)
     raise AssertionError("a rate of at least one opens when all its starts have aged")
 
 
-def _by_throttle(limit: Limit, policy: Policy, now: int) -> Room:
+def _by_throttle(limit: Limit, policy: Policy, now: int) -> Capacity:
     assert policy.throttle is not None
     # Within the millisecond of `now`, the finest that moments are told apart.
     left = now * _US + _US - 1 - max(limit.next_us, now * _US)
     if left < 0:
-        return Room(0, "throttle", policy.throttle.limit, 0, limit.next_us // _US)
-    return Room(left // _gap(policy) + 1, "throttle", policy.throttle.limit)
+        return Capacity(0, "throttle", policy.throttle.limit, 0, limit.next_us // _US)
+    return Capacity(left // _gap(policy) + 1, "throttle", policy.throttle.limit)
 
 
 def _gap(policy: Policy) -> int:

@@ -93,11 +93,11 @@ async def headers(call: Call, draft: Draft) -> Mapping[str, str]:
     most = policy.concurrency if window is None else window.limit
     if most is None:
         return {}
-    room = limits.room(limit, now)
-    resets = limits.resets_at(limit, now) or room.opens_at or now
+    capacity = limits.capacity(limit, now)
+    resets = limits.resets_at(limit, now) or capacity.opens_at or now
     return {
         "X-RateLimit-Limit": str(most),
-        "X-RateLimit-Remaining": str(most if room.count is None else min(most, room.count)),
+        "X-RateLimit-Remaining": str(most if capacity.count is None else min(most, capacity.count)),
         "X-RateLimit-Reset": str(-(-resets // 1000)),
     }
 
@@ -129,7 +129,7 @@ def _shown(call: Call, limit: Limit, waiting: int, now: int) -> dict[str, Any]:
     policy = limits.in_force(limit, now)
     concurrency = policy.concurrency
     overridden = limit.override is not None and policy is limit.override
-    room = limits.room(limit, now)
+    capacity = limits.capacity(limit, now)
     return {
         "key": unscoped(call.tenant, limit.name),
         "concurrency": {
@@ -153,7 +153,7 @@ def _shown(call: Call, limit: Limit, waiting: int, now: int) -> dict[str, Any]:
             "next_allowed_at": format_timestamp(max(now, limit.next_us // 1000)),
         },
         "waiting_count": waiting,
-        "open": room.count != 0,
+        "open": capacity.count != 0,
         "held_until": timestamp(_future(limit.held_until, now)),
         "override": None
         if not overridden

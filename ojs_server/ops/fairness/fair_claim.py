@@ -132,11 +132,11 @@ def claim(
     work: Work,
     criteria: ClaimCriteria,
     limit: int,
-    room: Mapping[str, int],
+    capacities: Mapping[str, int],
     kept: Sequence[Claimed],
     order: QueueOrder,
 ) -> list[Claimed]:
-    """Claim up to `limit` more jobs; `room` is what limited counters allow, including `kept`."""
+    """Claim up to `limit` more jobs; `capacities` are what limited counters allow, including `kept`."""
     if criteria.tenant is not None and not work.tx.sharing.tenancy:
         # No tenant ever had a job.
         return []
@@ -154,7 +154,7 @@ def claim(
             wanted,
             order=order,
             tenants=work.tx.sharing.tenants,
-            rooms={name: count - used[name] for name, count in room.items()},
+            capacities={name: count - used[name] for name, count in capacities.items()},
             schedulers=work.schedulers,
         )
         places = {one.id: place for place, one in enumerate(chosen)}

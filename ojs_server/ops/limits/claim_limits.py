@@ -92,7 +92,7 @@ class Admission:
 
     def _take_limited(self, criteria: ClaimCriteria, limit: int) -> list[Claimed]:
         (queue,) = criteria.queues
-        free = limits.room(self._row(queue), self._work.now)
+        free = limits.capacity(self._row(queue), self._work.now)
         taken: list[Claimed] = []
         if free.count != 0:
             taken = self._take(criteria, limit if free.count is None else min(limit, free.count))
@@ -107,16 +107,18 @@ class Admission:
             if pool.concurrency is not None:
                 limit = max(0, min(limit, pool.concurrency - sum(active.values())))
             order = order_of(work, criteria, pool, active)
-        room = {name: max(0, most - self._active(name)) for name, most in self._tenants.items()}
+        capacities = {
+            name: max(0, most - self._active(name)) for name, most in self._tenants.items()
+        }
         limited = sorted(self._limited.intersection(criteria.queues))
         for queue in limited:
-            free = limits.room(self._row(queue), work.now)
+            free = limits.capacity(self._row(queue), work.now)
             if free.count is not None:
-                room[queue] = free.count
+                capacities[queue] = free.count
         taken = self._admitted(
             criteria,
             limit,
-            lambda count, kept: claim_shared(work, criteria, count, room, kept, order),
+            lambda count, kept: claim_shared(work, criteria, count, capacities, kept, order),
         )
         for queue in limited:
             self._started(queue, sum(one.job.queue == queue for one in taken))
@@ -126,7 +128,7 @@ class Admission:
         """Count starts in a limited queue, and schedule the wake-up for when it may start more."""
         row = self._row(queue)
         row = limits.start(row, self._work.now, count) if count else row
-        free = limits.room(row, self._work.now)
+        free = limits.capacity(row, self._work.now)
         opens_at = free.opens_at if free.count == 0 else None
         self._work.expect_here(opens_at)
         self._work.rate_limits.put(msgspec.structs.replace(row, active=0, opens_at=opens_at))

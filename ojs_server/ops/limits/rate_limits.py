@@ -1,6 +1,6 @@
 """Rate limits of keys in one transaction: release waiting jobs, and admit claimed ones.
 
-Jobs with a rate key are invisible to claims at first (gated). While the key's limit has room, the
+Jobs with a rate key are invisible to claims at first (gated). While the key's limit allows it, the
 next jobs of each queue and type are released and can be claimed; the claim then checks the limit
 again under the lock of its row. So a release is only a hint; the locked row decides.
 """
@@ -16,7 +16,7 @@ from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.job import TERMINAL, Change, Job, State
 from ojs_server.domain.jobs.reported_error import Fault
 from ojs_server.domain.limits import limit_state as limits
-from ojs_server.domain.limits.limit_state import Limit, Room
+from ojs_server.domain.limits.limit_state import Capacity, Limit
 from ojs_server.domain.limits.rate_limit import NO_LIMITS, OF_QUEUE, Policy, policy_in
 from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.ops.ledger import Ledger
@@ -154,18 +154,18 @@ class RateLimits:
             key
             for key in jobs
             if self._rows[key].waits_since is not None
-            and limits.room(self._rows[key], ledger.now).count != 0
+            and limits.capacity(self._rows[key], ledger.now).count != 0
         }
         kept: list[Claimed] = []
         taken: list[str] = []
         back: list[tuple[str, bool]] = []
-        refused: list[tuple[Job, Room]] = []
+        refused: list[tuple[Job, Capacity]] = []
         for one in claimed:
             key = one.job.rate_key
             if key is None:
                 kept.append(one)
                 continue
-            free = limits.room(self._rows[key], ledger.now)
+            free = limits.capacity(self._rows[key], ledger.now)
             if key not in late and free.count != 0:
                 self._rows[key] = limits.start(self._rows[key], ledger.now)
                 job = msgspec.structs.replace(one.job, started_at=ledger.now, due_at=None)
@@ -217,18 +217,18 @@ class RateLimits:
     def refresh(self, names: Sequence[str]) -> int:
         """Release waiting jobs of locked keys as far as the limits allow; return their number."""
         now = self._ledger.now
-        rooms = {name: limits.room(self._rows[name], now) for name in names}
-        opened = self._open(rooms)
-        closed = [name for name, free in rooms.items() if free.count == 0]
+        capacities = {name: limits.capacity(self._rows[name], now) for name in names}
+        opened = self._open(capacities)
+        closed = [name for name, free in capacities.items() if free.count == 0]
         waited_for = self._ledger.tx.gated_keys(closed) if closed else set()
         for name in closed:
-            self._close(name, rooms[name], waited_for=name in waited_for)
+            self._close(name, capacities[name], waited_for=name in waited_for)
         return opened
 
-    def _open(self, rooms: Mapping[str, Room]) -> int:
+    def _open(self, capacities: Mapping[str, Capacity]) -> int:
         wanted = {
             name: BEFORE if free.count is None else min(free.count, BEFORE)
-            for name, free in sorted(rooms.items())
+            for name, free in sorted(capacities.items())
             if free.count != 0
         }
         first: dict[str, str] = {}
@@ -252,7 +252,7 @@ class RateLimits:
             )
         return done
 
-    def _close(self, name: str, free: Room, *, waited_for: bool) -> None:
+    def _close(self, name: str, free: Capacity, *, waited_for: bool) -> None:
         row = self._rows[name]
         if waited_for and row.waits_since is None:
             self._tell(
@@ -269,7 +269,7 @@ class RateLimits:
             opens_at=self._expect(free.opens_at) if waited_for else None,
         )
 
-    def _turned_away(self, job: Job, free: Room) -> Change:
+    def _turned_away(self, job: Job, free: Capacity) -> Change:
         now, keep = self._ledger.now, self._ledger.keep(job.queue)
         if job.on_limit == "drop":
             return lifecycle.drop(job, _LIMITED, events.rate_dropped(job), now, keep)

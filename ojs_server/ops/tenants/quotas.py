@@ -63,9 +63,9 @@ class Quotas:
                     return self._full(name, field, current, most, RETRY_AFTER_S)
             if tenant.max_enqueue_rate is not None:
                 row, now = self._row(name), self._work.now
-                room = limits.room(row, now)
-                if room.count is not None and more[_JOBS] > room.count:
-                    opens_at = room.opens_at or limits.resets_at(row, now) or now
+                capacity = limits.capacity(row, now)
+                if capacity.count is not None and more[_JOBS] > capacity.count:
+                    opens_at = capacity.opens_at or limits.resets_at(row, now) or now
                     wait_s = max(RETRY_AFTER_S, -(-(opens_at - now) // 1000))
                     current = limits.started(row, now)
                     most = tenant.max_enqueue_rate.limit

@@ -21,7 +21,7 @@ CANDIDATES = st.lists(
 
 
 def chosen(candidates: list[Candidate], limit: int = 9, **more: Any) -> list[str]:
-    given: dict[str, Any] = {"tenants": {}, "rooms": {}, "schedulers": Schedulers(), **more}
+    given: dict[str, Any] = {"tenants": {}, "capacities": {}, "schedulers": Schedulers(), **more}
     return [one.id for one in choose(candidates, ["q", "r"], limit, order=InOrder(), **given)]
 
 
@@ -35,7 +35,7 @@ def test_order_of_queues_priorities_and_arrival_holds(
         limit,
         order=InOrder(),
         tenants={},
-        rooms={},
+        capacities={},
         schedulers=Schedulers(),
     )
     assert len(got) == len({one.id for one in got}) == min(limit, len(candidates))
@@ -51,20 +51,20 @@ def test_order_of_queues_priorities_and_arrival_holds(
 
 @given(CANDIDATES, st.integers(0, 5), st.integers(0, 5))
 def test_no_more_is_chosen_than_there_is_room_for(
-    candidates: list[Candidate], tenant_room: int, queue_room: int
+    candidates: list[Candidate], tenant_capacity: int, queue_capacity: int
 ) -> None:
-    rooms = {"a/": tenant_room, "r": queue_room}
+    capacities = {"a/": tenant_capacity, "r": queue_capacity}
     got = choose(
         candidates,
         ["q", "r"],
         99,
         order=InOrder(),
         tenants={},
-        rooms=dict(rooms),
+        capacities=dict(capacities),
         schedulers=Schedulers(),
     )
-    assert sum(one.tenant == "a" for one in got) <= tenant_room
-    assert sum(one.queue == "r" for one in got) <= queue_room
+    assert sum(one.tenant == "a" for one in got) <= tenant_capacity
+    assert sum(one.queue == "r" for one in got) <= queue_capacity
     left = set(candidates) - set(got)
     assert all(one.tenant == "a" or one.queue == "r" for one in left)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_server.domain.limits import limit_state as limits
-from ojs_server.domain.limits.limit_state import MOMENTS, Limit, Room, room, start
+from ojs_server.domain.limits.limit_state import MOMENTS, Capacity, Limit, capacity, start
 from ojs_server.domain.limits.rate_limit import Policy, Window
 
 NOW = 1_700_000_000_000
@@ -22,7 +22,7 @@ def played(limit: Limit, asked: Sequence[tuple[int, int]]) -> list[int]:
     now, starts = NOW, []
     for pause, wanted in asked:
         now += pause
-        free = room(limit, now).count
+        free = capacity(limit, now).count
         count = wanted if free is None else min(wanted, free)
         if count:
             limit = start(limit, now, count)
@@ -47,7 +47,7 @@ def test_a_rate_with_many_starts_stays_within_its_limit_and_memory(most: int, pa
     starts: list[int] = []
     for step in range(2 * most):
         now = NOW + step * pause
-        if room(limit, now).count:
+        if capacity(limit, now).count:
             limit = start(limit, now)
             starts.append(now)
         assert len(limit.starts) <= MOMENTS
@@ -72,11 +72,11 @@ def test_a_key_closed_by_time_opens_at_the_moment_it_names_and_not_before(
     now = NOW
     for pause, wanted in asked:
         now += pause
-        found = room(limit, now)
+        found = capacity(limit, now)
         if found.count == 0:
             assert found.opens_at is not None
-            assert room(limit, found.opens_at).count != 0
-            assert room(limit, found.opens_at - 1).count == 0
+            assert capacity(limit, found.opens_at).count != 0
+            assert capacity(limit, found.opens_at - 1).count == 0
         else:
             limit = start(limit, now, min(wanted, found.count or wanted))
 
@@ -85,45 +85,45 @@ def test_a_key_closed_by_time_opens_at_the_moment_it_names_and_not_before(
 def test_no_more_run_than_the_concurrency(most: int, story: list[bool]) -> None:
     limit, running = Limit("k", Policy(most)), 0
     for begins in story:
-        if begins and room(limit, NOW).count:
+        if begins and capacity(limit, NOW).count:
             limit, running = start(limit, NOW), running + 1
         elif not begins and running:
             limit, running = limits.finish(limit, 1), running - 1
         assert limit.active == running <= most
-        assert room(limit, NOW).count == most - running
+        assert capacity(limit, NOW).count == most - running
 
 
 def test_what_waits_for_a_job_to_end_is_not_opened_by_time() -> None:
     limit = Limit("k", Policy(1, Window(1, 1000)))
     full = start(limit, NOW)
-    assert room(full, NOW) == Room(0, "concurrency", 1, 1)
-    assert room(limits.finish(full, 1), NOW) == Room(0, "rate", 1, 1, NOW + 1000)
+    assert capacity(full, NOW) == Capacity(0, "concurrency", 1, 1)
+    assert capacity(limits.finish(full, 1), NOW) == Capacity(0, "rate", 1, 1, NOW + 1000)
 
 
 def test_a_level_4_case_gets_its_second_job_within_a_second_and_a_half() -> None:
     limit = start(Limit("k", Policy(rate=Window(1, 1000))), NOW + 990)
-    assert room(limit, NOW + 1000).count == 0
-    assert room(limit, NOW + 1989).count == 0
-    assert room(limit, NOW + 1990).count == 1
+    assert capacity(limit, NOW + 1000).count == 0
+    assert capacity(limit, NOW + 1989).count == 0
+    assert capacity(limit, NOW + 1990).count == 1
 
 
 def test_a_throttle_spreads_what_a_rate_would_let_through_at_once() -> None:
     window = Window(10, 1000)
-    assert room(Limit("k", Policy(rate=window)), NOW).count == 10
+    assert capacity(Limit("k", Policy(rate=window)), NOW).count == 10
     throttled = Limit("k", Policy(throttle=window))
-    assert room(throttled, NOW).count == 1
+    assert capacity(throttled, NOW).count == 1
     after = start(throttled, NOW)
-    assert room(after, NOW).opens_at == NOW + 100
+    assert capacity(after, NOW).opens_at == NOW + 100
 
 
 def test_a_fast_throttle_lets_several_start_within_a_millisecond() -> None:
-    assert room(Limit("k", Policy(throttle=Window(4000, 1000))), NOW).count == 4
+    assert capacity(Limit("k", Policy(throttle=Window(4000, 1000))), NOW).count == 4
 
 
 def test_a_hold_closes_a_key_and_only_grows() -> None:
     limit = limits.hold(limits.hold(Limit("k"), NOW + 50), NOW + 20)
-    assert room(limit, NOW) == Room(0, "hold", opens_at=NOW + 50)
-    assert room(limit, NOW + 50).count is None
+    assert capacity(limit, NOW) == Capacity(0, "hold", opens_at=NOW + 50)
+    assert capacity(limit, NOW + 50).count is None
 
 
 @pytest.mark.parametrize(
@@ -137,13 +137,13 @@ def test_an_override_counts_while_it_lasts(override: Policy, until: int | None, 
         override=override,
         override_until=None if until is None else NOW + until,
     )
-    assert room(limit, NOW).count == free
+    assert capacity(limit, NOW).count == free
 
 
 def test_a_key_closed_by_an_override_opens_when_that_ends() -> None:
     limit = Limit("k", Policy(1), override=Policy(0), override_until=NOW + 10)
-    assert room(limit, NOW).opens_at == NOW + 10
-    assert room(limit, NOW + 10).count == 1
+    assert capacity(limit, NOW).opens_at == NOW + 10
+    assert capacity(limit, NOW + 10).count == 1
 
 
 def test_a_limit_tells_its_present_stretch() -> None:
@@ -159,5 +159,5 @@ def test_a_limit_tells_its_present_stretch() -> None:
 def test_a_policy_that_is_lowered_holds_back_until_enough_has_ended() -> None:
     limit = start(Limit("k", Policy(3)), NOW, 3)
     lowered = msgspec.structs.replace(limit, policy=Policy(1))
-    assert room(limits.finish(lowered, 2), NOW).count == 0
-    assert room(limits.finish(lowered, 3), NOW).count == 1
+    assert capacity(limits.finish(lowered, 2), NOW).count == 0
+    assert capacity(limits.finish(lowered, 3), NOW).count == 1
