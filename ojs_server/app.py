@@ -85,7 +85,7 @@ class Server:
         self.engine.wakeups.close()
         self.engine.endings.close()
         self.engine.log_reader.close()
-        self.engine.rooms.close()
+        self.engine.producers.close()
 
     def take(self, exchange: Exchange, body: bytes) -> bool:
         """Carry out a request that has come whole if it is a hot call; tell whether it is."""
@@ -95,10 +95,10 @@ class Server:
         """Wake fetches for another node's jobs; None if their queues are unknown."""
         if queues is None:
             self.engine.wakeups.wake_all()
-            self.engine.rooms.wake_all()
+            self.engine.producers.wake_all()
         else:
             self.engine.wakeups.wake(queues)
-            self.engine.rooms.wake(queues)
+            self.engine.producers.wake(queues)
 
     def _happened(self, events: EventBuffer) -> None:
         """A commit of this node has made something happen."""
@@ -145,7 +145,7 @@ class Server:
         self.engine.on_events = self._happened
         self.engine.availability.on_lost = housekeeping.nudge
         self.engine.wakeups.on_first = housekeeping.nudge
-        self.engine.rooms.on_first = housekeeping.nudge
+        self.engine.producers.on_first = housekeeping.nudge
         self.services = self._services(outbound, deliver, housekeeping)
         self.routes = self._routes()
         self.gate = Gate(self.services, self.routes)

@@ -183,14 +183,14 @@ class Housekeeping:
     async def _look_for_waiters(self, now: int) -> None:
         """Have other nodes send their news here; wake fetches that wait beside available jobs,
         since a notice can be lost with its connection, and a wake with who was woken."""
-        wakeups, rooms = self._engine.wakeups, self._engine.rooms
-        if not (wakeups or rooms):
+        wakeups, producers = self._engine.wakeups, self._engine.producers
+        if not (wakeups or producers):
             return
         if self._shared:
             if self._waiting_until < now + WAITING_MS // 2:
                 self._waiting_until = now + WAITING_MS
                 await self._engine.note_waiting(self._waiting_until)
-            rooms.wake_all()
+            producers.wake_all()
         if not wakeups:
             return
         names = None if wakeups.everywhere else wakeups.queues()

@@ -76,8 +76,8 @@ class Ledger:
         self.logged = 0
         self.events = EventBuffer()
         self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        # Room that producers may wait for, by queue.
-        self.rooms: Counter[str] = Counter()
+        # Free places of bounded queues that producers may wait for, by queue.
+        self.freed: Counter[str] = Counter()
         # Number of jobs that no longer wait, regardless of those that came instead.
         self.departed: Counter[str] = Counter()
         self._listeners: tuple[Listener, ...] = ()
@@ -212,8 +212,8 @@ class Ledger:
         deltas = {queue: counts for queue, counts in self._counts.items() if any(counts.values())}
         self.tx.add_counts(deltas)
         self.logged = self.tx.insert_events(self.events)
-        if self.wakes or self.rooms:
-            self.tx.announce(self.wakes | self.rooms)
+        if self.wakes or self.freed:
+            self.tx.announce(self.wakes | self.freed)
         if self._told_due is not None and self._told_due <= self.now + NEAR_MS:
             self.tx.announce_due(self._told_due)
 

@@ -26,7 +26,7 @@ class Surroundings:
     def __init__(self) -> None:
         self.rules = Rules()
         self.wakeups = Wakeups()
-        self.rooms = Wakeups()
+        self.producers = Wakeups()
         self.signs = Signs()
         self.availability = Availability(time.monotonic)
         self.now = AT

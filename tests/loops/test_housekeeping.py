@@ -218,7 +218,7 @@ async def test_the_node_of_a_shared_store_helps_its_waiting_fetches(
 async def test_without_other_nodes_nobody_is_told(night: Night, queues: tuple[str, ...]) -> None:
     """A wake that was lost within this one does no more harm than one of another node."""
     waiter = night.around.wakeups.enter(queues)
-    producer = night.around.rooms.enter(("full",))
+    producer = night.around.producers.enter(("full",))
     night.around.queues = [QueueCounts("full", False, AT, None, {"available": 2})]
     await night.sleeper.next()
     assert waiter.woken

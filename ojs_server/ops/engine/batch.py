@@ -66,7 +66,7 @@ class Committed(msgspec.Struct, frozen=True):
     unknown: int = 0
     # Last position of the event log; 0 if nothing was added.
     logged: int = 0
-    rooms: dict[str, int] = {}
+    freed: dict[str, int] = {}
     events: EventBuffer = msgspec.field(default_factory=EventBuffer)
     doubt: OutcomeUnknown | None = None
     # The store was asked what had become of it.
@@ -222,12 +222,12 @@ def _whole(ops: Sequence[AnyOperation], done: Committed) -> Committed:
 
 def _merged(parts: Sequence[Committed]) -> Committed:
     wakes: Counter[str] = Counter()
-    rooms: Counter[str] = Counter()
+    freed: Counter[str] = Counter()
     logged = max(part.logged for part in parts)
     reasons = [part.refused for part in parts]
     for part in parts:
         wakes.update(part.wakes)
-        rooms.update(part.rooms)
+        freed.update(part.freed)
     return Committed(
         outcomes=[outcome for part in parts for outcome in part.outcomes],
         now=parts[-1].now,
@@ -242,7 +242,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         unknown=sum(part.unknown for part in parts),
         in_vain=[reason for part in parts for reason in part.in_vain],
         logged=logged,
-        rooms=rooms,
+        freed=freed,
         events=EventBuffer(event for part in parts for event in part.events),
     )
 
@@ -294,7 +294,7 @@ def begin(
         ended=work.ended,
         heard=work.heard,
         logged=work.logged,
-        rooms=dict(work.rooms),
+        freed=dict(work.freed),
         events=work.events,
     )
     return UncommittedBatch(committed, transaction)

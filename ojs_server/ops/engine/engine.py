@@ -56,9 +56,9 @@ class Engine:
             lambda: self.read(lambda reader: reader.log_span()),
             self._note_following,
             most=max_streams,
-            room=stream_buffer,
+            buffer=stream_buffer,
         )
-        self.rooms = Wakeups()
+        self.producers = Wakeups()
         self.signs = Signs()
         self.on_due: Callable[[int], None] = lambda moment: None
         # Called with the events of each commit of this node.
@@ -148,7 +148,7 @@ class Engine:
         self.wakeups.close()
         self.endings.close()
         self.log_reader.close()
-        self.rooms.close()
+        self.producers.close()
         await self._commits.close()
         await asyncio.to_thread(self._reading.shutdown)
         await self.pulse.close()
@@ -159,8 +159,8 @@ class Engine:
             self.signs.note(committed.heard, committed.now)
         if committed.wakes:
             self.wakeups.wake(committed.wakes)
-        if committed.rooms:
-            self.rooms.wake(committed.rooms)
+        if committed.freed:
+            self.producers.wake(committed.freed)
         if committed.ended:
             self.endings.wake_all(committed.ended)
         if committed.events:

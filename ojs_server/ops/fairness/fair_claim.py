@@ -136,7 +136,7 @@ def claim(
     kept: Sequence[Claimed],
     order: QueueOrder,
 ) -> list[Claimed]:
-    """Claim up to `limit` more jobs; `capacities` are what limited counters allow, including `kept`."""
+    """Claim up to `limit` more jobs; `capacities` are the bounds of counters, including `kept`."""
     if criteria.tenant is not None and not work.tx.sharing.tenancy:
         # No tenant ever had a job.
         return []

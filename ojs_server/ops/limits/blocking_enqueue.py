@@ -26,7 +26,7 @@ async def enqueue(
         if not full.blocks or wait_ms <= 0:
             raise
     deadline = asyncio.get_running_loop().time() + wait_ms / 1000
-    waiter = engine.rooms.enter(tuple(sorted({draft.queue for draft in op.drafts})))
+    waiter = engine.producers.enter(tuple(sorted({draft.queue for draft in op.drafts})))
     left = asyncio.ensure_future(gone()) if gone is not None else None
     try:
         while True:
@@ -39,9 +39,9 @@ async def enqueue(
                 return enqueued
             except QueueFull as still:
                 # Too little for this one may be enough for those behind it.
-                engine.rooms.pass_on(waiter)
+                engine.producers.pass_on(waiter)
                 remaining = deadline - asyncio.get_running_loop().time()
-                if not still.blocks or remaining <= 0 or engine.rooms.closed:
+                if not still.blocks or remaining <= 0 or engine.producers.closed:
                     raise
                 await first(waiter.wait(), left, remaining)
                 if left is not None and left.done():
@@ -51,6 +51,6 @@ async def enqueue(
                 waiter.wake()
                 raise
     finally:
-        engine.rooms.leave(waiter)
+        engine.producers.leave(waiter)
         if left is not None:
             left.cancel()

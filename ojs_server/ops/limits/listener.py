@@ -1,4 +1,4 @@
-"""Apply the changes of a transaction to limits, and wake the callers that have room by them."""
+"""Apply the changes of a transaction to limits, and wake callers that they held up."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ class Limits:
     def flush(self) -> None:
         """Write the limits that have changed."""
         if self._ledger.tx.configs:
-            self._note_room()
+            self._note_freed()
         self._rate_limits.save()
 
     def _is_counted(self, job: Job) -> bool:
@@ -46,8 +46,8 @@ class Limits:
             tenant is not None and tenant.max_concurrency is not None
         )
 
-    def _note_room(self) -> None:
-        """Wake the producers that wait for room in bounded queues that have become shorter."""
+    def _note_freed(self) -> None:
+        """Wake the producers that wait for bounded queues that have become shorter."""
         ledger, configs = self._ledger, self._ledger.tx.configs
         fallen: dict[str, Bounds] = {}
         for name in ledger.moved_queues():
@@ -56,7 +56,7 @@ class Limits:
                 continue
             # Not the difference: those turned away a moment ago have not seen who left since.
             if bounds.strategy == "block" and ledger.departed[name]:
-                ledger.rooms[name] += ledger.departed[name]
+                ledger.freed[name] += ledger.departed[name]
             if sum(ledger.pending(name, state) for state in WAITING) < 0:
                 fallen[name] = bounds
         if not fallen:

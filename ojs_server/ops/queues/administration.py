@@ -98,7 +98,7 @@ class Configure(Operation[Configured], frozen=True):
         work.note(events.of_queue("queue.configured", self.queue, config=as_wire(config)))
         # Larger limits and bounds let in who waits now.
         work.wakes[self.queue] += _ALL
-        work.rooms[self.queue] += _ALL
+        work.freed[self.queue] += _ALL
         return Configured(work.now, config)
 
 

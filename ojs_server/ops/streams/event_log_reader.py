@@ -64,13 +64,13 @@ class Lost(msgspec.Struct):
 class Follower:
     """One stream: its filter, and the buffer of events to send."""
 
-    def __init__(self, wanted: EventFilter, room: int) -> None:
+    def __init__(self, wanted: EventFilter, buffer: int) -> None:
         self.wanted = wanted
         self.closed = False
         # The end of the log when the reader took the follower on. Entries of before may still come,
         # from where the reader is.
         self.start = 0
-        self._room = room
+        self._buffer = buffer
         self._entries: deque[LogEntry] = deque()
         self._bytes = 0
         self._lost: Lost | None = None
@@ -83,7 +83,7 @@ class Follower:
         self._entries.extend(entries)
         self._bytes += size
         while len(self._entries) > 1 and (
-            len(self._entries) > self._room or self._bytes > MAX_BYTES
+            len(self._entries) > self._buffer or self._bytes > MAX_BYTES
         ):
             dropped = self._entries.popleft().placed
             self._bytes -= len(dropped.event.own)
@@ -151,7 +151,7 @@ class EventLogReader:
         ask_others: Callable[[int], Awaitable[None]],
         *,
         most: int,
-        room: int,
+        buffer: int,
     ) -> None:
         """`page` reads after a position, `ask_others` makes other nodes announce their events."""
         self.cursor = 0
@@ -162,7 +162,7 @@ class EventLogReader:
         self._span = span
         self._ask_others = ask_others
         self._most = most
-        self._room = room
+        self._buffer = buffer
         self._count = 0
         # Number of followers that are limited to one tenant.
         self._tenanted = 0
@@ -197,7 +197,7 @@ class EventLogReader:
                 code=codes.OVERLOADED,
                 headers={"Retry-After": "1"},
             )
-        follower = Follower(wanted, self._room)
+        follower = Follower(wanted, self._buffer)
         self._count += 1
         self._waiting[follower] = None
         return follower

@@ -28,7 +28,7 @@ def _silent(stream: type[Any]) -> None:
 @fault("OJS-STR-021")
 def few_events_wait() -> None:
     """Five events wait for a slow stream, whatever is set."""
-    _with(room=5)
+    _with(buffer=5)
 
 
 @fault("OJS-STR-022")

@@ -175,7 +175,7 @@ def test_who_may_wait_for_room_is_told_so(bench: Bench) -> None:
     with pytest.raises(QueueFull) as too_large:
         bench.do(enqueue(jobs=[{}, {}]))
     assert not too_large.value.blocks
-    assert bench.commit(Claim(("q",))).rooms == {"q": 1}
+    assert bench.commit(Claim(("q",))).freed == {"q": 1}
 
 
 def test_high_pressure_is_answered_and_told_once_until_it_falls(bench: Bench) -> None:

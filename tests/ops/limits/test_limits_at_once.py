@@ -187,10 +187,10 @@ async def test_a_blocked_producer_that_goes_away_stores_nothing(nodes: Nodes) ->
     await nodes[0].run(enqueue())
     gone = asyncio.get_running_loop().create_future()
     entered = asyncio.Event()
-    nodes[0].rooms.on_first = entered.set
+    nodes[0].producers.on_first = entered.set
     waits = asyncio.create_task(enqueue_or_wait(nodes[0], enqueue(), LONG_MS, lambda: gone))
     await entered.wait()
     gone.set_result(None)
     with pytest.raises(QueueFull):
         await waits
-    assert nodes[0].rooms.queues() == []
+    assert nodes[0].producers.queues() == []

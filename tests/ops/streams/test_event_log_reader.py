@@ -257,7 +257,7 @@ class Log:
         self.asked.append(for_ms)
 
     def reader(self, *, shared: bool) -> EventLogReader:
-        reader = EventLogReader(self.page, self.span, self.ask, most=5, room=5)
+        reader = EventLogReader(self.page, self.span, self.ask, most=5, buffer=5)
         reader.shared = shared
         return reader
 
