@@ -12,7 +12,14 @@ from ojs_server.domain.errors import Unavailable
 from ojs_server.grpc.calls import Behaviour, Rpc
 from ojs_server.grpc.proto import zeebe_pb2 as pb
 from ojs_server.http.compat import zeebe
-from ojs_server.http.compat.zeebe import TENANT, VERSION, Activated, Created, Wish, definition_key
+from ojs_server.http.compat.zeebe import (
+    TENANT,
+    VERSION,
+    Activated,
+    Activation,
+    Created,
+    definition_key,
+)
 from ojs_server.http.route import V1
 from ojs_server.ops.workers.fetch import give_back
 from ojs_wire.codec import encode
@@ -69,7 +76,7 @@ async def _activate(rpc: Rpc, message: pb.ActivateJobsRequest) -> None:
     limit."""
     call = rpc.call(*_FETCH)
     zeebe.require_tenants(message.tenantIds)
-    wish = Wish(
+    activation = Activation(
         message.type,
         message.worker,
         message.timeout,
@@ -78,7 +85,7 @@ async def _activate(rpc: Rpc, message: pb.ActivateJobsRequest) -> None:
         tuple(message.fetchVariable),
     )
     with rpc.place():
-        jobs = await zeebe.activate(call, wish)
+        jobs = await zeebe.activate(call, activation)
     if jobs and not await rpc.write(pb.ActivateJobsResponse(jobs=map(_job, jobs))):
         await give_back(rpc.server.engine, [one.lease for one in jobs])
 
@@ -88,7 +95,7 @@ async def _stream(rpc: Rpc, message: pb.StreamActivatedJobsRequest) -> None:
     call = rpc.call(*_FETCH)
     zeebe.require_tenants(message.tenantIds)
     engine = rpc.server.engine
-    wish = Wish(
+    activation = Activation(
         message.type,
         message.worker,
         message.timeout,
@@ -98,7 +105,7 @@ async def _stream(rpc: Rpc, message: pb.StreamActivatedJobsRequest) -> None:
     )
     with rpc.place():
         while not rpc.left.is_set():
-            jobs = await zeebe.activate(call, wish)
+            jobs = await zeebe.activate(call, activation)
             for place, job in enumerate(jobs):
                 if not await rpc.write(_job(job)):
                     await give_back(engine, [one.lease for one in jobs[place:]])

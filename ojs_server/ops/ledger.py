@@ -37,7 +37,7 @@ def _size(jobs: Iterable[Job]) -> int:
     return sum([job.size for job in jobs])
 
 
-class Listener(Protocol):
+class LedgerListener(Protocol):
     """Is informed of the changes of jobs in a transaction."""
 
     def added(self, job: Job) -> None:
@@ -80,9 +80,9 @@ class Ledger:
         self.freed: Counter[str] = Counter()
         # Number of jobs that no longer wait, regardless of those that came instead.
         self.departed: Counter[str] = Counter()
-        self._listeners: tuple[Listener, ...] = ()
+        self._listeners: tuple[LedgerListener, ...] = ()
 
-    def listen(self, listener: Listener) -> None:
+    def listen(self, listener: LedgerListener) -> None:
         """Add a listener for the changes of jobs."""
         self._listeners += (listener,)
 

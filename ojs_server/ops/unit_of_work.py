@@ -13,7 +13,7 @@ from ojs_server.domain.jobs.version_routing import routed
 from ojs_server.domain.limits.rate_limit import place_of_retry
 from ojs_server.environment import Chance
 from ojs_server.ops.ledger import Ledger
-from ojs_server.ops.limits.listener import Limits
+from ojs_server.ops.limits.listener import LimitListener
 from ojs_server.ops.limits.rate_limits import RateLimits
 from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Tx
@@ -36,7 +36,7 @@ class Work(Ledger):
     def __init__(self, tx: Tx, rules: Rules, rng: Chance, schedulers: Schedulers) -> None:
         super().__init__(tx, rules, rng, schedulers)
         self.rate_limits = RateLimits(self)
-        self.listen(Limits(self, self.rate_limits))
+        self.listen(LimitListener(self, self.rate_limits))
         # The parts that the last draft shares with others, and the template of its job.
         self._parts: object = None
         self._template: Job

@@ -12,7 +12,7 @@ from ojs_server.domain.compat.provider import Provider
 from ojs_server.domain.cron.request import parse_changes as cron_changes
 from ojs_server.domain.fairness.pool import Pool
 from ojs_server.domain.fairness.weighted_fair import Schedulers
-from ojs_server.domain.jobs.progress import Report as Progress
+from ojs_server.domain.jobs.progress import ProgressReport
 from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.domain.jobs.version_routing import parse_routing
 from ojs_server.domain.limits.rate_limit import Policy
@@ -25,7 +25,7 @@ from ojs_server.domain.webhooks.target import Reach
 from ojs_server.domain.workers.worker import Directive, WorkerState
 from ojs_server.ops.access.logins import LogIn, LogOut
 from ojs_server.ops.compat.numeric_ids import Number
-from ojs_server.ops.compat.providers import Answer, Ask, Provide, Withdraw
+from ojs_server.ops.compat.providers import Ask, Provide, RecordAnswer, Withdraw
 from ojs_server.ops.compat.rooms import Begin, Join
 from ojs_server.ops.cron import entries as cron
 from ojs_server.ops.engine import batch
@@ -109,7 +109,7 @@ class World:
         body = {"url": "https://example.com/x", "events": ["*"]}
         self.hook_changes = webhook_changes(body, Reach())
         self.hook = do(Subscribe(self.hook_changes, "secret-01", None))
-        do(Advance(self.active, Progress(0.1)))
+        do(Advance(self.active, ProgressReport(0.1)))
         self.provider = Provider(
             f"provider-{name}", "r", "files", name, b"{}", "text/plain", self.worker, None, 0
         )
@@ -167,7 +167,7 @@ class World:
         yield Begin(active, worker)
         yield Save(active, b"{}")
         yield Clear(active)
-        yield Advance(active, Progress(0.5))
+        yield Advance(active, ProgressReport(0.5))
         yield Prioritize(self.available, 7)
         yield Amend(active, retries=5, variables={"a": 1}, lease_ms=60_000)
         yield Number(active)
@@ -185,7 +185,7 @@ class World:
         yield Join(worker, Kind(f"room.{name}", "k", "t"), new=False)
         yield Provide(self.provider, new=False)
         yield Ask(self.provider.id, b"{}")
-        yield Answer(self.provider.id, "hash", b"content")
+        yield RecordAnswer(self.provider.id, "hash", b"content")
         yield Withdraw(self.provider.id)
         yield LogIn(f"new.{name}", "local", MINUTE)
         yield LogOut(f"hash.{name}")

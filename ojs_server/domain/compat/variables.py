@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import InvalidRequest
-from ojs_server.domain.jobs.dead_letter import Override, overridden
+from ojs_server.domain.jobs.dead_letter import RetryChanges, overridden
 from ojs_server.domain.jobs.job import StoredJob
 from ojs_wire import codec
 from ojs_wire.values import kind_of
@@ -70,7 +70,7 @@ def with_variables(stored: StoredJob, more: Mapping[str, Any] | None) -> StoredJ
         return stored
     given: list[Any] = codec.decode(stored.args)
     merged = [{**_own(given), **more}, *(given[1:] if _has_object(given) else ())]
-    return overridden(stored, Override(args=merged))
+    return overridden(stored, RetryChanges(args=merged))
 
 
 def _has_object(given: list[Any]) -> bool:

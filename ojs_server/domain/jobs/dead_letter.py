@@ -29,7 +29,7 @@ class Mark(msgspec.Struct, frozen=True):
     kept: bool
 
 
-class Override(msgspec.Struct, frozen=True):
+class RetryChanges(msgspec.Struct, frozen=True):
     """The changes that a retry makes to the job; empty members leave it as it is."""
 
     queue: str | None = None
@@ -64,7 +64,7 @@ def error_type_of(job: Job) -> str | None:
     return None if found is None else found.replace("\0", "")
 
 
-def parse_override(value: object) -> Override | None:
+def parse_override(value: object) -> RetryChanges | None:
     """Check the changes in a retry request."""
     given = object_of("override", value)
     if given is None:
@@ -73,7 +73,7 @@ def parse_override(value: object) -> Override | None:
     refuse_unknown("override.", given, OVERRIDES)
     meta = object_of("override.meta", given.get("meta"))
     retry, queue = given.get("retry"), given.get("queue")
-    return Override(
+    return RetryChanges(
         queue=None if queue is None else parse_queue("override.queue", queue),
         args=None if given.get("args") is None else args(given),
         meta=meta,
@@ -84,7 +84,7 @@ def parse_override(value: object) -> Override | None:
 def limited(stored: StoredJob, max_attempts: int) -> StoredJob:
     """Return the job with another limit of attempts; the rest of its retry policy is unchanged."""
     policy = msgspec.structs.replace(policy_of(stored.job), max_attempts=max_attempts)
-    return overridden(stored, Override(retry=policy))
+    return overridden(stored, RetryChanges(retry=policy))
 
 
 def _require_tenant(stored: StoredJob, meta: dict[str, Any]) -> None:
@@ -92,7 +92,7 @@ def _require_tenant(stored: StoredJob, meta: dict[str, Any]) -> None:
         raise invalid("override.meta.tenant_id", "cannot be changed: a job stays its tenant's")
 
 
-def overridden(stored: StoredJob, override: Override) -> StoredJob:
+def overridden(stored: StoredJob, override: RetryChanges) -> StoredJob:
     """Return the job to run again. `meta` is merged, all other members are replaced."""
     spec = _object.decode(stored.job.spec)
     meta = {**_object.decode(stored.meta), **(override.meta or {})}

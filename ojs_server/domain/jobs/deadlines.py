@@ -38,7 +38,7 @@ OTHER_NAME: Final[Mapping[str, str]] = {
 }
 
 
-class Limits(msgspec.Struct, frozen=True):
+class TimeLimits(msgspec.Struct, frozen=True):
     """A request's limits in milliseconds; None where it sets none."""
 
     timeout_ms: int | None = None
@@ -75,14 +75,14 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 # The limits of nearly all requests.
-NO_LIMITS: Final = Limits()
+NO_LIMITS: Final = TimeLimits()
 
 
-def parse_limits(given: Mapping[str, Any]) -> Limits:
+def parse_limits(given: Mapping[str, Any]) -> TimeLimits:
     """Check the limits of a request."""
     if OPTIONS.isdisjoint(given):
         return NO_LIMITS
-    limits = Limits(
+    limits = TimeLimits(
         # Zero asks for the server's default, which is none.
         timeout_ms=_either(given, "timeout"),
         grace_ms=_duration(given, "grace_period", 1000),

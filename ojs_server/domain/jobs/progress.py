@@ -18,7 +18,7 @@ MAX_CHECKPOINT: Final = 1024 * 1024
 TOLD_EVERY_MS: Final = 1000
 
 
-class Report(msgspec.Struct, frozen=True):
+class ProgressReport(msgspec.Struct, frozen=True):
     """A progress report; members left out keep their values. All but `value` is JSON."""
 
     value: float | None = None
@@ -40,7 +40,7 @@ def advance(
     job: Job,
     lease: Lease | None,
     before: Progress | None,
-    report: Report,
+    report: ProgressReport,
     *,
     worker_id: str | None,
     attempt: int | None,

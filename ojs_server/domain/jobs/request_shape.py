@@ -12,7 +12,7 @@ import msgspec
 
 from ojs_server.domain import fields
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.jobs.deadlines import Limits, parse_limits
+from ojs_server.domain.jobs.deadlines import TimeLimits, parse_limits
 from ojs_server.domain.jobs.options import KNOWN, OTHER_NAME, merge, refuse_unknown_members
 from ojs_server.domain.jobs.retry import DEFAULT, parse_policy
 from ojs_server.domain.jobs.unique import UniquePolicy, parse_unique
@@ -37,7 +37,7 @@ class Shape(msgspec.Struct, frozen=True):
     scheduled_at: str | None
     expires_at: str | None
     pending: bool
-    limits: Limits
+    limits: TimeLimits
     metadata: Mapping[str, Any]
     unique: UniquePolicy | None
     # One that `options` outranks; whether it suits the arguments is checked all the same.

@@ -7,7 +7,7 @@ from ojs_server.domain.errors import NotFound
 from ojs_server.http.access.auth import ENQUEUE, OPERATE, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.compat import zeebe
-from ojs_server.http.compat.zeebe import TENANT, VERSION, Activated, Wish, definition_key
+from ojs_server.http.compat.zeebe import TENANT, VERSION, Activated, Activation, definition_key
 from ojs_server.http.responses import NO_CONTENT
 from ojs_server.http.route import ANYONE, camunda_route
 from ojs_wire.calls import (
@@ -43,7 +43,7 @@ async def activate(call: Call) -> Answer:
     """Hand out jobs of a type, as soon as there are some within the wait."""
     request = await call.read(ActivationRequest)
     zeebe.require_tenants(request.tenantIds or ())
-    wish = Wish(
+    activation = Activation(
         request.type,
         request.worker or "",
         request.timeout,
@@ -51,7 +51,7 @@ async def activate(call: Call) -> Answer:
         request.requestTimeout or zeebe.USUAL_WAIT_MS,
         tuple(request.fetchVariable or ()),
     )
-    return Answer({"jobs": [_job(job) for job in await zeebe.activate(call, wish)]})
+    return Answer({"jobs": [_job(job) for job in await zeebe.activate(call, activation)]})
 
 
 def _job(job: Activated) -> dict[str, Any]:

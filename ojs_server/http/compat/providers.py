@@ -101,7 +101,7 @@ async def answer(call: Call) -> Answer:
         raise InvalidRequest("the header X-Request-Hash must name the request that is answered")
     provider = await _owned(call)
     content = await call.body(of_any_type=True)
-    await call.server.engine.run(operations.Answer(provider.id, request_hash, content))
+    await call.server.engine.run(operations.RecordAnswer(provider.id, request_hash, content))
     return Answer(b"", NO_CONTENT)
 
 

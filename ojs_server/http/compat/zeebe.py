@@ -49,7 +49,7 @@ _PROCESS: Final = "bpmn_process_id"
 _RETRIES: Final = 3
 
 
-class Wish(msgspec.Struct, frozen=True):
+class Activation(msgspec.Struct, frozen=True):
     """The request of a client to activate jobs: their type, number and timeout. `names` are the
     variables to return; empty for all."""
 
@@ -90,30 +90,30 @@ def require_tenants(given: Collection[str]) -> None:
         raise invalid("tenantIds", f"must be {TENANT}; a tenant is named by X-OJS-Tenant")
 
 
-async def activate(call: Call, wish: Wish) -> list[Activated]:
+async def activate(call: Call, activation: Activation) -> list[Activated]:
     """Hand out jobs, as soon as there are some within the wait."""
-    if wish.timeout_ms < 1 or wish.timeout_ms > MAX_DURATION:
+    if activation.timeout_ms < 1 or activation.timeout_ms > MAX_DURATION:
         raise invalid("timeout", "must be the milliseconds that a worker has, from 1 on")
-    if wish.count < 1:
+    if activation.count < 1:
         raise invalid("maxJobsToActivate", "must be 1 or more")
-    if not wish.type.strip():
+    if not activation.type.strip():
         raise invalid("type", "must not be blank")
-    if not wish.worker.strip():
+    if not activation.worker.strip():
         raise invalid("worker", "must not be blank")
     claim = Claim(
         queues=(),
-        count=min(wish.count, MOST_AT_ONCE),
-        worker_id=_worker_id(call, wish.worker),
-        job_types=(type_of(wish.type, "type"),),
-        lease_ms=wish.timeout_ms,
+        count=min(activation.count, MOST_AT_ONCE),
+        worker_id=_worker_id(call, activation.worker),
+        job_types=(type_of(activation.type, "type"),),
+        lease_ms=activation.timeout_ms,
         late_ack="accept_unfinished",
         tenant=call.tenant,
         numbered=True,
     )
-    deliveries = await wait_for_jobs(call, claim, max(0, wish.wait_ms))
+    deliveries = await wait_for_jobs(call, claim, max(0, activation.wait_ms))
     if deliveries and call.server.tracer is not None:
         call.server.tracer.fetched(deliveries)
-    return [_activated(one, wish) for one in deliveries]
+    return [_activated(one, activation) for one in deliveries]
 
 
 def _worker_id(call: Call, name: str) -> str:
@@ -124,19 +124,19 @@ def _worker_id(call: Call, name: str) -> str:
         return known_as(call, f"zeebe.{hashlib.sha256(name.encode()).hexdigest()[:32]}")
 
 
-def _activated(fetched: FetchedJob, wish: Wish) -> Activated:
+def _activated(fetched: FetchedJob, activation: Activation) -> Activated:
     claimed, lease = fetched.claimed, fetched.lease
     job = claimed.job
     assert fetched.number is not None
     return Activated(
         key=fetched.number,
-        type=wish.type,
-        process=process_of(claimed.meta) or wish.type,
+        type=activation.type,
+        process=process_of(claimed.meta) or activation.type,
         headers=headers_of(claimed.meta),
-        worker=wish.worker,
+        worker=activation.worker,
         retries=retries_of(job),
         deadline=lease.expires_at,
-        variables=chosen(variables_of(claimed.args, claimed.parent_results), wish.names),
+        variables=chosen(variables_of(claimed.args, claimed.parent_results), activation.names),
         lease=lease,
     )
 

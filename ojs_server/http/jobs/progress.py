@@ -8,7 +8,7 @@ from msgspec import Raw
 from ojs_server.domain.errors import TooLarge, invalid
 from ojs_server.domain.jobs.attachments import PROGRESS, Progress
 from ojs_server.domain.jobs.job import Job, Lease, StoredJob
-from ojs_server.domain.jobs.progress import MAX_CHECKPOINT, MAX_DATA, Report, Shown, shown
+from ojs_server.domain.jobs.progress import MAX_CHECKPOINT, MAX_DATA, ProgressReport, Shown, shown
 from ojs_server.http.access.auth import READ, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import holder_of, job_id_of
@@ -64,13 +64,13 @@ def with_progress(reader: Reader, job_id: str) -> Found | None:
     return (*found, reader.progress(job_id) if reported else None)
 
 
-def _report(request: ProgressRequest) -> Report:
+def _report(request: ProgressRequest) -> ProgressReport:
     value = request.progress
     if value is None and request.percentage is not None:
         value = request.percentage / 100
     if value is None and request.data is None:
         raise invalid("progress", "is missing: give `progress` from 0 to 1, `percentage` or `data`")
-    return Report(
+    return ProgressReport(
         value=value,
         message=_json("message", request.message, None),
         data=_json("data", request.data, MAX_DATA),

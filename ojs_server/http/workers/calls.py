@@ -35,7 +35,7 @@ from ojs_server.http.jobs.views import envelope, left_members, settled, timestam
 from ojs_server.http.paging import Page, page_of
 from ojs_server.http.prefer_header import applied, preference
 from ojs_server.http.route import route
-from ojs_server.ops.fairness.fair_claim import Way
+from ojs_server.ops.fairness.fair_claim import ServingOrder
 from ojs_server.ops.jobs.settle import Ack, Fail, Repeated
 from ojs_server.ops.workers.claim import Claim, FetchedJobs
 from ojs_server.ops.workers.fetch import fetch as fetch_or_wait
@@ -113,7 +113,7 @@ def claim_of(tenant: str | None, terms: FetchTerms, worker_id: str | None) -> Cl
         tags=None if terms.runtime is None else parse_runtime("runtime", terms.runtime),
         late_ack=terms.late_ack,
         tenant=tenant,
-        way=_way(terms),
+        serving=_serving(terms),
     )
 
 
@@ -457,13 +457,13 @@ def _job_types(names: list[str] | None) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(names)) if names else None
 
 
-def _way(terms: FetchTerms) -> Way | None:
+def _serving(terms: FetchTerms) -> ServingOrder | None:
     weights = parse_weights("weights", terms.weights or {})
     strategy = parse_strategy("strategy", terms.strategy) or ("weighted" if weights else None)
     # What is wanted anyhow needs no look at the queues.
     if strategy is None or strategy == "strict":
         return None
-    return Way(None, strategy, tuple(sorted(weights.items())))
+    return ServingOrder(None, strategy, tuple(sorted(weights.items())))
 
 
 def fetch_id_of(name: str | None) -> str | None:

@@ -102,7 +102,7 @@ class Ask(_OnProvider, frozen=True):
         work.note(providers.requested(provider, request_hash, self.params))
 
 
-class Answer(_OnProvider, frozen=True):
+class RecordAnswer(_OnProvider, frozen=True):
     """A provider has answered."""
 
     request_hash: str

@@ -31,7 +31,7 @@ LOOKS: Final = 3
 MOST_PASSED: Final = 200
 
 
-class Way(msgspec.Struct, frozen=True):
+class ServingOrder(msgspec.Struct, frozen=True):
     """The order in which queues are served, given by the pool or else by the fetch."""
 
     pool: str | None
@@ -46,12 +46,12 @@ class ClaimCriteria(msgspec.Struct, frozen=True):
     job_types: tuple[str, ...] | None = None
     tenant: str | None = None
     ability: Ability | None = None
-    way: Way | None = None
+    serving: ServingOrder | None = None
 
 
 def is_shared(criteria: ClaimCriteria, sharing: Sharing) -> bool:
     """True if a claim needs fair sharing, so that one plain claim statement is not enough."""
-    return sharing.tenancy or criteria.tenant is not None or criteria.way is not None
+    return sharing.tenancy or criteria.tenant is not None or criteria.serving is not None
 
 
 def criteria_of(
@@ -75,17 +75,19 @@ def criteria_of(
         for queue in criteria.queues
         if queue not in closed and (pool is None or queue in pool.queues)
     )
-    way = criteria.way if pool is None else Way(member)
-    return msgspec.structs.replace(criteria, queues=queues, way=way)
+    serving = criteria.serving if pool is None else ServingOrder(member)
+    return msgspec.structs.replace(criteria, queues=queues, serving=serving)
 
 
 def pool_of(criteria: ClaimCriteria, sharing: Sharing) -> Pool | None:
     """The pool whose rules a claim follows, or one that the fetch made up."""
-    if criteria.way is None:
+    if criteria.serving is None:
         return None
-    if criteria.way.pool is not None:
-        return sharing.pools.get(criteria.way.pool)
-    return Pool(criteria.queues, strategy=criteria.way.strategy, weights=dict(criteria.way.weights))
+    if criteria.serving.pool is not None:
+        return sharing.pools.get(criteria.serving.pool)
+    return Pool(
+        criteria.queues, strategy=criteria.serving.strategy, weights=dict(criteria.serving.weights)
+    )
 
 
 def limited_tenants(sharing: Sharing, names: Iterable[str] | None = None) -> Mapping[str, Tenant]:
@@ -116,7 +118,7 @@ def order_of(
     work: Work, criteria: ClaimCriteria, pool: Pool, active: Mapping[str, int]
 ) -> PoolOrder:
     """The order of a pool's queues, which goes on where the last claim of this node left it."""
-    named = criteria.way is not None and criteria.way.pool
+    named = criteria.serving is not None and criteria.serving.pool
     name = f"pool:{named}" if named else f"queues:{','.join(sorted(criteria.queues))}"
     tell = partial(_tell_starved, work, named or None)
     return PoolOrder(

@@ -9,7 +9,7 @@ from ojs_server.domain.errors import OjsError
 from ojs_server.domain.jobs import progress
 from ojs_server.domain.jobs.attachments import PROGRESS, Progress
 from ojs_server.domain.jobs.job import Job, Lease, State
-from ojs_server.domain.jobs.progress import Report, Shown
+from ojs_server.domain.jobs.progress import ProgressReport, Shown
 from ojs_server.ops.jobs.settle import missing
 from ojs_server.ops.operation import OnJob, Stage, handles
 from ojs_server.ops.unit_of_work import Work
@@ -29,7 +29,7 @@ class Advance(OnJob[Advanced], frozen=True):
     stage = Stage.PROGRESS
     hears = True
 
-    report: Report
+    report: ProgressReport
     worker_id: str | None = None
     attempt: int | None = None
 

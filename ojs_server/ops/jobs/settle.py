@@ -10,7 +10,7 @@ from ojs_server.domain.compat.variables import with_variables
 from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.attachments import HOLDERS
-from ojs_server.domain.jobs.dead_letter import Override, limited, overridden
+from ojs_server.domain.jobs.dead_letter import RetryChanges, limited, overridden
 from ojs_server.domain.jobs.job import TERMINAL, Change, Earlier, Job, Lease, State
 from ojs_server.domain.jobs.late_ack import meant
 from ojs_server.domain.jobs.repeated_settlement import acknowledged_before
@@ -163,7 +163,7 @@ class Activate(Transition[Change], frozen=True):
 class Revive(Transition[Change], frozen=True):
     """A discarded job gets fresh attempts, and perhaps another queue, payload or policy."""
 
-    override: Override | None = None
+    override: RetryChanges | None = None
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
         """Back into the queue."""

@@ -32,7 +32,7 @@ ROUNDS: Final = 100
 Claims = Callable[[int, Sequence[Claimed]], list[Claimed]]
 
 
-class Admission:
+class LimitedClaims:
     """The claims of one transaction."""
 
     def __init__(self, work: Work, claims: Sequence[ClaimCriteria]) -> None:
@@ -48,7 +48,7 @@ class Admission:
             if tenant.max_concurrency is not None
         }
         # Also those of which only the depth is bounded: it falls, and this is their turn.
-        pools = limited_pools(sharing) if any(criteria.way for criteria in claims) else []
+        pools = limited_pools(sharing) if any(criteria.serving for criteria in claims) else []
         work.rate_limits.update(
             [*(guarded(configs, queues) if configs else ()), *guards(met, pools)]
         )

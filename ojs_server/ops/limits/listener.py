@@ -13,7 +13,7 @@ from ojs_server.ops.limits.rate_limits import RateLimits
 from ojs_server.store.records import BYTES
 
 
-class Limits:
+class LimitListener:
     """Listens to the ledger of a transaction for the limits of keys, queues and tenants."""
 
     def __init__(self, ledger: Ledger, rate_limits: RateLimits) -> None:

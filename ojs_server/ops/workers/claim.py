@@ -16,9 +16,9 @@ from ojs_server.domain.queues.config import NO_CONFIG
 from ojs_server.domain.tenants.tenant import apart
 from ojs_server.domain.workers.fetch_policy import Withheld
 from ojs_server.ops.compat.numeric_ids import numbers_of
-from ojs_server.ops.fairness.fair_claim import ClaimCriteria, Way, criteria_of
+from ojs_server.ops.fairness.fair_claim import ClaimCriteria, ServingOrder, criteria_of
 from ojs_server.ops.jobs.attachments import NOTHING_LEFT, Left, left_for
-from ojs_server.ops.limits.claim_limits import Admission
+from ojs_server.ops.limits.claim_limits import LimitedClaims
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.unit_of_work import Work
 from ojs_server.ops.workers.fetching_workers import load_fetching
@@ -73,7 +73,7 @@ class Claim(Operation[FetchedJobs], frozen=True):
     # The age from which a linked claim repeats what its worker claimed and has not begun, for
     # workers that cannot name their claims; None: it never does.
     resume_after_ms: int | None = None
-    way: Way | None = None
+    serving: ServingOrder | None = None
     # Only for a worker that is known; otherwise whoever asks becomes known by that.
     known: bool = False
     # The runtime tags that the FETCH names; None without any.
@@ -131,19 +131,21 @@ def run(work: Work, ops: Sequence[Claim]) -> list[FetchedJobs | OjsError]:
         else:
             criteria = criteria_of(
                 work.tx.sharing,
-                ClaimCriteria(op.queues or everywhere, op.job_types, op.tenant, ability, op.way),
+                ClaimCriteria(
+                    op.queues or everywhere, op.job_types, op.tenant, ability, op.serving
+                ),
                 fetching.workers.get(op.worker_id or ""),
             )
             wanted.setdefault(criteria, []).append(index)
-    admission = Admission(work, [*wanted, *chain.from_iterable(lanes.values())])
+    limited = LimitedClaims(work, [*wanted, *chain.from_iterable(lanes.values())])
     handed: list[FetchedJob] = []
     for index, claims in lanes.items():
-        answers[index] = _oldest(work, admission, ops[index], claims)
+        answers[index] = _oldest(work, limited, ops[index], claims)
         handed += answers[index]
     for criteria, indexes in wanted.items():
         limit = sum(ops[index].count for index in indexes)
-        claimed = deque(_taken(work, admission, criteria, limit))
-        pool = None if criteria.way is None else criteria.way.pool
+        claimed = deque(_taken(work, limited, criteria, limit))
+        pool = None if criteria.serving is None else criteria.serving.pool
         for index in indexes:
             share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
             answers[index] = FetchedJobs([_hand_over(work, one, ops[index], pool) for one in share])
@@ -175,19 +177,19 @@ def _is_everywhere(op: Claim) -> bool:
 
 
 def _oldest(
-    work: Work, admission: Admission, op: Claim, lanes: Sequence[ClaimCriteria]
+    work: Work, limited: LimitedClaims, op: Claim, lanes: Sequence[ClaimCriteria]
 ) -> FetchedJobs:
     """Claim the oldest job that the worker is linked to and no limit holds back."""
     for criteria in lanes:
-        if claimed := _taken(work, admission, criteria, 1):
+        if claimed := _taken(work, limited, criteria, 1):
             return FetchedJobs(_hand_over(work, one, op) for one in claimed)
     return FetchedJobs()
 
 
 def _taken(
-    work: Work, admission: Admission, criteria: ClaimCriteria, limit: int
+    work: Work, limited: LimitedClaims, criteria: ClaimCriteria, limit: int
 ) -> Sequence[Claimed]:
-    claimed = admission.take(criteria, limit)
+    claimed = limited.take(criteria, limit)
     work.handed_out(one.job for one in claimed)
     return claimed
 

@@ -3,7 +3,13 @@
 import pytest
 
 from ojs_server.domain.errors import InvalidRequest, TooLarge, ValidationError
-from ojs_server.domain.jobs.dead_letter import Mark, Override, marks_of, overridden, parse_override
+from ojs_server.domain.jobs.dead_letter import (
+    Mark,
+    RetryChanges,
+    marks_of,
+    overridden,
+    parse_override,
+)
 from ojs_server.domain.jobs.job import Change, StoredJob
 from ojs_server.domain.jobs.retry import RetryPolicy
 from ojs_server.domain.jobs.validate import parse_draft
@@ -37,10 +43,10 @@ def test_discarded_jobs_are_marked(error: bytes | None, kind: str | None) -> Non
 
 def test_nothing_is_overridden_where_nothing_is_asked_for() -> None:
     assert parse_override(None) is None
-    assert parse_override({}) == Override()
-    assert parse_override(dict.fromkeys(("queue", "args", "meta", "retry"))) == Override()
+    assert parse_override({}) == RetryChanges()
+    assert parse_override(dict.fromkeys(("queue", "args", "meta", "retry"))) == RetryChanges()
     before = stored()
-    assert overridden(before, Override()) == before
+    assert overridden(before, RetryChanges()) == before
 
 
 def test_all_but_meta_is_replaced() -> None:
@@ -60,19 +66,19 @@ def test_all_but_meta_is_replaced() -> None:
 def test_a_changed_job_has_another_fingerprint() -> None:
     unique = {"keys": ["args"]}
     before = stored(unique=unique)
-    after = overridden(before, Override(args=[{"id": 2}]))
+    after = overridden(before, RetryChanges(args=[{"id": 2}]))
     assert after.unique_key == stored(unique=unique, args=[{"id": 2}]).unique_key
     assert after.unique_key != before.unique_key
-    assert overridden(before, Override(queue="q")).unique_key == before.unique_key
+    assert overridden(before, RetryChanges(queue="q")).unique_key == before.unique_key
     with pytest.raises(InvalidRequest, match="args_keys"):
-        overridden(stored(unique={"args_keys": ["id"]}), Override(args=[]))
+        overridden(stored(unique={"args_keys": ["id"]}), RetryChanges(args=[]))
 
 
 def test_a_job_stays_within_its_limits() -> None:
     with pytest.raises(TooLarge):
-        overridden(stored(), Override(meta={"a": "x" * 70_000}))
+        overridden(stored(), RetryChanges(meta={"a": "x" * 70_000}))
     with pytest.raises(TooLarge):
-        overridden(stored(), Override(args=["x" * 1_100_000]))
+        overridden(stored(), RetryChanges(args=["x" * 1_100_000]))
 
 
 @pytest.mark.parametrize("given", [[], "x", {"args": {}}, {"meta": 1}, {"queue": "Q"}], ids=str)

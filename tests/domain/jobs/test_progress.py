@@ -10,7 +10,14 @@ from ojs_server.domain.errors import Conflict
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.attachments import PROGRESS, Progress
 from ojs_server.domain.jobs.job import STATES, Job, State
-from ojs_server.domain.jobs.progress import TOLD_EVERY_MS, Report, Shown, advance, restarted, shown
+from ojs_server.domain.jobs.progress import (
+    TOLD_EVERY_MS,
+    ProgressReport,
+    Shown,
+    advance,
+    restarted,
+    shown,
+)
 from ojs_server.domain.retention import Retention
 from tests.domain.sample_jobs import JOB_ID, NOW, data, job, kinds, lease
 
@@ -31,7 +38,7 @@ def reported(
         of or job(),
         lease(),
         before,
-        Report(**report),  # type: ignore[arg-type]
+        ProgressReport(**report),  # type: ignore[arg-type]
         worker_id=worker_id,
         attempt=attempt,
         now=at,
@@ -77,7 +84,7 @@ def test_a_new_attempt_starts_without_any_but_keeps_the_checkpoint() -> None:
 
 @pytest.mark.parametrize("state", [state for state in STATES if state is not State.ACTIVE])
 def test_a_report_for_a_job_that_nobody_holds_is_no_error_and_changes_nothing(state: str) -> None:
-    report = Report(value=0.5)
+    report = ProgressReport(value=0.5)
     idle = job(state)
     assert advance(idle, None, None, report, worker_id="w", attempt=9, now=NOW) is None
 

@@ -87,7 +87,7 @@ def runs_have_no_limit() -> None:
 @fault("OJS-VIS-014")
 def grace_is_not_given() -> None:
     """A job's grace period is not added to its timeout."""
-    put(deadlines.Limits, "run_ms", property(lambda limits: limits.timeout_ms))
+    put(deadlines.TimeLimits, "run_ms", property(lambda limits: limits.timeout_ms))
 
 
 @fault("OJS-VIS-028")

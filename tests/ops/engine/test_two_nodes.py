@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.jobs.progress import Report
+from ojs_server.domain.jobs.progress import ProgressReport
 from ojs_server.domain.workers.worker import WorkerState
 from ojs_server.environment import chance
 from ojs_server.ops.engine import batch
@@ -42,16 +42,16 @@ MIXED: list[tuple[list[Operation[Any]], list[Operation[Any]]]] = [
         [Register("w1", {}), Beat("w2", WorkerState.RUNNING, False, ())],
     ),
     (
-        [Advance("j2", Report(0.5)), Advance("j1", Report(0.5))],
+        [Advance("j2", ProgressReport(0.5)), Advance("j1", ProgressReport(0.5))],
         [Beat("w1", WorkerState.RUNNING, False, ("j2", "j1"))],
     ),
     (
-        [Advance("j1", Report(0.5)), Beat("w2", WorkerState.RUNNING, False, ("j2",))],
-        [Save("j2", b"{}"), Advance("j1", Report(0.6))],
+        [Advance("j1", ProgressReport(0.5)), Beat("w2", WorkerState.RUNNING, False, ("j2",))],
+        [Save("j2", b"{}"), Advance("j1", ProgressReport(0.6))],
     ),
     (
-        [Save("j1", b"1"), Advance("j2", Report(0.5)), Claim(("none",), worker_id="w1")],
-        [Save("j2", b"2"), Advance("j1", Report(0.5)), Claim(("none",), worker_id="w2")],
+        [Save("j1", b"1"), Advance("j2", ProgressReport(0.5)), Claim(("none",), worker_id="w1")],
+        [Save("j2", b"2"), Advance("j1", ProgressReport(0.5)), Claim(("none",), worker_id="w2")],
     ),
 ]
 

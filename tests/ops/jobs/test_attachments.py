@@ -7,7 +7,7 @@ import pytest
 
 from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.jobs.attachments import Checkpoint, Progress
-from ojs_server.domain.jobs.progress import Report, Shown
+from ojs_server.domain.jobs.progress import ProgressReport, Shown
 from ojs_server.domain.retention import DAY
 from ojs_server.ops.jobs.checkpoint import Clear, Save
 from ojs_server.ops.jobs.progress import Advance, Advanced
@@ -24,7 +24,7 @@ RETRY = {"retry": {"initial_interval": "PT1S", "jitter": False}}
 def advance(bench: Bench, job_id: str, value: float | None = None, **given: Any) -> Shown:
     """Report progress; answers what is known then."""
     who = {name: given.pop(name) for name in ("worker_id", "attempt") if name in given}
-    done: Advanced = bench.do(Advance(job_id, Report(value, **given), **who))
+    done: Advanced = bench.do(Advance(job_id, ProgressReport(value, **given), **who))
     return done.shown
 
 
@@ -98,7 +98,9 @@ def test_a_report_that_comes_too_late_changes_nothing(bench: Bench) -> None:
 def test_a_report_for_an_unknown_job_is_refused_alone(bench: Bench) -> None:
     job_id = bench.put()
     bench.take()
-    good, bad = bench.commit(Advance(job_id, Report(0.5)), Advance(NOBODY, Report(0.5))).outcomes
+    good, bad = bench.commit(
+        Advance(job_id, ProgressReport(0.5)), Advance(NOBODY, ProgressReport(0.5))
+    ).outcomes
     assert good.shown.value == 0.5
     assert isinstance(bad, NotFound)
 
@@ -107,7 +109,7 @@ def test_reports_and_beats_of_one_transaction_get_along(bench: Bench) -> None:
     ids = [bench.put() for _ in range(3)]
     bench.take(count=3)
     bench.clock.advance(60_000)
-    outcomes = bench.commit(*(Advance(job_id, Report(0.5)) for job_id in ids)).outcomes
+    outcomes = bench.commit(*(Advance(job_id, ProgressReport(0.5)) for job_id in ids)).outcomes
     assert [one.shown.value for one in outcomes] == [0.5] * 3
     assert set(bench.beat(ids=ids).extended) == set(ids)
 
@@ -233,7 +235,7 @@ def test_an_unknown_job_has_no_checkpoint(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("way", ["retention", "dead letter", "after a delete"])
-def test_what_lies_beside_a_job_goes_with_it(bench: Bench, way: str) -> None:
+def test_attached_records_go_with_their_job(bench: Bench, way: str) -> None:
     job_id = bench.put(retry={"max_attempts": 1})
     bench.take()
     advance(bench, job_id, 0.5)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ojs_server.domain.errors import Conflict, InvalidRequest
-from ojs_server.domain.jobs.dead_letter import Override
+from ojs_server.domain.jobs.dead_letter import RetryChanges
 from ojs_server.domain.queues.config import QueueConfig, parse_config
 from ojs_server.domain.retention import DAY
 from ojs_server.ops.jobs.settle import Ack, Cancel, Revive
@@ -209,9 +209,9 @@ def test_a_dead_letter_goes_only_to_a_queue_that_takes_its_type(bench: Bench) ->
     bench.take()
     bench.fail(job_id)
     with pytest.raises(InvalidRequest, match="queue mails takes no jobs of type t"):
-        bench.do(Revive(job_id, Override(queue="mails")))
+        bench.do(Revive(job_id, RetryChanges(queue="mails")))
     assert (bench.job(job_id).queue, bench.state(job_id)) == ("q", "discarded")
-    bench.do(Revive(job_id, Override(queue="other")))
+    bench.do(Revive(job_id, RetryChanges(queue="other")))
     assert bench.take_ids(queues=("other",)) == [job_id]
 
 

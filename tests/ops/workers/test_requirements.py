@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.jobs.dead_letter import Override
+from ojs_server.domain.jobs.dead_letter import RetryChanges
 from ojs_server.domain.workers.requirements import RUNTIME
 from ojs_server.ops.jobs.settle import Revive
 from ojs_server.ops.workers import requirements
@@ -86,7 +86,7 @@ def test_a_retry_with_another_meta_asks_for_something_else(bench: Bench) -> None
     job_id = bench.put(**tagged("gpu"), retry={"max_attempts": 1})
     bench.take("w")
     bench.fail(job_id, worker_id="w")
-    bench.do(Revive(job_id, override=Override(meta=tagged("net")["meta"])))
+    bench.do(Revive(job_id, override=RetryChanges(meta=tagged("net")["meta"])))
     assert bench.take_ids("w", tags=("gpu",)) == []
     assert bench.take_ids("w", tags=("net",)) == [job_id]
 
