@@ -11,7 +11,7 @@ from ojs_server.grpc.proto import ojs_v1_pb2 as pb
 from ojs_server.http.call import Call
 from ojs_server.http.ids import holder_of
 from ojs_server.http.route import V1
-from ojs_server.http.workers.calls import claim_of, fetched, wait_for_jobs
+from ojs_server.http.workers.fetch import claim_of, fetched, wait_for_jobs
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.fetch import give_back

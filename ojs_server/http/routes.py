@@ -51,8 +51,7 @@ from ojs_server.http.system import dashboard, manifest, metrics
 from ojs_server.http.system import health as system
 from ojs_server.http.tenants import tenants
 from ojs_server.http.webhooks import webhooks
-from ojs_server.http.workers import calls as workers
-from ojs_server.http.workers import sessions, settle_many
+from ojs_server.http.workers import ack, fetch, heartbeat, registry, sessions, settle_many
 from ojs_server.http.workflows import workflows
 
 
@@ -66,7 +65,10 @@ PREFLIGHT: Final = Route("OPTIONS", "preflight", _preflight, ANYONE)
 
 CANONICAL: Final[tuple[Route, ...]] = (
     *jobs.ROUTES,
-    *workers.ROUTES,
+    *fetch.ROUTES,
+    *ack.ROUTES,
+    *heartbeat.ROUTES,
+    *registry.ROUTES,
     *settle_many.ROUTES,
     *job_lists.ROUTES,
     *bulk_enqueue.ROUTES,

@@ -9,7 +9,7 @@ from ojs_server.http.admin.lists import admin_page
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import known_as
 from ojs_server.http.route import route
-from ojs_server.http.workers.calls import page_of_workers, shown_worker
+from ojs_server.http.workers.registry import page_of_workers, shown_worker
 from ojs_server.ops.workers.presence import Deregister
 from ojs_server.store.records import WorkerLoad
 

@@ -25,7 +25,8 @@ from ojs_server.http.compat.function_blocks import check_result
 from ojs_server.http.ids import job_id_of, known_as
 from ojs_server.http.jobs.enqueue import load_job
 from ojs_server.http.route import route
-from ojs_server.http.workers.calls import result_of, withheld_headers
+from ojs_server.http.workers.ack import result_of
+from ojs_server.http.workers.fetch import withheld_headers
 from ojs_server.ops.jobs.enqueue import Enqueue
 from ojs_server.ops.jobs.settle import Ack, Fail, missing
 from ojs_server.ops.workers.claim import Claim

@@ -21,7 +21,8 @@ from ojs_server.http.jobs.lists import check_place
 from ojs_server.http.paging import page_of
 from ojs_server.http.prefer_header import applied, preference
 from ojs_server.http.route import route
-from ojs_server.http.workers.calls import fetch_id_of, result_of, withheld_members
+from ojs_server.http.workers.ack import result_of
+from ojs_server.http.workers.fetch import fetch_id_of, withheld_members
 from ojs_server.ops.compat.rooms import Begin, Join
 from ojs_server.ops.jobs.enqueue import Enqueue
 from ojs_server.ops.jobs.settle import Ack, Cancel, Fail

@@ -18,7 +18,7 @@ from ojs_server.http.ids import known_as
 from ojs_server.http.jobs.views import array, envelope
 from ojs_server.http.paging import page_of
 from ojs_server.http.route import route
-from ojs_server.http.workers.calls import known_worker, page_of_workers
+from ojs_server.http.workers.registry import known_worker, page_of_workers
 from ojs_server.ops.workers.presence import Cleanup, Delete, Describe
 from ojs_server.store.base import Reader
 from ojs_server.store.records import WorkerLoad

@@ -26,7 +26,8 @@ from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.http.access.authorization import require_own
 from ojs_server.http.call import Call
 from ojs_server.http.ids import known_as
-from ojs_server.http.workers.calls import result_of, wait_for_jobs
+from ojs_server.http.workers.ack import result_of
+from ojs_server.http.workers.fetch import wait_for_jobs
 from ojs_server.ops.compat.numeric_ids import Number
 from ojs_server.ops.jobs.amend import Amend
 from ojs_server.ops.jobs.enqueue import Enqueue

@@ -18,10 +18,10 @@ from ojs_server.http.hot_call import Asked, HotCall
 from ojs_server.http.ids import known_as
 from ojs_server.http.jobs.views import array
 from ojs_server.http.route import route
-from ojs_server.http.workers.calls import (
+from ojs_server.http.workers.ack import result_of
+from ojs_server.http.workers.fetch import (
     claim_of,
     fetched,
-    result_of,
     wait_for_jobs,
     wait_of,
     withheld_members,

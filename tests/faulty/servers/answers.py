@@ -14,7 +14,7 @@ from ojs_server.http.queues import queues
 from ojs_server.http.routes import Router
 from ojs_server.http.system import manifest
 from ojs_server.http.system.inventory import Inventories
-from ojs_server.http.workers import calls as workers
+from ojs_server.http.workers import fetch
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 from tests.faulty.traffic import V1, answered, queried, unheard, unsaid
@@ -172,7 +172,7 @@ def preferences_are_not_told() -> None:
 @fault("OJS-HTP-029")
 def preferences_outrank_all() -> None:
     """A preferred wait counts also where the body of a FETCH says another."""
-    wrap(workers, "wait_of", lambda wait_of: lambda call, said_ms: wait_of(call, None))
+    wrap(fetch, "wait_of", lambda wait_of: lambda call, said_ms: wait_of(call, None))
 
 
 @fault("OJS-HTP-030")

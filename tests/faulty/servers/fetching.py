@@ -9,7 +9,7 @@ import msgspec
 from ojs_server.domain.workers import fetch_policy
 from ojs_server.domain.workers.requirements import Ability
 from ojs_server.http.call import Call
-from ojs_server.http.workers import calls as workers
+from ojs_server.http.workers import fetch
 from ojs_server.ops import unit_of_work
 from ojs_server.ops.workers import claim, fetching_workers
 from ojs_server.ops.workers.wakeups import Wakeups
@@ -93,7 +93,7 @@ def low_priority_goes_first() -> None:
 def queues_are_turned_round() -> None:
     """Queues are looked at in another order than FETCH names them."""
     after(
-        workers,
+        fetch,
         "claim_of",
         lambda wanted, *_: msgspec.structs.replace(wanted, queues=wanted.queues[::-1]),
     )

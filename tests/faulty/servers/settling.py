@@ -8,7 +8,7 @@ from ojs_server.domain.jobs import deadlines, lifecycle
 from ojs_server.domain.jobs.job import Change, Job, State
 from ojs_server.domain.jobs.repeated_settlement import acknowledged_before
 from ojs_server.domain.jobs.reported_error import Fault
-from ojs_server.http.workers import calls as workers
+from ojs_server.http.workers import ack
 from ojs_server.ops.jobs import settle
 from ojs_server.ops.workers import settle_and_fetch
 from tests.faulty.fault import fault
@@ -126,7 +126,7 @@ def errors_outlive_success() -> None:
 @fault("OJS-SET-014")
 def large_results_are_kept() -> None:
     """A result may be twice as large as the manifest says."""
-    wrap(workers, "result_of", lambda check: lambda given, limit: check(given, 2 * limit))
+    wrap(ack, "result_of", lambda check: lambda given, limit: check(given, 2 * limit))
 
 
 @fault("OJS-SET-011")

@@ -1,0 +1,88 @@
+"""ACK and FAIL of a job."""
+
+from typing import Final
+
+import msgspec
+
+from ojs_server.domain.errors import TooLarge
+from ojs_server.domain.jobs.job import Change
+from ojs_server.domain.jobs.reported_error import parse_fault
+from ojs_server.http.access.auth import WORK
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.hot_call import Asked, HotCall
+from ojs_server.http.ids import holder_of, job_id_in
+from ojs_server.http.jobs.views import settled
+from ojs_server.http.route import route
+from ojs_server.ops.jobs.settle import Ack, Fail, Repeated
+from ojs_wire import codes
+from ojs_wire.calls import AckRequest, NackRequest
+from ojs_wire.codec import encode
+
+
+def _ack(call: Call, body: bytes) -> Asked:
+    request = call.parsed(body, AckRequest, optional="id" in call.params)
+    return Asked(
+        Ack(
+            job_id_in(call, request.job_id),
+            worker_id=holder_of(call, request.worker_id),
+            attempt=request.attempt,
+            result=result_of(request.result, call.server.settings.max_result_bytes),
+            tenant=call.tenant,
+        )
+    )
+
+
+def _acknowledged(call: Call, asked: Asked, done: Change | Repeated) -> Answer:
+    # A late ACK is about an earlier delivery than the one that is under way.
+    attempt = done.after.attempt
+    if isinstance(done, Repeated):
+        change = Change(done.after, done.after, ())
+        return Answer(settled(change, attempt, acknowledged=True, repeated=True))
+    return Answer(settled(done, attempt, acknowledged=True))
+
+
+# The handler succeeded: the job is completed.
+ack: Final = HotCall(_ack, _acknowledged)
+
+
+def result_of(given: object, limit: int) -> bytes | None:
+    """Encode a result as it is stored; None without one."""
+    if given is msgspec.UNSET:
+        return None
+    result = encode(given)
+    if len(result) > limit:
+        raise TooLarge(
+            f"`result` has {len(result)} bytes; at most {limit} are allowed",
+            code=codes.RESULT_TOO_LARGE,
+            details={"field": "result", "size": len(result), "limit": limit},
+        )
+    return result
+
+
+def _nack(call: Call, body: bytes) -> Asked:
+    request = call.parsed(body, NackRequest, optional="id" in call.params)
+    return Asked(
+        Fail(
+            job_id_in(call, request.job_id),
+            parse_fault(request.error),
+            worker_id=holder_of(call, request.worker_id),
+            attempt=request.attempt,
+            requeue=bool(request.requeue),
+            tenant=call.tenant,
+        )
+    )
+
+
+def _failed(call: Call, asked: Asked, change: Change) -> Answer:
+    # The attempt that this call is about, also where the job starts over.
+    return Answer(settled(change, change.before.attempt))
+
+
+# The handler failed: retry, requeue or discard.
+nack: Final = HotCall(_nack, _failed)
+
+
+ROUTES: Final = (
+    route("POST", "/workers/ack", ack, WORK, tenanted=True, produces=True),
+    route("POST", "/workers/nack", nack, WORK, tenanted=True, produces=True),
+)
