@@ -19,6 +19,8 @@ _MOST: Final = 1000
 # One of them, with the texts in quotes that it may have.
 _ELEMENT: Final = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*")+')
 _SECONDS: Final = re.compile(r"[0-9]+", re.ASCII)
+# The longest wait that a client may name in numbers of its own.
+MAX_TIMEOUT_S: Final = 1_000_000
 # More than any wait; it has to be a number of some size.
 _LONGEST_S: Final = 10**9
 

@@ -32,12 +32,15 @@ from ojs_server.http.jobs import (
     bulk_enqueue,
     checkpoints,
     dead_letters,
+    enqueue,
     history,
     progress,
+    read,
+    result,
+    transitions,
     unique_keys,
     version_routing,
 )
-from ojs_server.http.jobs import enqueue as jobs
 from ojs_server.http.jobs import lists as job_lists
 from ojs_server.http.limits import rate_limits
 from ojs_server.http.queues import config as queue_config
@@ -64,7 +67,10 @@ async def _preflight(call: Call) -> Answer:
 PREFLIGHT: Final = Route("OPTIONS", "preflight", _preflight, ANYONE)
 
 CANONICAL: Final[tuple[Route, ...]] = (
-    *jobs.ROUTES,
+    *enqueue.ROUTES,
+    *read.ROUTES,
+    *transitions.ROUTES,
+    *result.ROUTES,
     *fetch.ROUTES,
     *ack.ROUTES,
     *heartbeat.ROUTES,

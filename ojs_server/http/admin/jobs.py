@@ -11,9 +11,10 @@ from ojs_server.http.access.auth import LOOK, OPERATE
 from ojs_server.http.admin.lists import admin_page
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
-from ojs_server.http.jobs.enqueue import changed, load_job
 from ojs_server.http.jobs.lists import FILTERS, list_jobs
+from ojs_server.http.jobs.read import load_job
 from ojs_server.http.jobs.scheduled import list_scheduled
+from ojs_server.http.jobs.transitions import changed
 from ojs_server.http.jobs.views import enqueued_at, envelope, job_answer, times
 from ojs_server.http.route import route
 from ojs_server.ops.jobs.priority import Prioritize

@@ -23,7 +23,7 @@ from ojs_server.http.access.auth import ENQUEUE, READ, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.compat.function_blocks import check_result
 from ojs_server.http.ids import job_id_of, known_as
-from ojs_server.http.jobs.enqueue import load_job
+from ojs_server.http.jobs.read import load_job
 from ojs_server.http.route import route
 from ojs_server.http.workers.ack import result_of
 from ojs_server.http.workers.fetch import withheld_headers

@@ -16,8 +16,8 @@ from ojs_server.http.access.auth import ENQUEUE, READ, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.compat.function_blocks import check_payload, checked_schema
 from ojs_server.http.ids import holder_of, job_id_of, known_as
-from ojs_server.http.jobs.enqueue import load_job
 from ojs_server.http.jobs.lists import check_place
+from ojs_server.http.jobs.read import load_job
 from ojs_server.http.paging import page_of
 from ojs_server.http.prefer_header import applied, preference
 from ojs_server.http.route import route

@@ -10,7 +10,7 @@ from ojs_server.http.access.auth import LOOK, OPERATE
 from ojs_server.http.access.authorization import require_own
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs import bulk
-from ojs_server.http.jobs.enqueue import changed
+from ojs_server.http.jobs.transitions import changed
 from ojs_server.http.jobs.views import (
     array,
     enqueued_at,

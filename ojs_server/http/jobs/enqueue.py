@@ -1,4 +1,4 @@
-"""Jobs: enqueue one or many, read, cancel, activate, result."""
+"""ENQUEUE of one job, or of a batch."""
 
 import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -6,46 +6,26 @@ from functools import partial
 from typing import Any, Final, cast
 
 import msgspec
-from msgspec.structs import replace
 
-from ojs_server.domain.errors import InvalidRequest, NotReady, OjsError, QueueFull, invalid
-from ojs_server.domain.jobs.job import TERMINAL, Change, Lease, StoredJob
-from ojs_server.domain.jobs.lifecycle import policy_of
-from ojs_server.domain.jobs.progress import shown
+from ojs_server.domain.errors import InvalidRequest, OjsError, QueueFull
 from ojs_server.domain.jobs.uniform_batch import parse_uniform
 from ojs_server.domain.jobs.validate import Draft, hash_of, parse_draft
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import ENQUEUE, READ
+from ojs_server.http.access.auth import ENQUEUE
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.hot_call import Asked, HotCall
-from ojs_server.http.ids import job_id_of
 from ojs_server.http.jobs.batches import checked_batch, receipt_for
-from ojs_server.http.jobs.progress import with_progress
-from ojs_server.http.jobs.views import (
-    array,
-    changed_answer,
-    enqueued_at,
-    envelopes,
-    job_answer,
-    progress_members,
-    warnings,
-)
+from ojs_server.http.jobs.views import array, envelopes, job_answer, warnings
 from ojs_server.http.limits import rate_limits
-from ojs_server.http.prefer_header import applied, preference
+from ojs_server.http.prefer_header import MAX_TIMEOUT_S, applied, preference
 from ojs_server.http.route import route
 from ojs_server.ops.jobs.enqueue import Enqueue, Enqueued
-from ojs_server.ops.jobs.settle import Activate, Cancel, missing
-from ojs_server.ops.jobs.wait_for_end import wait_for_end
 from ojs_server.ops.limits.blocking_enqueue import BLOCK_MS
 from ojs_server.ops.limits.blocking_enqueue import enqueue as enqueue_or_wait
-from ojs_wire.calls import BatchRequest, EmptyRequest
-from ojs_wire.codec import decode, encode
+from ojs_wire.calls import BatchRequest
 
-MAX_TIMEOUT_S = 1_000_000
 _PATIENCE: Final = b"ojs-block-timeout"
-_TRUTH = {"true": True, "false": False, "1": True, "0": False}
 _PLAIN_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-_SECONDS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 def checking(call: Call) -> Callable[[object], Draft]:
@@ -172,83 +152,6 @@ def require_own_ids(drafts: Iterable[Draft]) -> None:
         raise InvalidRequest("two jobs of the batch have the same `id`", details={"field": "id"})
 
 
-async def read(call: Call) -> Answer:
-    """The whole job as it is now, and how far it has come."""
-    job_id = await job_id_of(call)
-    found = await call.server.engine.read(lambda reader: with_progress(reader, job_id))
-    if found is None:
-        raise missing(job_id)
-    stored, lease, known = found
-    beside = progress_members(shown(stored.job, known))
-    return Answer(job_answer(stored, lease, beside, flat=dialects.flat(call)))
-
-
-async def cancel(call: Call) -> Answer:
-    """Cancel at once, whatever the job does."""
-    if call.scope["method"] == "POST":
-        await call.read(EmptyRequest, optional=True)
-    change = await call.server.engine.run(Cancel(await job_id_of(call)))
-    return await changed(call, change)
-
-
-async def activate(call: Call) -> Answer:
-    """Put a pending job into its queue."""
-    await call.read(EmptyRequest, optional=True)
-    change = await call.server.engine.run(Activate(await job_id_of(call)))
-    return await changed(call, change, activated_at=enqueued_at(change))
-
-
-async def changed(call: Call, change: Change, **more: Any) -> Answer:
-    """Answer a job after a transition: a summary, or the whole job where an SDK reads one."""
-    found = None
-    if dialects.flat(call):
-        found = await call.server.engine.read(lambda reader: reader.job(change.after.id))
-    if found is None:
-        # Without the header, or removed in between.
-        return Answer(changed_answer(change, **more))
-    # What happened since the transition is left out, and none of these has a result.
-    whole = replace(found[0], job=change.after, result=None)
-    beside = encode({"previous_state": change.before.state, **more})[1:-1]
-    return Answer(job_answer(whole, None, beside, flat=True))
-
-
-async def retries(call: Call) -> Answer:
-    """The attempts that failed so far, and how many there may be."""
-    stored, _ = await load_job(call)
-    job = stored.job
-    failures: list[dict[str, Any]] = decode(job.errors or b"[]")
-    counts = {"job_id": job.id, "attempt": job.attempt, "max_attempts": job.max_attempts}
-    return Answer(dialects.failed_attempts(failures, policy_of(job).as_wire()) | counts)
-
-
-async def result(call: Call) -> Answer:
-    """The result of a finished job; `wait=true` waits for it up to `timeout` seconds, and a
-    preferred wait as long as it says."""
-    stored, _ = await load_job(call)
-    wished, said_s = preference(call), _wait(call)
-    preferred_ms = None
-    if said_s is None:
-        preferred_ms = wished.wait_ms(call.server.engine.rules.profile.max_wait_ms)
-    wait_s = said_s or (preferred_ms or 0) / 1000
-    if stored.job.state not in TERMINAL and wait_s > 0:
-        stored = await wait_for_end(call.server.engine, stored, wait_s)
-    job = stored.job
-    if job.state not in TERMINAL:
-        if said_s and not wished.respond_async:
-            raise NotReady(
-                f"job {job.id} is {job.state} after {said_s:g} s",
-                details={"job_id": job.id, "state": job.state},
-            )
-        headers = applied(preferred_ms, respond_async=wished.respond_async)
-        told = {"job_id": job.id, "state": job.state}
-        return Answer(told, 202, {"Retry-After": "1", **headers})
-    body = encode({"job_id": job.id, "state": job.state})[:-1]
-    body += b',"result":' + (stored.result or b"null")
-    if job.error is not None:
-        body += b',"error":' + job.error
-    return Answer(body + b"}", headers=applied(preferred_ms))
-
-
 def _patience(call: Call) -> tuple[int, Mapping[str, str]]:
     """Return how long a producer waits for room where a queue blocks it, with the headers that tell
     of a preference."""
@@ -281,36 +184,7 @@ def pressure_headers(done: Enqueued) -> Mapping[str, str]:
     }
 
 
-async def load_job(call: Call) -> tuple[StoredJob, Lease | None]:
-    """Return the job that the path names, and its holder."""
-    job_id = await job_id_of(call)
-    found = await call.server.engine.read(lambda reader: reader.job(job_id))
-    if found is None:
-        raise missing(job_id)
-    return found
-
-
-def _wait(call: Call) -> float | None:
-    """Return the seconds that the query asks to wait; None if it asks for no wait."""
-    query = call.query()
-    word = query.get("wait")
-    wait = _TRUTH.get("false" if word is None else word.lower())
-    if wait is None:
-        raise invalid("wait", f"must be one of {', '.join(_TRUTH)}")
-    text = query.get("timeout", "30")
-    if not _SECONDS.fullmatch(text) or not 0 <= float(text) <= MAX_TIMEOUT_S:
-        raise invalid("timeout", f"must be a number of seconds from 0 to {MAX_TIMEOUT_S}")
-    if word is None:
-        return None
-    return min(float(text), call.server.engine.rules.profile.max_wait_ms / 1000) if wait else 0
-
-
 ROUTES: Final = (
     route("POST", "/jobs", enqueue, ENQUEUE, tenanted=True, produces=True),
     route("POST", "/jobs/batch", enqueue_batch, ENQUEUE, tenanted=True, produces=True),
-    route("GET", "/jobs/{id}", read, READ, tenanted=True),
-    route("DELETE", "/jobs/{id}", cancel, ENQUEUE, tenanted=True),
-    route("POST", "/jobs/{id}/activate", activate, ENQUEUE, tenanted=True),
-    route("GET", "/jobs/{id}/result", result, READ, waits=True, tenanted=True),
-    route("GET", "/jobs/{id}/retries", retries, READ, tenanted=True),
 )

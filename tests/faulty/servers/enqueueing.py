@@ -18,7 +18,7 @@ from ojs_server.domain.jobs.version_routing import Routing
 from ojs_server.http import dialects
 from ojs_server.http.call import Call
 from ojs_server.http.jobs import batches
-from ojs_server.http.jobs import enqueue as jobs
+from ojs_server.http.jobs import enqueue as enqueue_calls
 from ojs_server.http.schemas import schemas as schema_calls
 from ojs_server.http.schemas import trials as schema_trials
 from ojs_server.ops import unit_of_work
@@ -230,7 +230,7 @@ def keys_are_not_heard() -> None:
 @fault("OJS-IDM-003")
 def keys_take_any_request() -> None:
     """A key is good for a different request as well."""
-    put(jobs, "hash_of", lambda body: b"")
+    put(enqueue_calls, "hash_of", lambda body: b"")
 
 
 @fault("OJS-IDM-004")

@@ -8,8 +8,7 @@ import msgspec
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.job import WAITING, Change, Job, State
 from ojs_server.http import dialects
-from ojs_server.http.jobs import enqueue as jobs
-from ojs_server.http.jobs import history
+from ojs_server.http.jobs import history, result
 from ojs_server.http.queues import config as queue_config
 from ojs_server.http.queues import queues
 from ojs_server.ops.jobs import enqueue
@@ -93,7 +92,7 @@ def results_come_too_early() -> None:
 @fault("OJS-JOB-010")
 def nobody_waits_for_results() -> None:
     """`wait=true` is ignored."""
-    put(jobs, "_wait", lambda call: 0)
+    put(result, "_wait", lambda call: 0)
 
 
 def _counted(change: Any) -> None:

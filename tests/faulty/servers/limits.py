@@ -7,7 +7,7 @@ import msgspec
 from ojs_server.domain.jobs import request_shape
 from ojs_server.domain.limits import limit_state
 from ojs_server.domain.limits.rate_limit import Policy, RateLimit
-from ojs_server.http.jobs import enqueue as jobs
+from ojs_server.http.jobs import enqueue
 from ojs_server.ops.limits.backpressure import BoundedQueues
 from ojs_server.store.tables.queues import QueueWrites
 from tests.faulty.fault import fault
@@ -114,4 +114,4 @@ def the_youngest_make_room() -> None:
 @fault("OJS-BPR-007")
 def pressure_is_not_told() -> None:
     """No answer says how full a queue is."""
-    put(jobs, "pressure_headers", lambda done: {})
+    put(enqueue, "pressure_headers", lambda done: {})

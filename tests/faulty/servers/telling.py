@@ -13,8 +13,8 @@ from ojs_server.http import dialects
 from ojs_server.http.admin import lists as admin_lists
 from ojs_server.http.admin import statistics
 from ojs_server.http.call import Call
-from ojs_server.http.jobs import enqueue as jobs
 from ojs_server.http.jobs import progress as reports
+from ojs_server.http.jobs import read
 from ojs_server.http.streams import event_feed, statistics_stream
 from ojs_server.http.system import metrics
 from ojs_server.job_metrics import JobMetrics
@@ -201,7 +201,7 @@ def progress_outlives_the_attempt() -> None:
             job, known and msgspec.structs.replace(known, attempt=job.attempt)
         )
 
-    for module in (jobs, reports):
+    for module in (read, reports):
         wrap(module, "shown", show)
 
 

@@ -1,0 +1,51 @@
+"""Cancel and activate a job."""
+
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from ojs_server.domain.jobs.job import Change
+from ojs_server.http import dialects
+from ojs_server.http.access.auth import ENQUEUE
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.ids import job_id_of
+from ojs_server.http.jobs.views import changed_answer, enqueued_at, job_answer
+from ojs_server.http.route import route
+from ojs_server.ops.jobs.settle import Activate, Cancel
+from ojs_wire.calls import EmptyRequest
+from ojs_wire.codec import encode
+
+
+async def cancel(call: Call) -> Answer:
+    """Cancel at once, whatever the job does."""
+    if call.scope["method"] == "POST":
+        await call.read(EmptyRequest, optional=True)
+    change = await call.server.engine.run(Cancel(await job_id_of(call)))
+    return await changed(call, change)
+
+
+async def activate(call: Call) -> Answer:
+    """Put a pending job into its queue."""
+    await call.read(EmptyRequest, optional=True)
+    change = await call.server.engine.run(Activate(await job_id_of(call)))
+    return await changed(call, change, activated_at=enqueued_at(change))
+
+
+async def changed(call: Call, change: Change, **more: Any) -> Answer:
+    """Answer a job after a transition: a summary, or the whole job where an SDK reads one."""
+    found = None
+    if dialects.flat(call):
+        found = await call.server.engine.read(lambda reader: reader.job(change.after.id))
+    if found is None:
+        # Without the header, or removed in between.
+        return Answer(changed_answer(change, **more))
+    # What happened since the transition is left out, and none of these has a result.
+    whole = replace(found[0], job=change.after, result=None)
+    beside = encode({"previous_state": change.before.state, **more})[1:-1]
+    return Answer(job_answer(whole, None, beside, flat=True))
+
+
+ROUTES: Final = (
+    route("DELETE", "/jobs/{id}", cancel, ENQUEUE, tenanted=True),
+    route("POST", "/jobs/{id}/activate", activate, ENQUEUE, tenanted=True),
+)
