@@ -31,7 +31,7 @@ class Stage(IntEnum):
     """
 
     CONTROL = auto()
-    SHARERS = auto()
+    SHARING = auto()
     WEBHOOKS = auto()
     ROUTING = auto()
     SCHEMAS = auto()
@@ -135,6 +135,12 @@ class Operation(msgspec.Struct, Generic[Result], frozen=True, kw_only=True):
     def carry_out(self, work: Work) -> Result:
         """Carry the operation out, or raise its error; unused if its stage has a handler."""
         raise NotImplementedError(f"stage {self.stage.name} has no handler")
+
+
+class Done(msgspec.Struct, frozen=True):
+    """The result of an operation that says only when it was carried out."""
+
+    now: int
 
 
 # One of any kind.

@@ -108,7 +108,7 @@ class PrivateServer:
         await self._life.aclose()
 
     async def _clear(self) -> None:
-        from ojs_server.ops.queues.administration import Reset
+        from ojs_server.ops.admin.maintenance import Reset
 
         await self._server.engine.run(Reset())
 

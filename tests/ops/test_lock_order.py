@@ -24,12 +24,14 @@ from ojs_server.domain.webhooks.request import parse_changes as webhook_changes
 from ojs_server.domain.webhooks.target import Reach
 from ojs_server.domain.workers.worker import Directive, WorkerState
 from ojs_server.ops.access.logins import LogIn, LogOut
+from ojs_server.ops.admin.maintenance import Collect, Maintain, Reset
 from ojs_server.ops.compat.numeric_ids import Number
 from ojs_server.ops.compat.providers import Ask, Provide, RecordAnswer, Withdraw
 from ojs_server.ops.compat.rooms import Begin, Join
 from ojs_server.ops.cron import entries as cron
 from ojs_server.ops.engine import batch
 from ojs_server.ops.engine.probe import Probe
+from ojs_server.ops.fairness.pools import DropPool, SavePool
 from ojs_server.ops.jobs.amend import Amend
 from ojs_server.ops.jobs.bulk import Bulk
 from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue
@@ -40,12 +42,12 @@ from ojs_server.ops.jobs.settle import Ack, Activate, Cancel, Fail, Remove, Reru
 from ojs_server.ops.jobs.version_routing import DropRouting, SaveRouting
 from ojs_server.ops.limits.reopening import Override, Reopen
 from ojs_server.ops.operation import Operation
-from ojs_server.ops.queues.administration import Collect, Drop, Maintain, Purge, Reset, SetPaused
+from ojs_server.ops.queues.control import Drop, Purge, SetPaused
 from ojs_server.ops.queues.move_jobs import Move
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.schemas.schemas import RegisterSchema, RemoveSchema
 from ojs_server.ops.sweep import Sweep
-from ojs_server.ops.tenants.tenants_and_pools import DropPool, DropTenant, SavePool, SaveTenant
+from ojs_server.ops.tenants.administration import DropTenant, SaveTenant
 from ojs_server.ops.webhooks.deliveries import RecordAttempt, Spread, Take, look
 from ojs_server.ops.webhooks.subscriptions import (
     AmendWebhook,

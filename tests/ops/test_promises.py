@@ -19,7 +19,7 @@ from ojs_server.domain.profile import OJS
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.workers.worker import WorkerState
 from ojs_server.ops.jobs.settle import Activate, Cancel, Remove, Repeated, Revive
-from ojs_server.ops.queues.administration import SetPaused
+from ojs_server.ops.queues.control import SetPaused
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.workers.presence import Deregister, Register
 from ojs_wire.values import uuid7

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
 from ojs_server.domain.jobs.job import Job, Lease
-from ojs_server.ops.queues.administration import Reset
+from ojs_server.ops.admin.maintenance import Reset
 from ojs_server.store.records import EventFilter
 from tests.ops.bench import Bench
 from tests.ops.model import LEASE_MS, Known, Model

@@ -9,7 +9,7 @@ from ojs_server.http.access.auth import ADMINISTER
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import known_as
 from ojs_server.http.route import route
-from ojs_server.ops.queues.administration import Reset
+from ojs_server.ops.admin.maintenance import Reset
 from ojs_server.ops.workers.presence import Direct
 from ojs_wire.calls import DirectiveRequest, EmptyRequest
 

@@ -8,7 +8,7 @@ from ojs_server.http.access.auth import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.route import route
-from ojs_server.ops.queues.administration import Maintain
+from ojs_server.ops.admin.maintenance import Maintain
 from ojs_server.settings import TABLE, value_of
 from ojs_wire.calls import MaintenanceRequest
 

@@ -30,8 +30,8 @@ from ojs_server.http.admin.lists import checked_query
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import route
 from ojs_server.http.services import Lifetime
+from ojs_server.ops.admin.maintenance import Collect
 from ojs_server.ops.engine.engine import Engine
-from ojs_server.ops.queues.administration import Collect
 from ojs_server.store.base import Reader
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp, parse_duration, parse_timestamp

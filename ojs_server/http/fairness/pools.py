@@ -14,7 +14,8 @@ from ojs_server.http.admin.lists import admin_page, checked_query
 from ojs_server.http.admin.statistics import collect, lately
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import route
-from ojs_server.ops.tenants.tenants_and_pools import DropPool, SavePool, no_such
+from ojs_server.ops.fairness.pools import DropPool, SavePool
+from ojs_server.ops.tenants.administration import no_such
 from ojs_server.store.base import Reader
 from ojs_server.store.records import QueueCounts
 

@@ -19,7 +19,7 @@ from ojs_server.http.access.auth import ADMINISTER, OPERATE, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.route import route
-from ojs_server.ops.queues.administration import Configure, Drop, Purge, SetPaused
+from ojs_server.ops.queues.control import Configure, Drop, Purge, SetPaused
 from ojs_server.ops.queues.move_jobs import Move
 from ojs_server.store.base import Reader
 from ojs_server.store.records import QueueCounts, QueueSlice

@@ -28,7 +28,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.lists import FILTERS, list_jobs
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.route import route
-from ojs_server.ops.tenants.tenants_and_pools import DropTenant, SaveTenant, no_such
+from ojs_server.ops.tenants.administration import DropTenant, SaveTenant, no_such
 from ojs_server.store.base import Reader
 from ojs_server.store.records import QueueCounts, Stamped
 

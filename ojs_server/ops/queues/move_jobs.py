@@ -4,7 +4,7 @@ from ojs_server.domain import events
 from ojs_server.domain.jobs.job import Change
 from ojs_server.domain.jobs.unique import in_queue
 from ojs_server.ops.operation import Locks, Operation, Stage
-from ojs_server.ops.queues.administration import Gone
+from ojs_server.ops.queues.control import Gone
 from ojs_server.ops.unit_of_work import Work
 
 

@@ -12,7 +12,7 @@ from ojs_server.domain.profile import OJS
 from ojs_server.domain.tenants.tenant import Tenant
 from ojs_server.ops.cron.entries import AmendEntry, Fire, Forget, Kept, RegisterEntry, Trigger
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.tenants.tenants_and_pools import SaveTenant
+from ojs_server.ops.tenants.administration import SaveTenant
 from ojs_server.store.records import EventFilter
 from tests.ops.bench import START, Bench, HandClock, meta_of
 from tests.ops.limits.test_queue_limits import configure

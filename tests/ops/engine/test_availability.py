@@ -15,7 +15,7 @@ from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.engine.group_commit import MAX_BATCH
 from ojs_server.ops.engine.probe import Probe
 from ojs_server.ops.jobs.settle import Ack
-from ojs_server.ops.queues.administration import SetPaused
+from ojs_server.ops.queues.control import SetPaused
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.sweep import Sweep
 from ojs_server.ops.workers.claim import Claim

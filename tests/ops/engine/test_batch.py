@@ -13,15 +13,16 @@ from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.fairness.weighted_fair import Schedulers
 from ojs_server.domain.tenants.tenant import Tenant
 from ojs_server.domain.workers.worker import WorkerState
+from ojs_server.ops.admin.maintenance import Reset
 from ojs_server.ops.engine import batch
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.jobs.bulk import Bulk
 from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue
 from ojs_server.ops.jobs.settle import Ack, Cancel
-from ojs_server.ops.queues.administration import Purge, Reset, SetPaused
+from ojs_server.ops.queues.control import Purge, SetPaused
 from ojs_server.ops.queues.move_jobs import Move
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.tenants.tenants_and_pools import SaveTenant
+from ojs_server.ops.tenants.administration import SaveTenant
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.heartbeat import Beat
 from ojs_server.ops.workers.settle_and_fetch import RepeatableAck, SettleAndFetch

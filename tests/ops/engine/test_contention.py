@@ -15,7 +15,7 @@ from ojs_server.ops.engine.contention import SUSPECTS_S, Contention
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.jobs.settle import Ack
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.tenants.tenants_and_pools import SaveTenant
+from ojs_server.ops.tenants.administration import SaveTenant
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.settle_and_fetch import RepeatableAck, SettleAndFetch
 from ojs_server.store.base import Store

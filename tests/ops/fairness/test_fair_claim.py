@@ -8,7 +8,8 @@ import pytest
 from ojs_server.domain.fairness.fair_choice import Candidate
 from ojs_server.domain.fairness.pool import Pool
 from ojs_server.domain.tenants.tenant import Tenant
-from ojs_server.ops.tenants.tenants_and_pools import DropTenant, SavePool, SaveTenant
+from ojs_server.ops.fairness.pools import SavePool
+from ojs_server.ops.tenants.administration import DropTenant, SaveTenant
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.store.records import Lane
 from ojs_server.store.tables.statements import Statements

@@ -11,7 +11,7 @@ from ojs_server.domain.queues.config import parse_config
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.jobs.enqueue import Enqueue, Enqueued
 from ojs_server.ops.limits.blocking_enqueue import enqueue as enqueue_or_wait
-from ojs_server.ops.queues.administration import Configure
+from ojs_server.ops.queues.control import Configure
 from ojs_server.ops.workers.claim import Claim
 from tests.ops.bench import enqueue
 from tests.ops.waiting_calls import WaitingCalls

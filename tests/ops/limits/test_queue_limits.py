@@ -9,9 +9,10 @@ from ojs_server.domain.errors import Conflict, InvalidRequest
 from ojs_server.domain.jobs.dead_letter import RetryChanges
 from ojs_server.domain.queues.config import QueueConfig, parse_config
 from ojs_server.domain.retention import DAY
+from ojs_server.ops.admin.maintenance import Reset
 from ojs_server.ops.jobs.settle import Ack, Cancel, Revive
 from ojs_server.ops.limits.reopening import Reopen
-from ojs_server.ops.queues.administration import Configure, Purge, Reset
+from ojs_server.ops.queues.control import Configure, Purge
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, enqueue

@@ -10,7 +10,7 @@ import pytest
 from ojs_server.domain.limits.rate_limit import FAR, Policy, Window
 from ojs_server.ops.jobs.settle import Ack, Activate, Cancel, Revive
 from ojs_server.ops.limits.reopening import Override, Reopen
-from ojs_server.ops.queues.administration import SetPaused
+from ojs_server.ops.queues.control import SetPaused
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.store.base import Store

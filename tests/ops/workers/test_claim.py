@@ -5,7 +5,7 @@ import pytest
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.profile import HEARD_EVERY_MS
 from ojs_server.domain.workers.worker import Directive, WorkerState
-from ojs_server.ops.queues.administration import SetPaused
+from ojs_server.ops.queues.control import SetPaused
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.presence import Deregister, Direct
 from tests.ops.bench import Bench

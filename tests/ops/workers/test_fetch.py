@@ -12,7 +12,7 @@ from ojs_server.domain.profile import PROFILES
 from ojs_server.domain.workers.worker import Directive, Worker, WorkerState
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.jobs.settle import Ack, Activate, Fail
-from ojs_server.ops.queues.administration import SetPaused
+from ojs_server.ops.queues.control import SetPaused
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.sweep import Sweep
 from ojs_server.ops.workers import fetch as fetching

@@ -4,7 +4,8 @@ from ojs_server.domain.admin.maintenance import MaintenanceOrder
 from ojs_server.domain.compat.kind import Kind
 from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.domain.workers.worker import WorkerState
-from ojs_server.ops.queues.administration import Maintain, SetPaused
+from ojs_server.ops.admin.maintenance import Maintain
+from ojs_server.ops.queues.control import SetPaused
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.presence import Register
 from ojs_server.ops.workers.promotion import MOST

@@ -1,7 +1,7 @@
 """Workflows advance with every end of a job, in the transaction that ends it."""
 
+from ojs_server.ops.admin.maintenance import Reset
 from ojs_server.ops.jobs.settle import Ack
-from ojs_server.ops.queues.administration import Reset
 from tests.ops.bench import enqueue
 from tests.ops.flows import Flows, callbacks, chain, group, job
 

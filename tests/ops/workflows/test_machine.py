@@ -17,8 +17,8 @@ from hypothesis.stateful import (
 from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.domain.workflows.plan import NodeState
 from ojs_server.domain.workflows.record import plan_of
+from ojs_server.ops.admin.maintenance import Reset
 from ojs_server.ops.jobs.settle import Ack, Cancel, Fail, Revive
-from ojs_server.ops.queues.administration import Reset
 from ojs_server.ops.workflows.operations import CancelWorkflow
 from ojs_server.store.records import Claimed
 from ojs_wire import codec

@@ -6,7 +6,7 @@ from ojs_server.domain.errors import Duplicate, InvalidRequest, TenantFull
 from ojs_server.domain.limits.rate_limit import Window
 from ojs_server.domain.tenants.tenant import Tenant
 from ojs_server.domain.workflows.parse import parse_workflow
-from ojs_server.ops.tenants.tenants_and_pools import SaveTenant
+from ojs_server.ops.tenants.administration import SaveTenant
 from ojs_server.ops.workflows.operations import start
 from tests.ops.flows import Flows, chain, group, job, request
 from tests.ops.limits.test_queue_limits import configure

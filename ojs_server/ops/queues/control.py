@@ -1,37 +1,21 @@
-"""Operators' calls on whole queues: pause, resume, purge; and the reset of conformance runs."""
+"""Operators' calls on whole queues: pause, resume, configure, purge, delete."""
 
 from collections.abc import Callable
 from typing import Final
 
-import msgspec
-
 from ojs_server.domain import events
-from ojs_server.domain.admin.maintenance import Maintenance, MaintenanceOrder
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.job import State
 from ojs_server.domain.queues.config import NO_CONFIG, QueueConfig, as_wire
-from ojs_server.ops.operation import Locks, Operation, Stage
-from ojs_server.ops.retention import COUNT_STEP
+from ojs_server.ops.operation import Controlled, Locks, Operation, Stage
 from ojs_server.ops.unit_of_work import Work
-
-
-class Controlled(msgspec.Struct, frozen=True):
-    """The time at which it was done."""
-
-    now: int
 
 
 class Configured(Controlled, frozen=True):
     """The settings as they are stored."""
 
     config: QueueConfig
-
-
-class Maintained(Controlled, frozen=True):
-    """The maintenance that is on now."""
-
-    maintenance: Maintenance | None
 
 
 class Gone(Controlled, frozen=True):
@@ -100,57 +84,6 @@ class Configure(Operation[Configured], frozen=True):
         work.wakes[self.queue] += _ALL
         work.freed[self.queue] += _ALL
         return Configured(work.now, config)
-
-
-class Maintain(Operation[Maintained], frozen=True):
-    """Begin, change or end the maintenance of all nodes."""
-
-    stage = Stage.CONTROL
-    settings = True
-
-    order: MaintenanceOrder
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        return ("maintenance",)
-
-    def carry_out(self, work: Work) -> Maintained:
-        before = work.tx.maintenance
-        after = self.order.applied(before, work.now)
-        if after != before:
-            work.tx.save_maintenance(after)
-            word = "ended" if after is None else "started" if before is None else "changed"
-            work.note(events.maintenance(word, after.reason if after else None))
-        return Maintained(work.now, after)
-
-
-class Collect(Operation[Controlled], frozen=True):
-    """Add new events to the statistics, up to one step."""
-
-    stage = Stage.CONTROL
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        return ("collect",)
-
-    def carry_out(self, work: Work) -> Controlled:
-        work.tx.tally_events(COUNT_STEP)
-        return Controlled(work.now)
-
-
-class Reset(Operation[Controlled], frozen=True):
-    """Remove everything."""
-
-    stage = Stage.CONTROL
-    settings = True
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        return ("reset",)
-
-    def carry_out(self, work: Work) -> Controlled:
-        work.tx.wipe()
-        return Controlled(work.now)
 
 
 class Purge(Operation[Gone], frozen=True):

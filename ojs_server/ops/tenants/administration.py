@@ -1,10 +1,9 @@
-"""Operators' calls on tenants' limits and on pools of queues."""
+"""Operators' changes of the limits of tenants."""
 
 import msgspec
 
 from ojs_server.domain import events
 from ojs_server.domain.errors import NotFound
-from ojs_server.domain.fairness.pool import Pool
 from ojs_server.domain.tenants.tenant import Tenant
 from ojs_server.ops.operation import Operation, Stage
 from ojs_server.ops.unit_of_work import Work
@@ -16,23 +15,15 @@ class Saved(msgspec.Struct, frozen=True):
     new: bool
 
 
-class _OnSharer(Operation[Saved], frozen=True):
-    stage = Stage.SHARERS
+class _OnTenant(Operation[Saved], frozen=True):
+    stage = Stage.SHARING
     settings = True
 
     name: str
 
-
-class _OnTenant(_OnSharer, frozen=True):
     @property
     def keys(self) -> tuple[object, ...]:
         return (("tenant", self.name),)
-
-
-class _OnPool(_OnSharer, frozen=True):
-    @property
-    def keys(self) -> tuple[object, ...]:
-        return (("pool", self.name),)
 
 
 class SaveTenant(_OnTenant, frozen=True):
@@ -58,29 +49,8 @@ class DropTenant(_OnTenant, frozen=True):
         return Saved(new=False)
 
 
-class SavePool(_OnPool, frozen=True):
-    """Make or change a pool."""
-
-    pool: Pool
-
-    def carry_out(self, work: Work) -> Saved:
-        new = self.name not in work.tx.sharing.pools
-        work.tx.save_pool(self.name, self.pool)
-        return Saved(new)
-
-
-class DropPool(_OnPool, frozen=True):
-    """Forget a pool; its queues stay."""
-
-    def carry_out(self, work: Work) -> Saved:
-        if self.name not in work.tx.sharing.pools:
-            raise no_such("pool", self.name)
-        work.tx.delete_pool(self.name)
-        return Saved(new=False)
-
-
 def no_such(kind: str, name: str) -> NotFound:
-    """The answer for a tenant or pool that is not there."""
+    """Return the error for a tenant or pool that does not exist."""
     return NotFound(
         f"there is no {kind} {name[:100]}",
         details={"resource_type": kind, "resource_id": name[:255]},
