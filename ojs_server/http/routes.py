@@ -44,7 +44,9 @@ from ojs_server.http.jobs import (
 from ojs_server.http.jobs import lists as job_lists
 from ojs_server.http.limits import rate_limits
 from ojs_server.http.queues import config as queue_config
-from ojs_server.http.queues import queues
+from ojs_server.http.queues import control as queue_control
+from ojs_server.http.queues import read as queues
+from ojs_server.http.queues import removal as queue_removal
 from ojs_server.http.responses import NO_CONTENT
 from ojs_server.http.route import ANYONE, V1, Route
 from ojs_server.http.schemas import schemas
@@ -86,7 +88,9 @@ CANONICAL: Final[tuple[Route, ...]] = (
     *rooms.ROUTES,
     *blackboard.ROUTES,
     *queues.ROUTES,
+    *queue_control.ROUTES,
     *queue_config.ROUTES,
+    *queue_removal.ROUTES,
     *rate_limits.ROUTES,
     *unique_keys.ROUTES,
     *middleware.ROUTES,

@@ -11,7 +11,7 @@ from ojs_server.http.admin.statistics import collect, lately, throughput
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.queues.config import shown
-from ojs_server.http.queues.queues import known_queue
+from ojs_server.http.queues.read import known_queue
 from ojs_server.http.route import route
 from ojs_server.store.records import QueueCounts
 from ojs_wire.values import format_timestamp

@@ -12,7 +12,7 @@ from ojs_server.domain.suggestions import nearest
 from ojs_server.http.access.auth import LOOK, READ
 from ojs_server.http.access.authorization import require_own
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.queues.queues import known_queue
+from ojs_server.http.queues.read import known_queue
 from ojs_server.http.route import route
 from ojs_server.http.streams.event_cursor import is_place, names, position
 from ojs_server.http.streams.event_feed import EventStream, Form, Subscription

@@ -21,7 +21,7 @@ from ojs_server.http.access import logins
 from ojs_server.http.access.authorization import identify, require_own
 from ojs_server.http.call import TEXTS, Answer, Call, RequestIds
 from ojs_server.http.errors import answer_of
-from ojs_server.http.queues.queues import known_queue
+from ojs_server.http.queues.read import known_queue
 from ojs_server.http.route import READERS, SOCKET
 from ojs_server.http.services import Services
 from ojs_server.http.streams.channels import ChannelStream, message

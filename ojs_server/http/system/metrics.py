@@ -14,7 +14,7 @@ from ojs_server.http.admin.statistics import lately
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.content_negotiation import preferred
 from ojs_server.http.dialects import OPENJOBSPEC, PLAIN_JSON
-from ojs_server.http.queues.queues import pressure_of
+from ojs_server.http.queues.read import pressure_of
 from ojs_server.http.route import root_route
 from ojs_server.http.system.metrics_json import StoredFigures, in_json
 from ojs_server.http.tenants.tenants import counts_of

@@ -10,7 +10,7 @@ from ojs_server.domain.admin.statistics import Recent
 from ojs_server.http import call as calls
 from ojs_server.http import dialects, pipeline, prefer_header
 from ojs_server.http.access.auth import Keys, Role
-from ojs_server.http.queues import queues
+from ojs_server.http.queues import read as queues
 from ojs_server.http.routes import Router
 from ojs_server.http.system import manifest
 from ojs_server.http.system.inventory import Inventories

@@ -9,8 +9,8 @@ from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.job import WAITING, Change, Job, State
 from ojs_server.http import dialects
 from ojs_server.http.jobs import history, result
-from ojs_server.http.queues import config as queue_config
-from ojs_server.http.queues import queues
+from ojs_server.http.queues import read as queues
+from ojs_server.http.queues import removal
 from ojs_server.ops.jobs import enqueue
 from ojs_server.ops.unit_of_work import Work
 from ojs_server.store.tables.dead_letters import DeadLetterWrites
@@ -129,7 +129,7 @@ def depth_counts_held_jobs() -> None:
 @fault("OJS-QCF-014")
 def purges_take_held_jobs() -> None:
     """A purge removes jobs that workers hold."""
-    put(queue_config, "PURGEABLE", (*queue_config.PURGEABLE, State.ACTIVE))
+    put(removal, "PURGEABLE", (*removal.PURGEABLE, State.ACTIVE))
 
 
 @fault("OJS-QCF-013")

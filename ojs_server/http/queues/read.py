@@ -1,4 +1,4 @@
-"""Queues: list, counts, pause and resume."""
+"""Queues: their list, counts and priorities."""
 
 from typing import Any, Final
 
@@ -8,11 +8,11 @@ from ojs_server.domain.errors import NotFound
 from ojs_server.domain.jobs.job import WAITING, State
 from ojs_server.domain.tenants.tenant import scoped
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import OPERATE, READ
+from ojs_server.http.access.auth import READ
 from ojs_server.http.admin.statistics import last_hour
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
-from ojs_server.http.queues.config import set_paused, shown
+from ojs_server.http.queues.config import shown
 from ojs_server.http.route import route
 from ojs_server.store.records import QueueCounts
 from ojs_wire.values import QUEUE, format_timestamp
@@ -78,22 +78,6 @@ async def priorities(call: Call) -> Answer:
         "computed_at": format_timestamp(now),
     }
     return Answer(answer)
-
-
-async def pause(call: Call) -> Answer:
-    """Pause a queue: none of its jobs is handed out until it is resumed."""
-    return await _set_paused(call, True)
-
-
-async def resume(call: Call) -> Answer:
-    """Resume a queue."""
-    return await _set_paused(call, False)
-
-
-async def _set_paused(call: Call, paused: bool) -> Answer:
-    name, at, moment = await set_paused(call, paused)
-    status = "paused" if paused else "active"
-    return Answer({"queue": {"name": name, "paused": paused}, "status": status, at: moment})
 
 
 async def _known(call: Call) -> tuple[QueueCounts, int]:
@@ -168,6 +152,4 @@ ROUTES: Final = (
     route("GET", "/queues/{name}", detail, READ, tenanted=True),
     route("GET", "/queues/{name}/stats", stats, READ, tenanted=True),
     route("GET", "/queues/{name}/priority-stats", priorities, READ),
-    route("POST", "/queues/{name}/pause", pause, OPERATE),
-    route("POST", "/queues/{name}/resume", resume, OPERATE),
 )
