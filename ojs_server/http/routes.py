@@ -49,15 +49,15 @@ from ojs_server.http.queues import read as queues
 from ojs_server.http.queues import removal as queue_removal
 from ojs_server.http.responses import NO_CONTENT
 from ojs_server.http.route import ANYONE, V1, Route
-from ojs_server.http.schemas import schemas
+from ojs_server.http.schemas import registry as schemas
 from ojs_server.http.schemas import trials as schema_trials
 from ojs_server.http.streams import event_log, event_stream
 from ojs_server.http.system import dashboard, manifest, metrics
 from ojs_server.http.system import health as system
-from ojs_server.http.tenants import tenants
-from ojs_server.http.webhooks import webhooks
+from ojs_server.http.tenants import administration as tenants
+from ojs_server.http.webhooks import deliveries, subscriptions
 from ojs_server.http.workers import ack, fetch, heartbeat, registry, sessions, settle_many
-from ojs_server.http.workflows import workflows
+from ojs_server.http.workflows import operations as workflows
 
 
 async def _preflight(call: Call) -> Answer:
@@ -101,7 +101,8 @@ CANONICAL: Final[tuple[Route, ...]] = (
     *event_stream.ROUTES,
     *schemas.ROUTES,
     *schema_trials.ROUTES,
-    *webhooks.ROUTES,
+    *subscriptions.ROUTES,
+    *deliveries.ROUTES,
     *directives.ROUTES,
     *statistics.ROUTES,
     *admin_queues.ROUTES,

@@ -45,7 +45,7 @@ from ojs_server.ops.operation import Operation
 from ojs_server.ops.queues.control import Drop, Purge, SetPaused
 from ojs_server.ops.queues.move_jobs import Move
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.schemas.schemas import RegisterSchema, RemoveSchema
+from ojs_server.ops.schemas.registry import RegisterSchema, RemoveSchema
 from ojs_server.ops.sweep import Sweep
 from ojs_server.ops.tenants.administration import DropTenant, SaveTenant
 from ojs_server.ops.webhooks.deliveries import RecordAttempt, Spread, Take, look

@@ -13,7 +13,7 @@ from ojs_server.domain.jobs.progress import Shown
 from ojs_server.domain.jobs.uniform_jobs import UniformJobs
 from ojs_server.domain.tenants.tenant import unscoped
 from ojs_server.ops.jobs.attachments import Left
-from ojs_server.ops.schemas.schemas import Complaint
+from ojs_server.ops.schemas.registry import Complaint
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
 

@@ -10,7 +10,7 @@ from ojs_server.http import dialects
 from ojs_server.http.access.auth import READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import route
-from ojs_server.ops.schemas.schemas import Broken, breaks, compiled, missing
+from ojs_server.ops.schemas.registry import Broken, breaks, compiled, missing
 from ojs_server.store.base import Reader
 from ojs_wire.calls import SchemaRequest, SchemaTrial
 from ojs_wire.values import kind_of

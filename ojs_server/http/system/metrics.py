@@ -17,7 +17,7 @@ from ojs_server.http.dialects import OPENJOBSPEC, PLAIN_JSON
 from ojs_server.http.queues.read import pressure_of
 from ojs_server.http.route import root_route
 from ojs_server.http.system.metrics_json import StoredFigures, in_json
-from ojs_server.http.tenants.tenants import counts_of
+from ojs_server.http.tenants.administration import counts_of
 from ojs_server.metrics import CONTENT_TYPE
 from ojs_server.store_metrics import state_of
 

@@ -17,7 +17,7 @@ from ojs_server.domain.queues.config import NO_CONFIG, require_type
 from ojs_server.domain.tenants.tenant import apart
 from ojs_server.ops.cron.firing import Firing, cancel_held
 from ojs_server.ops.operation import Locks, Operation, Result, Stage
-from ojs_server.ops.schemas.schemas import hold
+from ojs_server.ops.schemas.registry import hold
 from ojs_server.ops.unit_of_work import Work
 
 STEP = 500

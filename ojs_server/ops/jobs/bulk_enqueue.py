@@ -12,7 +12,7 @@ from ojs_server.domain.jobs.validate import Draft
 from ojs_server.ops.jobs.enqueue import Enqueue, ReceiptKey
 from ojs_server.ops.jobs.enqueue import run as enqueue
 from ojs_server.ops.operation import Locks, Operation, Stage
-from ojs_server.ops.schemas.schemas import Complaint
+from ojs_server.ops.schemas.registry import Complaint
 from ojs_server.ops.unit_of_work import Work
 from ojs_server.store.records import Receipt
 from ojs_wire import codec

@@ -15,7 +15,7 @@ from ojs_server.domain.queues.config import NO_CONFIG, require_type
 from ojs_server.ops.jobs.unique import Judged, judge
 from ojs_server.ops.limits.backpressure import BoundedQueues, Newcomers, Pressure
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
-from ojs_server.ops.schemas.schemas import Complaint, hold
+from ojs_server.ops.schemas.registry import Complaint, hold
 from ojs_server.ops.tenants.quotas import Quotas
 from ojs_server.ops.unit_of_work import Work, outcome_of
 from ojs_server.store.records import Receipt

@@ -26,7 +26,7 @@ from ojs_server.ops.jobs.enqueue import ReceiptKey, entered
 from ojs_server.ops.jobs.unique import Judged, judge
 from ojs_server.ops.limits.backpressure import Newcomers
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
-from ojs_server.ops.schemas.schemas import hold
+from ojs_server.ops.schemas.registry import hold
 from ojs_server.ops.tenants.quotas import require_room
 from ojs_server.ops.unit_of_work import Work, outcome_of
 from ojs_server.ops.workflows.advance import Moves, advance, member, require_own

@@ -19,11 +19,11 @@ from ojs_server.http import dialects
 from ojs_server.http.call import Call
 from ojs_server.http.jobs import batches
 from ojs_server.http.jobs import enqueue as enqueue_calls
-from ojs_server.http.schemas import schemas as schema_calls
+from ojs_server.http.schemas import registry as schema_calls
 from ojs_server.http.schemas import trials as schema_trials
 from ojs_server.ops import unit_of_work
 from ojs_server.ops.jobs import enqueue
-from ojs_server.ops.schemas import schemas as schema_ops
+from ojs_server.ops.schemas import registry as schema_ops
 from ojs_wire.values import JOB_TYPE
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap

@@ -8,7 +8,7 @@ import msgspec
 from ojs_server.domain.workflows import graph as workflow_graph
 from ojs_server.domain.workflows import lifecycle as workflow
 from ojs_server.domain.workflows.plan import ENDED, Callback, Node
-from ojs_server.http.workflows import workflows
+from ojs_server.http.workflows import operations as workflows
 from ojs_server.ops.workflows import advance as workflow_moves
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap

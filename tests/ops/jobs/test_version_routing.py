@@ -7,7 +7,7 @@ from ojs_server.domain.jobs.version_routing import parse_routing
 from ojs_server.domain.schemas.schema import registered
 from ojs_server.ops.jobs import version_routing
 from ojs_server.ops.jobs.version_routing import DropRouting, SaveRouting
-from ojs_server.ops.schemas.schemas import RegisterSchema
+from ojs_server.ops.schemas.registry import RegisterSchema
 from ojs_wire.codec import decode
 from tests.ops.bench import Bench, enqueue
 

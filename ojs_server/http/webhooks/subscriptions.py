@@ -1,11 +1,10 @@
-"""Webhooks: subscribe, list, read, change, delete, test, rotate the secret; and the deliveries."""
+"""Subscriptions of webhooks: create, list, read, change, delete, test, rotate the secret."""
 
 from base64 import urlsafe_b64encode
 from typing import Any, Final
 
-from ojs_server.domain.errors import Unavailable, invalid
+from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.jobs.job import Event
-from ojs_server.domain.suggestions import nearest
 from ojs_server.domain.webhooks.delivery import Delivery, Reply, Status, delivery_id
 from ojs_server.domain.webhooks.request import parse_changes, parse_secret, subscribed
 from ojs_server.domain.webhooks.webhook import TEST_EVENT, Webhook, selection_of
@@ -13,26 +12,23 @@ from ojs_server.http import dialects
 from ojs_server.http.access.auth import LOOK, OPERATE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
-from ojs_server.http.paging import cursor_at, page_of, place_of
+from ojs_server.http.paging import page_of
 from ojs_server.http.route import route
 from ojs_server.ops.streams.event_json import envelope
 from ojs_server.ops.webhooks.subscriptions import (
     AmendWebhook,
-    Replay,
     RotateSecret,
     Subscribe,
     Unsubscribe,
     missing,
 )
 from ojs_server.outbound import MAX_TESTS, message_of
-from ojs_server.store.records import DeliveryFilter, ListPosition, PlacedEvent
+from ojs_server.store.records import PlacedEvent
 from ojs_wire import codec, codes
 from ojs_wire.calls import EmptyRequest, SecretRequest, WebhookRequest
 from ojs_wire.values import format_timestamp
 
 SUBSCRIPTIONS: Final = "/ojs/v1/webhooks/subscriptions"
-_PREFIX: Final = "dlv_"
-_STATUSES: Final = tuple(Status)
 _SECRET_BYTES: Final = 32
 
 
@@ -112,47 +108,6 @@ async def test(call: Call) -> Answer:
     return Answer(dialects.tried_webhook(told))
 
 
-async def deliveries(call: Call) -> Answer:
-    """Deliveries, newest first; `subscription_id` and `status` filter."""
-    query = call.query()
-    status = query.get("status") or None
-    if status is not None and status not in _STATUSES:
-        allowed = ", ".join(_STATUSES)
-        raise invalid("status", f"must be one of {allowed}{nearest(status, _STATUSES)}")
-    page = page_of(call)
-    after = None
-    if page.cursor is not None:
-        place = place_of(page.cursor)
-        after = ListPosition(place.moment, _PREFIX + place.id)
-    wanted = DeliveryFilter(query.get("subscription_id") or None, status, call.tenant)
-    found = await call.server.engine.read(
-        lambda reader: reader.deliveries(wanted, page.limit, page.offset, after)
-    )
-    cursor = None
-    if found.has_more:
-        last = found.deliveries[-1]
-        cursor = cursor_at(ListPosition(last.created_at, last.id.removeprefix(_PREFIX)))
-    items = [_sent(delivery) for delivery in found.deliveries]
-    pagination = page.describe(found.total, cursor)
-    return Answer({"deliveries": items, "items": items, "pagination": pagination})
-
-
-async def delivery(call: Call) -> Answer:
-    """One delivery, with the event."""
-    found = await _delivery(call)
-    return Answer(dialects.delivery_answer({**_sent(found), "event": codec.decode(found.body)}))
-
-
-async def replay(call: Call) -> Answer:
-    """Send an ended delivery again, from the beginning of its attempts."""
-    await call.read(EmptyRequest, optional=True)
-    if call.tenant is not None:
-        await _delivery(call)
-    replayed = await call.server.engine.run(Replay(call.params["id"]))
-    call.server.webhooks_changed()
-    return Answer(dialects.delivery_answer(_sent(replayed)), 202)
-
-
 def new_secret(random: bytes) -> str:
     """Return a secret of random bytes."""
     return "whsec_" + urlsafe_b64encode(random).rstrip(b"=").decode()
@@ -196,14 +151,6 @@ async def _own(call: Call) -> str:
     return call.params["id"] if call.tenant is None else (await _known(call)).id
 
 
-async def _delivery(call: Call) -> Delivery:
-    name = call.params["id"]
-    found = await call.server.engine.read(lambda reader: reader.delivery(name))
-    if found is None or call.tenant not in (None, found.tenant):
-        raise missing("webhook_delivery", name[:100])
-    return found
-
-
 def _shown(webhook: Webhook, **more: Any) -> dict[str, Any]:
     """A subscription without its secrets, unless one is given beside it."""
     selection = selection_of(webhook)
@@ -222,23 +169,6 @@ def _shown(webhook: Webhook, **more: Any) -> dict[str, Any]:
     }
 
 
-def _sent(delivery: Delivery) -> dict[str, Any]:
-    return {
-        "id": delivery.id,
-        "subscription_id": delivery.webhook_id,
-        "event_id": delivery.event_id,
-        "event_type": delivery.event_type,
-        "status": delivery.status,
-        "attempts": delivery.attempt,
-        "status_code": delivery.answer,
-        "error": delivery.error,
-        "response_time_ms": delivery.took_ms,
-        "next_attempt_at": timestamp(delivery.due_at),
-        "created_at": format_timestamp(delivery.created_at),
-        "finished_at": timestamp(delivery.finished_at),
-    }
-
-
 ROUTES: Final = (
     route("POST", "/webhooks/subscriptions", subscribe, OPERATE, tenanted=True),
     route("GET", "/webhooks/subscriptions", listing, LOOK, tenanted=True),
@@ -247,7 +177,4 @@ ROUTES: Final = (
     route("DELETE", "/webhooks/subscriptions/{id}", delete, OPERATE, tenanted=True),
     route("POST", "/webhooks/subscriptions/{id}/rotate-secret", rotate, OPERATE, tenanted=True),
     route("POST", "/webhooks/subscriptions/{id}/test", test, OPERATE, waits=True, tenanted=True),
-    route("GET", "/webhooks/deliveries", deliveries, LOOK, tenanted=True),
-    route("GET", "/webhooks/deliveries/{id}", delivery, LOOK, tenanted=True),
-    route("POST", "/webhooks/deliveries/{id}/retry", replay, OPERATE, tenanted=True),
 )

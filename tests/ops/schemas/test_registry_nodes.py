@@ -8,7 +8,7 @@ import pytest
 from ojs_server.domain.errors import Duplicate, OjsError, ValidationError
 from ojs_server.domain.schemas.schema import Schema, registered
 from ojs_server.domain.version import Version
-from ojs_server.ops.schemas.schemas import RegisterSchema
+from ojs_server.ops.schemas.registry import RegisterSchema
 from ojs_server.store.base import Store
 from tests.ops.bench import Bench
 from tests.store.postgres.server import blocked, wait_until

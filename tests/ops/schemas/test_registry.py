@@ -11,8 +11,8 @@ from ojs_server.domain.version import Version
 from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue, BulkEntry
 from ojs_server.ops.jobs.enqueue import Enqueued
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.schemas import schemas
-from ojs_server.ops.schemas.schemas import RegisterSchema, RemoveSchema
+from ojs_server.ops.schemas import registry as schemas
+from ojs_server.ops.schemas.registry import RegisterSchema, RemoveSchema
 from tests.ops.bench import Bench, enqueue
 
 ONE_TEXT = {"type": "array", "minItems": 1, "items": {"type": "string"}}

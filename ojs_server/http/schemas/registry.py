@@ -14,7 +14,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.paging import page_of
 from ojs_server.http.route import route
-from ojs_server.ops.schemas.schemas import RegisterSchema, RemoveSchema, compiled, missing
+from ojs_server.ops.schemas.registry import RegisterSchema, RemoveSchema, compiled, missing
 from ojs_wire.calls import SchemaRequest
 
 Shown = dict[str, Any]
