@@ -74,12 +74,12 @@ def _asked(
 async def _take(call: Call, claim: Claim, wait_ms: int) -> tuple[list[pb.Job], list[Lease]]:
     """Claim jobs with their leases. Jobs that gRPC cannot carry go back at once; that is an error
     if there are no others."""
-    jobs = await wait_for_jobs(call, claim, wait_ms)
+    claimed = await wait_for_jobs(call, claim, wait_ms)
     jobs: list[pb.Job] = []
     leases: list[Lease] = []
     unfit: list[Lease] = []
     why: Conflict | None = None
-    for one, text in zip(jobs, fetched(call, jobs), strict=True):
+    for one, text in zip(claimed, fetched(call, claimed), strict=True):
         try:
             jobs.append(messages.job(decode(text)))
             leases.append(one.lease)

@@ -2,12 +2,12 @@
 
 from ojs_server.domain import events
 from ojs_server.domain.admin.maintenance import Maintenance, MaintenanceOrder
-from ojs_server.ops.operation import Controlled, Operation, Stage
+from ojs_server.ops.operation import Done, Operation, Stage
 from ojs_server.ops.retention import COUNT_STEP
 from ojs_server.ops.unit_of_work import Work
 
 
-class Maintained(Controlled, frozen=True):
+class Maintained(Done, frozen=True):
     """The maintenance that is on now."""
 
     maintenance: Maintenance | None
@@ -35,7 +35,7 @@ class Maintain(Operation[Maintained], frozen=True):
         return Maintained(work.now, after)
 
 
-class Collect(Operation[Controlled], frozen=True):
+class Collect(Operation[Done], frozen=True):
     """Add new events to the statistics, up to one step."""
 
     stage = Stage.CONTROL
@@ -44,12 +44,12 @@ class Collect(Operation[Controlled], frozen=True):
     def keys(self) -> tuple[object, ...]:
         return ("collect",)
 
-    def carry_out(self, work: Work) -> Controlled:
+    def carry_out(self, work: Work) -> Done:
         work.tx.tally_events(COUNT_STEP)
-        return Controlled(work.now)
+        return Done(work.now)
 
 
-class Reset(Operation[Controlled], frozen=True):
+class Reset(Operation[Done], frozen=True):
     """Delete all data, as between runs of a conformance suite."""
 
     stage = Stage.CONTROL
@@ -59,6 +59,6 @@ class Reset(Operation[Controlled], frozen=True):
     def keys(self) -> tuple[object, ...]:
         return ("reset",)
 
-    def carry_out(self, work: Work) -> Controlled:
+    def carry_out(self, work: Work) -> Done:
         work.tx.wipe()
-        return Controlled(work.now)
+        return Done(work.now)

@@ -32,7 +32,7 @@ class Item(msgspec.Struct, frozen=True):
     error: OjsError | None = None
 
 
-class Done(msgspec.Struct, frozen=True):
+class BulkOutcome(msgspec.Struct, frozen=True):
     """The outcomes for all jobs, in the order of the request."""
 
     items: tuple[Item, ...]
@@ -44,7 +44,7 @@ class Done(msgspec.Struct, frozen=True):
         return sum(item.error is not None for item in self.items)
 
 
-class Bulk(Operation[Done], frozen=True):
+class Bulk(Operation[BulkOutcome], frozen=True):
     """One step. `wanted` is looked at again: a job may have moved on since it was found.
 
     With `atomic` nothing is done unless everything can be. `tell` has the event of the call
@@ -77,14 +77,16 @@ class Bulk(Operation[Done], frozen=True):
 
 
 @handles(Stage.BULK)
-def run(work: Work, ops: Sequence[Bulk]) -> list[Done | OjsError]:
+def run(work: Work, ops: Sequence[Bulk]) -> list[BulkOutcome | OjsError]:
     """Decide on all jobs with one read, and write the changes together."""
     # Jobs are locked before keys, as where an enqueue is in the same batch.
     stored = work.tx.load_jobs(sorted({job_id for op in ops for job_id in op.ids}))
     return [_run(work, op, stored) for op in ops]
 
 
-def _run(work: Work, op: Bulk, stored: Mapping[str, tuple[Job, Lease | None]]) -> Done | OjsError:
+def _run(
+    work: Work, op: Bulk, stored: Mapping[str, tuple[Job, Lease | None]]
+) -> BulkOutcome | OjsError:
     if op.receipt and (known := work.tx.insert_receipts({op.receipt: _receipt(op, ())})):
         return _repeated(op, known[op.receipt])
     decided: dict[str, Change | OjsError] = {}
@@ -100,7 +102,7 @@ def _run(work: Work, op: Bulk, stored: Mapping[str, tuple[Job, Lease | None]]) -
         elif job_id not in decided:
             decided[job_id] = _decide(work, op, job, stored[job_id][1], needed)
     items = tuple(Item(job_id, _error(decided[job_id])) for job_id in op.ids)
-    done = Done(items, op.has_more)
+    done = BulkOutcome(items, op.has_more)
     if not (op.atomic and done.failed):
         _write(work, op, [one for one in decided.values() if isinstance(one, Change)])
         if op.tell:
@@ -203,11 +205,11 @@ def _remembered(item: Item) -> str:
     return codec.encode(memory).decode()
 
 
-def _repeated(op: Bulk, receipt: Receipt) -> Done | OjsError:
+def _repeated(op: Bulk, receipt: Receipt) -> BulkOutcome | OjsError:
     if receipt.body_hash != op.body_hash:
         return Duplicate("this Idempotency-Key was used for a different request")
     texts = [text for text in receipt.job_ids if text != _MORE]
-    return Done(tuple(map(_recalled, texts)), len(texts) < len(receipt.job_ids))
+    return BulkOutcome(tuple(map(_recalled, texts)), len(texts) < len(receipt.job_ids))
 
 
 def _recalled(text: str) -> Item:

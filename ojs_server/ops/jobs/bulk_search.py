@@ -5,7 +5,7 @@ from typing import Final
 
 from ojs_server.domain.jobs.filter import JobFilter
 from ojs_server.ops.engine.engine import Engine
-from ojs_server.ops.jobs.bulk import STEP, Action, Bulk, Done, Item, ReceiptKey
+from ojs_server.ops.jobs.bulk import STEP, Action, Bulk, BulkOutcome, Item, ReceiptKey
 from ojs_server.store.base import Reader
 from ojs_server.store.records import JobIds
 
@@ -21,7 +21,7 @@ async def by_filter(
     wanted: JobFilter,
     receipt: ReceiptKey | None = None,
     body_hash: bytes = b"",
-) -> Done:
+) -> BulkOutcome:
     """Apply a bulk operation to the jobs that match a filter, oldest first, up to a limit.
 
     Each step is a transaction: a call that is interrupted has done its steps until then.
@@ -55,7 +55,7 @@ async def by_filter(
         )
         items += done.items
         failed += done.failed
-    return Done(tuple(items), has_more)
+    return BulkOutcome(tuple(items), has_more)
 
 
 async def _find(engine: Engine, wanted: JobFilter, most: int) -> tuple[list[str], bool]:

@@ -8,23 +8,23 @@ from ojs_server.domain.errors import Conflict
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.job import State
 from ojs_server.domain.queues.config import NO_CONFIG, QueueConfig, as_wire
-from ojs_server.ops.operation import Controlled, Locks, Operation, Stage
+from ojs_server.ops.operation import Done, Locks, Operation, Stage
 from ojs_server.ops.unit_of_work import Work
 
 
-class Configured(Controlled, frozen=True):
+class Configured(Done, frozen=True):
     """The settings as they are stored."""
 
     config: QueueConfig
 
 
-class Gone(Controlled, frozen=True):
+class Gone(Done, frozen=True):
     """The number of jobs that have left the queue."""
 
     count: int
 
 
-class Dropped(Controlled, frozen=True):
+class Dropped(Done, frozen=True):
     """The number of jobs that remain in the queue."""
 
     left: int
@@ -34,7 +34,7 @@ class Dropped(Controlled, frozen=True):
 _ALL: Final = 1_000_000
 
 
-class SetPaused(Operation[Controlled], frozen=True):
+class SetPaused(Operation[Done], frozen=True):
     """A paused queue hands nothing out; enqueueing goes on."""
 
     stage = Stage.CONTROL
@@ -47,12 +47,12 @@ class SetPaused(Operation[Controlled], frozen=True):
     def keys(self) -> tuple[object, ...]:
         return (("queue", self.queue),)
 
-    def carry_out(self, work: Work) -> Controlled:
+    def carry_out(self, work: Work) -> Done:
         work.tx.set_paused(self.queue, self.paused)
         work.note(events.queue("queue.paused" if self.paused else "queue.resumed", self.queue))
         if not self.paused:
             work.wakes[self.queue] += _ALL
-        return Controlled(work.now)
+        return Done(work.now)
 
 
 class Configure(Operation[Configured], frozen=True):

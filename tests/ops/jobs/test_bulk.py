@@ -6,7 +6,7 @@ from ojs_server.domain.jobs.filter import JobFilter
 from ojs_server.domain.jobs.job import State
 from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.ops.engine.engine import Engine
-from ojs_server.ops.jobs.bulk import Bulk, Done
+from ojs_server.ops.jobs.bulk import Bulk, BulkOutcome
 from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue, BulkEnqueued, BulkEntry
 from ojs_server.ops.jobs.bulk_search import by_filter
 from ojs_server.ops.jobs.settle import Cancel
@@ -16,7 +16,7 @@ from tests.ops.flows import Flows, callbacks, chain, group, job
 WAITING = JobFilter(states=(State.AVAILABLE, State.SCHEDULED))
 
 
-def codes(done: Done) -> list[str | None]:
+def codes(done: BulkOutcome) -> list[str | None]:
     return [item.error.answer_code.name if item.error else None for item in done.items]
 
 

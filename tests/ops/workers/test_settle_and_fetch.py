@@ -33,7 +33,7 @@ def fail(job_id: str, attempt: int = 1, worker: str = "w", **given: Any) -> Repe
 
 
 def ids(done: SettledAndFetched) -> list[str]:
-    return [one.claimed.job.id for one in done.deliveries]
+    return [one.claimed.job.id for one in done.jobs]
 
 
 def test_many_are_settled_and_the_next_fetched_in_one_commit(bench: Bench) -> None:
