@@ -135,7 +135,7 @@ def missed(schedule: Schedule, since: int, now: int, zone: ZoneInfo) -> int | No
 def skipped_by_clock_change(
     schedule: Schedule, after: int, until: int, zone: ZoneInfo
 ) -> datetime | None:
-    """Return the first local time of the schedule that a clock change skipped between two moments."""
+    """Return the first scheduled local time that a clock change skipped between two moments."""
     if isinstance(schedule, Every):
         return None
     end = _wall_clock(until, zone)

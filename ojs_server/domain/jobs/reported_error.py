@@ -167,7 +167,7 @@ def entry(fault: Fault, attempt: int, now: int) -> bytes:
 
 
 def append_entry(history: bytes | None, new: bytes) -> bytes:
-    """Return the history with one more entry; the newest `HISTORY` entries are kept, oldest first."""
+    """Return the history with one more entry, oldest first; the newest `HISTORY` are kept."""
     if history is None:
         return b"[" + new + b"]"
     entries = [bytes(item) for item in _history.decode(history)][-(HISTORY - 1) :]

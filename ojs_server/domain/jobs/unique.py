@@ -188,7 +188,7 @@ def in_queue(stored: StoredJob, queue: str) -> StoredJob:
 
 
 def refingerprinted(stored: StoredJob) -> StoredJob:
-    """Return a job with a new fingerprint, after a change of members that its policy may compare."""
+    """Return a job with a new fingerprint, after a change of members that its policy compares."""
     if stored.unique_key is None:
         return stored
     spec = _spec.decode(stored.job.spec)

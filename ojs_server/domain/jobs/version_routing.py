@@ -41,7 +41,7 @@ Routings = Mapping[str, Routing]
 
 
 def parse_routing(body: Mapping[str, Any]) -> Routing:
-    """Check the shares of a type. Unknown members are refused, as ignoring them would drop a rule."""
+    """Check the shares of a type. Unknown members are refused: ignoring them would drop a rule."""
     refuse_unknown("", body, _MEMBERS)
     if body.get("auto_rollback") is not None:
         raise Unsupported(

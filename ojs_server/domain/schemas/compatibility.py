@@ -78,7 +78,7 @@ Step = _Pair | Breach
 
 
 def breaches(old: dict[str, Any], new: dict[str, Any]) -> list[Breach]:
-    """Return the first few rules that the newer of two schemas breaks; both are known to compile."""
+    """Return the first rules that the newer of two schemas breaks; both are known to compile."""
     return list(islice(_compare(old, new), MAX_BREACHES))
 
 

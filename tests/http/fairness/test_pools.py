@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.http.tenants.test_tenants import put
+from tests.http.tenants.test_administration import put
 
 V1 = "/ojs/v1"
 POOLS = f"{V1}/admin/pools"
