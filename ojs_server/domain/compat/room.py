@@ -129,7 +129,7 @@ def names_of_plain(job: Job) -> TaskNames:
 
 
 def payload_of(args: bytes) -> dict[str, Any]:
-    """Return the payload of a task; arguments of a plain job that are not one object become `args`."""
+    """Return the payload of a task; arguments that are not one object become `args`."""
     given = _arguments.decode(args)
     if len(given) == 1 and isinstance(given[0], dict):
         return given[0]
