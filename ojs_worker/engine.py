@@ -1,4 +1,15 @@
-"""The engine of one worker: it carries out the actions of the state machine and holds the jobs."""
+"""The engine of one worker: it carries out the actions of the state machine and holds the jobs.
+
+    signals, beats ── messages ──▶ machine: state, time ── actions ──▶ engine
+                                                                         │
+    fetching ◀── feeding ────────────── jobs ──────────────▶ deliveries, one task each
+                                                                         │
+                            executing: event loop, threads, processes ◀──┤
+                            settling, exchanging: ACK and FAIL ◀── outcomes
+
+A job counts as held from its FETCH until the server has answered its ACK or FAIL. A handler that
+cannot be stopped keeps its place after its worker has lost the job.
+"""
 
 import asyncio
 import logging

@@ -1,9 +1,10 @@
-"""Settling in bulk: while a call is under way outcomes gather; the next call tells all of them, and
-fetches as many jobs as there are places then.
+"""Settling in bulk: while a call is under way, outcomes gather; the next call reports all of them,
+and fetches as many jobs as there are free places then.
 
-A call without an answer is sent again as it was: the server knows a settlement that it has done
-already, and gives the same jobs for the same `fetch_id`. Whatever is not plainly settled is left
-to single calls, and so is everything where the server has no such call.
+To fetch, it borrows the right to do so from `feeding`, if no FETCH is under way. A call without an
+answer is sent again unchanged: the server recognises repeated settlements, and returns the same
+jobs for the same `fetch_id`. Whatever is not plainly settled is left to single calls, and so is
+everything if the server has no such call, or when the worker ends.
 """
 
 import asyncio

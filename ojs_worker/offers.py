@@ -1,4 +1,8 @@
-"""The server's extensions to plain OJS, as its manifest tells them."""
+"""The server's extensions to plain OJS, as its manifest tells them.
+
+The manifest is read when the first outcome is to be reported or a stream is wanted, so that the
+first FETCH does not wait for it.
+"""
 
 from typing import Any, Final
 

@@ -1,4 +1,8 @@
-"""The RPCs Fetch and StreamJobs, which hand out jobs."""
+"""The RPCs Fetch and StreamJobs, which hand out jobs.
+
+They do not go through a handler of HTTP, since jobs must go back at once if the client leaves
+before it has them.
+"""
 
 import asyncio
 from typing import Any, Final

@@ -1,6 +1,7 @@
 """Remove expired or surplus records in steps: events, dead letters, keys, statistics and others.
 
-The log is counted and the depth of queues sampled as often, so they go with it.
+Statistics are counted from the event log, here and before they are read, so that calls on jobs pay
+nothing for them. Events are removed only once they are counted.
 """
 
 from typing import Final

@@ -1,4 +1,13 @@
-"""A sandbox: a private server, its clock, and the workers and clients under test."""
+"""A sandbox: a private server, its clock, and the workers and clients under test.
+
+    test ──▶ Sandbox ── enqueue ──▶ InlineTransport ──▶ AsgiTransport ──▶ the server, in a thread
+     │         │                         │ inline mode                        │
+     │         └── drain, run ──▶ Shift ──▶ Life ── FETCH, ACK, BEAT ─────────┤
+     └── clock.advance ──▶ PrivateServer: due work, as housekeeping does it ──┘
+
+The server's event loop runs in a thread, so tests with and without an event loop use it alike.
+Handlers and clients of the program are redirected to the sandbox while it is open.
+"""
 
 import asyncio
 from contextlib import ExitStack, suppress

@@ -1,4 +1,8 @@
-"""Tenants: their limits, and the prefixes that keep their names apart."""
+"""Tenants: their limits, and the prefixes that keep their names apart.
+
+Counters, rate keys, cron entries, workers and rooms of a tenant have its name and a slash before
+their own, so that they are counted and locked like all others.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final

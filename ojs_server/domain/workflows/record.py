@@ -1,4 +1,9 @@
-"""The stored workflow, and the state and progress of its jobs."""
+"""The stored workflow, and the state and progress of its jobs.
+
+A step that waits is stored as its request, so that a later version of the server reads it by its
+own rules. Results are stored here too while another step may get them, so that they do not depend
+on the retention of jobs.
+"""
 
 from typing import Final
 

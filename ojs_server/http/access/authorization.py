@@ -1,4 +1,8 @@
-"""Authorisation of a call: the role of its key, and the tenant that it is limited to."""
+"""Authorisation of a call: the role of its key, and the tenant that it is limited to.
+
+The tenant of an object never changes, so handlers check it before the operation. ACK and FAIL,
+which read their job anyway, check it in the transaction.
+"""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,4 +1,8 @@
-"""Fire the due cron entries of one round, and write the results together."""
+"""Fire the due cron entries of one round, and write the results together.
+
+A run that has to wait for the one before (the policy `enqueue`) is a pending job; it is activated
+in a round after that one has ended.
+"""
 
 import logging
 from collections.abc import Sequence

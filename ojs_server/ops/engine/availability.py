@@ -1,4 +1,8 @@
-"""The availability of the store as this node sees it, and the error for callers meanwhile."""
+"""The availability of the store as this node sees it, and the error for callers meanwhile.
+
+Once the store has refused a batch, readiness and the log say so, and housekeeping writes a probe
+twice a second until one is on disk.
+"""
 
 import logging
 from collections.abc import Callable

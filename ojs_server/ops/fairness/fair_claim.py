@@ -1,7 +1,9 @@
 """Fair claims: share queues between tenants, and a worker's time between the queues of its pool.
 
 Such a claim reads the next candidates, lets `domain/fairness/fair_choice.py` choose, and takes the
-chosen jobs. The read takes no locks, so another node may be faster; then it reads again.
+chosen jobs. The read takes no locks, so another node may be faster; then it reads again. Turns are
+kept in memory, by each node for the jobs that it hands out. Without tenants and pools a claim is
+one statement.
 """
 
 from collections import Counter

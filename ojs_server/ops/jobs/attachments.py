@@ -1,4 +1,7 @@
-"""Checkpoints, progress and other records attached to jobs: load, reset and remove them."""
+"""Checkpoints, progress and other records attached to jobs: load, reset and remove them.
+
+They change only under the lock of their job's row.
+"""
 
 from collections.abc import Iterable, Sequence
 

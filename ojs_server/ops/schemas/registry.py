@@ -1,4 +1,9 @@
-"""Register and remove schemas, and validate new jobs against them."""
+"""Register and remove schemas, and validate new jobs against them.
+
+Every node holds the list of schemas in memory, under a number that each transaction compares, so a
+schema counts on all nodes from their next transaction. The text of one is read when a job is first
+validated against it.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final

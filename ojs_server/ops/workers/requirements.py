@@ -1,4 +1,10 @@
-"""Claim only jobs whose version and tags a worker supports."""
+"""Claim only jobs whose version and tags a worker supports.
+
+Jobs with equal requirements share one text, and have an index that leaves all other jobs out. A
+claim for a worker that has declared something reads which requirements wait in its queues. Only if
+it does not meet all of them, it claims separately: jobs without any, and those of each that it
+meets.
+"""
 
 from collections.abc import Sequence
 

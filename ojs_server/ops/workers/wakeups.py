@@ -1,4 +1,17 @@
-"""Wake waiting fetches: one for each job that becomes available."""
+"""Wake waiting fetches: one for each job that becomes available.
+
+    FETCH                     Wakeups                         a commit with new jobs
+      │ enter ──────────▶ remembers the waiter
+      │ claim: no job
+      │ wait ...
+      │ ◀──────────────── the first waiter of the queue ◀──── wake(queue: 1)
+      │ claim: a job
+      │ leave
+
+A waiter enters before it looks, so that no job is missed. One that leaves with an unused wake-up
+passes it on. Commits of other nodes wake waiters as well; as their notices can be lost,
+housekeeping also compares waiting fetches with available jobs.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping

@@ -1,7 +1,8 @@
 """Advance workflows when their jobs end: enqueue the next jobs and emit events.
 
-All effects of a job's end are written in the transaction that ends it. The workflow's row is locked
-first, so that of two members that finish at the same time the second sees what the first one left.
+All effects of a job's end are written in the transaction that ends it, so nothing has to be resumed
+after a crash. The workflow's row is locked first: of two members that finish at the same time the
+second sees what the first one left, and callbacks are enqueued once.
 """
 
 from collections.abc import Iterable, Sequence

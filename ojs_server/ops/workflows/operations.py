@@ -1,4 +1,9 @@
-"""Start, cancel and retry workflows."""
+"""Start, cancel and retry workflows.
+
+Workflows are locked after jobs, since only a job says which workflow it belongs to. So a cancel
+locks the jobs first, then the workflow. If a job was enqueued in between, it is taken without
+waiting, or all is read again.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 
