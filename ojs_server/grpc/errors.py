@@ -1,4 +1,4 @@
-"""The one place that turns errors into the status of an RPC."""
+"""The one place that turns errors into the status of a gRPC call."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,6 +1,7 @@
-"""The messages of `ojs.v1` and the JSON of HTTP, each made of the other.
+"""Convert messages of `ojs.v1` to the JSON of HTTP, and back.
 
-What a message of protobuf does not set is not said: an empty text, zero and no message.
+An empty text, zero and a missing message count as absent, since protobuf does not tell them from
+members that were not set.
 """
 
 from collections.abc import Mapping

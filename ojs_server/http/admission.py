@@ -1,7 +1,7 @@
 """Admission of requests by their path and headers, before the body is read.
 
-Clients say the same headers with each request, so the result is remembered by the values of those
-that decide, for all connections and as long as others do not take its place.
+A client sends the same headers with each request, so results are cached for all connections, by the
+values of the headers that decide.
 """
 
 from collections import OrderedDict

@@ -1,7 +1,7 @@
-"""Hot calls: each reads one operation from a body, and makes an answer of its outcome.
+"""Hot calls: handlers in two halves, from body to operation, and from outcome to answer.
 
-Both halves wait for nothing, so that such a call takes no task unless it has to wait
-(`dispatch.py`). This is their only form, whichever way they come.
+Neither half awaits, so that such a call needs no task unless it has to wait (`hot_dispatch.py`).
+Calls that do not arrive whole use the same two halves.
 """
 
 from collections.abc import Callable, Coroutine

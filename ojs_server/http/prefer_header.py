@@ -1,6 +1,6 @@
-"""The Prefer header: the wait that a client likes, and whether it takes an answer before the end.
+"""The Prefer header: how long a client is ready to wait, and if it accepts an early answer.
 
-What cannot be read is passed over, as RFC 7240 says: a preference is no demand.
+Preferences that cannot be read are ignored, as RFC 7240 demands.
 """
 
 import re

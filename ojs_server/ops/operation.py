@@ -1,10 +1,10 @@
 """The base of all operations: a class for each request that changes something.
 
 stage               its place in a transaction, which is its place in the order of locks
-keys                operations that share one are never in the same transaction
+keys                conflict keys: operations that share one are never in the same transaction
 job_count, light    its cost
-lock                the rows that it will lock
-carry_out           what it does, unless a function handles all operations of its stage
+lock                names the rows that it will lock
+carry_out           does it, unless one function handles all operations of its stage
 """
 
 from collections.abc import Callable, Iterable, Sequence

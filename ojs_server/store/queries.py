@@ -1,7 +1,7 @@
 """Named SQL statements, loaded from the files of each store.
 
-A file holds statements under `-- name: …` and a line that says what for. What they take and return
-is checked when they are loaded:
+A file holds statements under `-- name: …` and a line with the purpose of each. Their parameters
+and results are checked when they are loaded:
 
 - `-- row: …` says what each row is that is bound: a record (`Worker`), some attributes of one
   (`Change(before.id, after.state)`, where `*` stands for all columns), or columns with their types

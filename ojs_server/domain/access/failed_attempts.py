@@ -1,4 +1,4 @@
-"""Attempts that failed, by the address that they came from: so many at a time, and no more."""
+"""Failed login attempts by client address, and the limit on them."""
 
 from collections import OrderedDict
 from ipaddress import IPv4Address, ip_address, ip_network

@@ -7,9 +7,9 @@ A schedule is a set of local wall-clock times, and each of them runs at most onc
     `30 1 * * *`      one run                        01:30 comes twice: the first runs
     `*/15 * * * *`    01:45, then 03:00              01:45 EDT, then 02:00 EST: none in between
 
-So an expression that fires all day rests while an hour is repeated; who wants an even beat says
-`@every`, or takes the zone UTC. Where both days are restricted, either of them suffices; a field
-that starts with `*` restricts nothing by itself, and then both must agree, as in crontab(5).
+So an expression that fires all day pauses while an hour is repeated; `@every` and the zone UTC keep
+a constant interval. If both day fields are restricted, a day matches if either field does. A field
+that starts with `*` does not count as restricted, and then both must match, as in crontab(5).
 """
 
 import re

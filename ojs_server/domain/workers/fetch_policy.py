@@ -9,7 +9,7 @@ it.
 | quiet, or told to stop                | nothing                      | nothing             |
 | left, was sent away, or was deleted   | refused                      | refused             |
 
-Whoever gets nothing is told why: a worker that hears nothing but an empty list asks for ever.
+A worker that gets no jobs is told why: with only an empty list it would ask for ever.
 """
 
 import msgspec

@@ -1,8 +1,8 @@
 """Parse workflows whose steps name the steps they depend on.
 
-A step is a callback if `options.callback_type` says so. It also is one if it is called
-`on-complete`, `on-success` or `on-failure`, waits for all other steps, and none waits for it: two
-public SDKs write a batch in these ways.
+A step is a callback if `options.callback_type` says so. It is one, too, if it is named
+`on-complete`, `on-success` or `on-failure`, waits for all other steps, and no step waits for it.
+Each form is that of a public SDK.
 """
 
 from collections.abc import Mapping, Sequence

@@ -6,11 +6,11 @@ a retry.
        └──▶ cancelled                                callback: decided when all it needs has ended
 
 A definition ends when nothing in it is left: `failed` if a callback that fired failed, else
-`completed` if one fired, else `completed` only if every member is. So a callback that ran well
-makes up for failed members; that is what it is for.
+`completed` if one fired, else `completed` only if every member is. So a callback that succeeds
+makes up for failed members.
 
-A retry opens a failed workflow again: what failed is tried anew, and what was dropped for it waits
-once more. Where a callback has failed, only that one is tried: it was decided, and ran, once.
+A retry reopens a failed workflow: failed nodes are tried again, and nodes that were dropped because
+of them wait again. If a callback has failed, only the callback is tried again.
 """
 
 from collections import deque

@@ -1,4 +1,7 @@
-"""API keys and the roles that may call what. Only hashes are held, compared in constant time."""
+"""API keys, and the roles that calls require.
+
+Only hashes of keys are kept, and they are compared in constant time.
+"""
 
 import hashlib
 import hmac

@@ -1,8 +1,8 @@
-"""Sessions of people at the dashboard: a cookie in place of a key, which browsers send by
-themselves, also where pages cannot send a key (`EventSource`, `WebSocket`).
+"""Sessions of people at the dashboard: a cookie in place of a key.
 
-A browser sends cookies whatever page asks, so that a cookie proves nothing unless the page is of
-this server: it is `SameSite=Strict`, and changes have to say their `Origin`.
+Browsers send cookies by themselves, also where pages cannot send a key (`EventSource`,
+`WebSocket`), and with requests of any page. So a cookie counts only for pages of this server: it is
+`SameSite=Strict`, and changes must have an `Origin`.
 """
 
 import asyncio

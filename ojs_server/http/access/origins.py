@@ -1,8 +1,8 @@
-"""The hosts that requests may name, and the pages of browsers that may send them.
+"""The host names that requests may have, and the web pages that may send them.
 
-A browser sends what any page asks for to any address, to the loopback too, and says which page it
-was (`Origin`). It keeps answers from pages of other origins, but not where a name of theirs was
-made to lead to this server: then only the name (`Host`) tells.
+A browser sends requests of any page to any address, the loopback included, and names the page
+(`Origin`). It hides the answers from pages of other origins, unless the page's own host name was
+made to resolve to this server (DNS rebinding); only the name in `Host` shows that.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The blackboard: jobs are put there, polled by function block, and pushed back."""
+"""The blackboard: jobs are added, polled by function block, and their results pushed."""
 
 from typing import Any, Final, TypeVar
 

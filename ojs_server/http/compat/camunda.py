@@ -1,4 +1,4 @@
-"""The calls of Camunda's REST API for jobs, over what Zeebe's gateway does; keys are texts."""
+"""Camunda's REST API for jobs, on top of the calls of Zeebe's gateway; keys are texts."""
 
 from typing import Any, Final
 

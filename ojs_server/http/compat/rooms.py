@@ -1,4 +1,4 @@
-"""Rooms, their jobs and tasks: thin forms of registering, enqueue, FETCH, ACK, FAIL and cancel."""
+"""Rooms, their jobs and tasks, mapped to registration, enqueue, FETCH, ACK, FAIL and cancel."""
 
 import re
 from collections.abc import Mapping

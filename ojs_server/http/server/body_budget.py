@@ -1,7 +1,7 @@
 """A limit on the bytes of large request bodies that the server holds at a time.
 
-How many requests wait for the store is bounded, but ten thousand of the largest bodies would be
-more than any machine has. Small ones are not counted: their requests are.
+The number of requests is bounded elsewhere, but ten thousand of the largest bodies would be more
+than any machine has. Small bodies are not counted.
 """
 
 from typing import Final

@@ -10,9 +10,9 @@ once they are many. A request begins when its head is whole: one that has come w
 may be taken at once (`take`), all others are tasks of the application.
 
 What ends it: between two requests it is closed after a pause. A head and a body have to be whole in
-time (`HEAD_S`, `BODY_S`) and to go on (`PAUSE_S`), or are answered 408. An answer that leaves the
-client's words unread is followed by `lingering`, which throws them away. A client that does not
-read its answer is cut off. One alarm looks after all of these, and is seldom set.
+time (`HEAD_S`, `BODY_S`) and to go on (`PAUSE_S`), or are answered 408. If an answer is sent before
+its request was read, the rest of the request is discarded (`lingering`). A client that does not
+read its answer is cut off. One timer serves all of these, and is seldom set.
 """
 
 import asyncio

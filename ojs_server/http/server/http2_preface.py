@@ -1,5 +1,4 @@
-"""Refusal of HTTP/2 clients, such as those of gRPC, at the HTTP port: they are told the right
-one."""
+"""Refusal of HTTP/2 clients at the HTTP port; clients of gRPC are told the right port."""
 
 import logging
 from typing import Final

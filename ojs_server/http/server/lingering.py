@@ -1,8 +1,8 @@
 """The end of a connection whose client may still be sending.
 
-Where a socket is closed while something that came was not read, the client's system is told to
-forget what it has not read either, and the answer with it. So the server says that nothing more
-follows, and reads on for a while, to throw it away.
+If a socket is closed before all received bytes were read, the client's system gets a reset and
+drops what its program has not read yet, the answer included. So the server closes only its own
+direction, and reads and discards for a while.
 """
 
 import asyncio

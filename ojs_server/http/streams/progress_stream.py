@@ -1,4 +1,4 @@
-"""The stream of one job's progress: where it is now, each report, and how the job ends."""
+"""The stream of one job's progress: its state now, each report, and its end."""
 
 from collections.abc import AsyncGenerator
 from typing import Final

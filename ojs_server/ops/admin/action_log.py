@@ -1,4 +1,4 @@
-"""The person for whom operations are run, who is noted with them in the action log."""
+"""The person on whose behalf operations run, recorded with them in the action log."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

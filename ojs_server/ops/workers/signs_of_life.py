@@ -4,8 +4,8 @@
                                       ├─▶ `Heard`, every few seconds ──▶ the rows of workers
     a FETCH waits ──▶ heard of now ───┘
 
-A FETCH writes its worker only where what is known of it is old. What it says beside that, and what
-it says by being held, is gathered and written for all workers of the node at once.
+A FETCH updates the row of its worker only if that is old. All other signs, those of waiting FETCHes
+included, are collected and written for all workers of the node at once.
 """
 
 from collections import Counter

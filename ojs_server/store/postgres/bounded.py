@@ -1,8 +1,8 @@
 """Connections with a time limit for every answer of the database.
 
 A database that hangs still acknowledges packets, so that neither keepalives nor TCP time-outs
-notice. A connection that was silent for too long is closed: an answer that comes later would be to
-a question that was given up.
+notice. A connection that was silent for too long is closed: a later answer would belong to a query
+that was given up.
 """
 
 import time

@@ -2,7 +2,7 @@
 
 Locks are taken in one order, so that nodes wait for each other but never in a circle:
 
-1. the number of the settings that every node knows; only who holds it changes their rows
+1. the version number of the settings that nodes hold in memory; it is held to change their rows
 2. webhooks, deliveries
 3. cron entries
 4. fingerprints of unique jobs

@@ -1,7 +1,7 @@
 """Run this store's statements, each for a whole set of rows at once.
 
-Row by row, each step would release the interpreter lock beside a busy event loop; a set-wise
-statement releases it once, whatever the number of rows.
+Each step of a statement releases the interpreter lock, which a busy event loop then takes; a
+statement for a set of rows releases it once.
 """
 
 from collections.abc import Iterator, Sequence
