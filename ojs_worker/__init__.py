@@ -1,4 +1,4 @@
-"""The worker SDK: enqueue jobs, write their handlers, run them, and end well.
+"""The worker SDK: enqueue jobs, write their handlers, run them, and stop gracefully.
 
     from ojs_worker import Context, Worker
 

@@ -1,4 +1,4 @@
-"""Registering, BEATs and saying goodbye."""
+"""Registration, BEATs and deregistration."""
 
 import asyncio
 import contextlib

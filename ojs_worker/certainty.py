@@ -1,9 +1,9 @@
-"""Certainty that a job is still this worker's, before its handler begins.
+"""Certainty that a job is still held by this worker, before its handler begins.
 
-A process that was stopped, or whose machine slept, wakes with the answer to a FETCH in its inbox,
-or with a job that waits for a process of its own. Meanwhile the server may have given the job to
-another worker. So what the server said of a job counts for as long as it cannot have taken it
-back; after that a BEAT asks, and the handler begins only when the answer says that it is held.
+A process that was suspended, or whose machine slept, may resume with an old answer to a FETCH, or
+with a job that waits for a child process. Meanwhile the server may have given the job to another
+worker. So the server's last word on a job counts only until the server may have taken it back.
+After that a BEAT asks, and the handler begins only if the answer says that the job is held.
 """
 
 import asyncio

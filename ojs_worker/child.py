@@ -1,7 +1,7 @@
-"""A child process that does CPU-bound jobs for its worker. Its argument is the line to it.
+"""A child process that does CPU-bound jobs for its worker, over the socket that is its argument.
 
-It ignores SIGTERM, SIGINT and SIGTSTP: its worker hears them and decides. When the worker is gone,
-so is the child.
+It ignores SIGTERM, SIGINT and SIGTSTP: its worker receives them and decides. It ends when the
+worker is gone.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""The command `ojs-worker`: run a worker, and end it well.
+"""The command `ojs-worker`: run a worker, and stop it gracefully.
 
 Signals are caught before the program's own modules are imported, so that none is lost while they
 load.

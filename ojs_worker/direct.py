@@ -1,5 +1,7 @@
-"""HTTP/1.1 straight over asyncio, for the calls of a worker: a fraction of the work that a general
-client has with each request. Proxies, and users in URLs, are left to that one."""
+"""HTTP/1.1 over asyncio for the calls of a worker, at a fraction of the cost of a general client.
+
+Proxies, and users in URLs, are left to `over_httpx`.
+"""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Arguments that the server cannot read: AES-256-GCM, with keys that are changed from time to time.
+"""Arguments that the server cannot read: AES-256-GCM, with keys that can be rotated.
 
 On the wire `args` is one object with the marker `ojs_encoded` and the sealed bytes in base64: a
 version byte, a nonce of 12 bytes, the ciphertext, a tag of 16 bytes. `meta` says what was done, in

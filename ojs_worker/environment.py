@@ -1,7 +1,7 @@
-"""Clocks, chance, threads and the name of a process, as the machine gives them to the SDK.
+"""The environment of the SDK: clocks, randomness, threads, and the name of the process.
 
-Clients and workers make them once and hand them down: what runs on others is a simulation. Pauses
-and timers belong to whoever runs the event loop.
+Clients and workers make them once and pass them down, so that a simulation can replace them. Pauses
+and timers belong to the event loop.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Execution of one handler, which always ends with an outcome."""
+"""Run one handler; this always ends with an outcome."""
 
 import asyncio
 import logging

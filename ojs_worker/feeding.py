@@ -1,4 +1,4 @@
-"""The fetch loop: asks for as many jobs as there are free places, and waits where none are."""
+"""The fetch loop: asks for as many jobs as there are free places, and pauses if no jobs come."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""FETCH: asking for jobs, so that no answer and no job is lost on the way."""
+"""FETCH: ask for jobs, so that none is lost with an answer that did not arrive."""
 
 import logging
 import math

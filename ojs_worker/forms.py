@@ -1,5 +1,6 @@
-"""Values of types that JSON and msgspec do not know, as JSON and back: one table, to which programs
-add rows of their own. Dataclasses, attrs classes, enums, UUIDs, decimals, dates and sets need none.
+"""Convert values of types that JSON and msgspec do not know, by one table that programs can extend.
+
+Dataclasses, attrs classes, enums, UUIDs, decimals, dates and sets need no entry.
 """
 
 from collections.abc import Callable

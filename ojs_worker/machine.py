@@ -1,4 +1,4 @@
-"""The states of a worker, as a pure machine: words and moments go in, actions come out.
+"""The states of a worker, as a pure machine: messages and times go in, actions come out.
 
     running ◀──▶ quiet ──▶ terminate ──▶ terminated
        └──────────────────────▲

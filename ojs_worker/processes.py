@@ -1,4 +1,4 @@
-"""Processes for handlers that compute. One that dies fails its own job and no other."""
+"""Processes for CPU-bound handlers. One that dies fails its own job and no other."""
 
 import asyncio
 import contextlib

@@ -1,7 +1,7 @@
 """`--reload`: starts the worker anew when a source file changes. For development.
 
-The child ignores signals and hears them from this process, over a pipe, so that each of them
-counts once however it was sent.
+The child ignores signals and gets them from this process over a pipe, so that each signal counts
+once, however it was sent.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Progress and checkpoints. Progress is gathered: the newest word of each job, once in a while."""
+"""Progress and checkpoints. Of the progress of a job, the latest report is sent at intervals."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""A worker while it runs: an engine with everything around it, from start to goodbye."""
+"""A worker while it runs: an engine with everything around it, from start to deregistration."""
 
 import asyncio
 import logging

@@ -1,6 +1,6 @@
 """The file of named servers, which clients, workers and the command line share.
 
-server = "staging"                 # which one is meant where none is named
+server = "staging"                 # the default
 
 [servers.staging]
 url = "https://ojs.staging.example.org"

@@ -1,4 +1,4 @@
-"""Settings: flags before code before environment before the file of servers before defaults."""
+"""Settings: flags override code, then the environment, the file of servers, and defaults."""
 
 import contextlib
 import os

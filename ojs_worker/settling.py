@@ -1,6 +1,6 @@
-"""ACK and FAIL: telling the server how a delivery ended, until it is heard.
+"""ACK and FAIL: report the outcome of a delivery, until the server has answered.
 
-`Settler` is the seam: another one may gather outcomes and tell many in one call.
+`Settler` is the interface; another one may collect outcomes and report many in one call.
 """
 
 import logging

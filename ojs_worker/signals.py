@@ -1,8 +1,8 @@
 """Signals: SIGTERM and SIGINT stop the worker, SIGTSTP quiets it, SIGCONT wakes it up again.
 
-The handlers are set before anything else of the program is loaded, and only take note until a
-worker listens. A second SIGTERM or SIGINT forces the end, which also a handler that blocks the
-event loop, or a thread that never ends, cannot hold up.
+The handlers are set before anything else of the program is loaded, and only record signals until a
+worker listens. A second SIGTERM or SIGINT ends the process at once, even if a handler blocks the
+event loop or a thread never ends.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Reading server-sent events, in whatever pieces they come."""
+"""Parse server-sent events from pieces of any size."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Threads for handlers that block. They are daemons: one that hangs keeps no process alive."""
+"""Daemon threads for blocking handlers: one that hangs does not keep the process alive."""
 
 import asyncio
 import contextlib

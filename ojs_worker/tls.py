@@ -1,5 +1,4 @@
-"""TLS to the server as the settings have it: which authorities may have signed its certificate, and
-what the worker shows of itself."""
+"""TLS to the server: trusted certificate authorities, and the worker's own certificate."""
 
 import ssl
 from typing import Final

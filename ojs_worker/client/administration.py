@@ -1,4 +1,4 @@
-"""Calls of a client about a server: webhooks, schemas, tenants, schedules and health."""
+"""Calls of a client to administer a server: webhooks, schemas, tenants, schedules and health."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

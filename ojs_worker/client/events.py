@@ -1,4 +1,4 @@
-"""Following the events of a server, over all breaks of the stream."""
+"""Follow the events of a server, and reconnect when the stream breaks."""
 
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable

@@ -1,5 +1,4 @@
-"""The message of a wait that took too long: the job's state, its queue, and whether a worker serves
-it."""
+"""The message of a wait that timed out: the job's state, its queue, and if a worker serves that."""
 
 from collections.abc import Sequence
 

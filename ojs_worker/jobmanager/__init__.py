@@ -1,6 +1,6 @@
 """Workers and clients of a job manager: jobs of rooms, and their tasks, one at a time.
 
-See docs/systems/job-manager.md for what is alike and what is not.
+See docs/systems/job-manager.md for the differences from the original.
 """
 
 from ojs_worker.jobmanager.calls import Task

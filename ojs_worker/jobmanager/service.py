@@ -1,5 +1,7 @@
-"""A worker of a job manager in an event loop: it beats, claims one task after the other, and is
-woken where a task was announced."""
+"""A worker of a job manager in an event loop.
+
+It sends heartbeats and claims one task after the other; an announced task wakes it.
+"""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Running a coroutine to its end where there is no event loop, or in the middle of one."""
+"""Run a coroutine to its end from any thread, with or without a running event loop."""
 
 import asyncio
 import contextvars

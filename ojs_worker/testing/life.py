@@ -1,4 +1,4 @@
-"""One worker at work for a test: real deliveries, one at a time, each seen to its end."""
+"""One worker in a test: real deliveries, one at a time, each awaited to its end."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Failures that a test plants: the handler is not called, and the delivery fails instead."""
+"""Failures that a test plants: the delivery fails without its handler being called."""
 
 import copy
 from collections import defaultdict

@@ -1,5 +1,4 @@
-"""A real server of a test's own, in a thread beside it: engine, routes, and a store that goes
-away with it."""
+"""A private server in a thread of the test's process: engine, routes, and a temporary store."""
 
 from collections.abc import Coroutine, Iterator
 from contextlib import AsyncExitStack

@@ -1,4 +1,4 @@
-"""The workers of a sandbox while they run. Each is started when there is a job for it."""
+"""The workers of a sandbox while they run; each is started once there is a job for it."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack

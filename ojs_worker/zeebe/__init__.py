@@ -1,6 +1,6 @@
-"""Workers as users of the workflow engine Zeebe write them, on this SDK's own worker.
+"""Workers in the style of the workflow engine Zeebe, run by this SDK.
 
-See docs/systems/zeebe.md for what is alike and what is not.
+See docs/systems/zeebe.md for the differences from the original.
 """
 
 from ojs_worker.zeebe.client import ZeebeClient, ZeebeWorker

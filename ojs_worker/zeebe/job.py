@@ -1,4 +1,4 @@
-"""The job of a Zeebe handler, in the words of a workflow engine."""
+"""The job of a Zeebe handler, with the names that a workflow engine uses."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
