@@ -1,4 +1,4 @@
-"""Skips for cases over another binding than HTTP: what its answers cannot show."""
+"""Skips for cases that run over gRPC and check something that gRPC does not carry."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""The command ``ojs-conformance``: exit 0 when all is well, 1 when something failed, 2: misuse."""
+"""The command ``ojs-conformance``: exit code 0 for success, 1 for failures, 2 for misuse."""
 
 import argparse
 import sys

@@ -1,7 +1,7 @@
 """Translates the published dialects B and C into dialect A, so that one executor plays them all.
 
 Dialect A has `assertions`. B has `expect` with dotted `body.` keys and `capture`. C has verbs of
-the protocol with `request`, `expect` and `store`, and compares with the job without its wrapper.
+the protocol with `request`, `expect` and `store`, and compares with the unwrapped job.
 """
 
 import re

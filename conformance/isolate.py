@@ -1,4 +1,4 @@
-"""Gives a published case names of its own, for servers that cannot be wiped between cases."""
+"""Gives a published case names of its own, for servers that cannot be reset between cases."""
 
 import re
 import secrets

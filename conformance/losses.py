@@ -1,4 +1,4 @@
-"""Slow readers: floods of events for them, and checks that each missed event was announced."""
+"""Slow readers: many events at once for them, and checks that each missed event was announced."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Plays the targets that a server posts webhooks to: answers as told, and remembers every call."""
+"""The targets that a server posts webhooks to: they answer as told, and record every call."""
 
 import asyncio
 import secrets

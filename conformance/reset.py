@@ -1,4 +1,4 @@
-"""Wipes the server before a case, which the published cases silently assume."""
+"""Resets the server before a case, which the published cases silently assume."""
 
 from collections.abc import Awaitable, Callable
 

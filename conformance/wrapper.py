@@ -1,4 +1,4 @@
-"""Looks past the wrapper `job` of an answer, as two of the published dialects do."""
+"""Unwraps the member `job` of an answer, as two of the published dialects do."""
 
 from typing import Literal
 

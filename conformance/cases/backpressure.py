@@ -1,4 +1,4 @@
-"""Cases of bounded queues: what is refused, waits, or is dropped, and what is told of it."""
+"""Cases of bounded queues: jobs that are refused, wait, or are dropped, and their events."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Cases of checkpoints: saving, handing on, and deleting."""
+"""Cases of checkpoints: saving, delivery to the next attempt, and deletion."""
 
 from typing import Any
 

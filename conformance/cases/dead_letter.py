@@ -1,4 +1,4 @@
-"""Cases of dead letters: what is listed, tried again and deleted."""
+"""Cases of dead letters: lists, retries and deletion."""
 
 import asyncio
 

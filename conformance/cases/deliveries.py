@@ -1,4 +1,4 @@
-"""Cases of webhooks on their way: what targets are sent, how often, and how deliveries end."""
+"""Cases of webhook deliveries: their content, their attempts, and how they end."""
 
 import asyncio
 import hashlib

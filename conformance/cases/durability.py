@@ -1,4 +1,4 @@
-"""Cases of durability: what a crash and a stop leave behind."""
+"""Cases of durability: the state after a crash and after a stop."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Cases of the job envelope: members, values, and what the server adds and refuses."""
+"""Cases of the job envelope: members, values, and the additions and refusals of the server."""
 
 from typing import Any
 

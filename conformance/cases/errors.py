@@ -1,4 +1,4 @@
-"""Cases of errors: their shape, codes and statuses, and that one harms nobody else."""
+"""Cases of errors: their shape, codes and statuses, and that they affect no other request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Cases of the event log: what is told, in which order, and how it is read."""
+"""Cases of the event log: its events, their order, and how they are read."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Cases of FETCH: what is handed out, to whom, in which order, and how long it waits."""
+"""Cases of FETCH: the jobs that it returns, their order, the worker, and how long it waits."""
 
 import asyncio
 import json

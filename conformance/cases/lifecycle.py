@@ -1,4 +1,4 @@
-"""Cases of the eight states and the ways between them."""
+"""Cases of the eight states and the transitions between them."""
 
 import asyncio
 from datetime import datetime

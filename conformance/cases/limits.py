@@ -1,4 +1,4 @@
-"""Cases of sizes and counts: what must be accepted, and what is refused without harm."""
+"""Cases of sizes and counts: values that must be accepted, and refusals that do no harm."""
 
 import asyncio
 

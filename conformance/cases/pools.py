@@ -1,4 +1,4 @@
-"""Cases of pools: who takes from which queues, in which order, and how many."""
+"""Cases of pools: their workers, their queues, the order of jobs, and limits."""
 
 from collections import Counter
 from typing import Any

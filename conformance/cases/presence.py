@@ -1,4 +1,4 @@
-"""Cases of workers that are managed: what they run and hold, who is online, deletion."""
+"""Cases of managed workers: their capabilities, held jobs, presence and deletion."""
 
 import asyncio
 import contextlib

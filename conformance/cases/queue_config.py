@@ -1,4 +1,4 @@
-"""Cases of settings for one queue, and of removing its jobs and the queue itself."""
+"""Cases of the settings of a queue, and of deleting its jobs and the queue itself."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Cases of rooms: jobs that workers offer there, and their tasks."""
+"""Cases of rooms: jobs that workers register there, and their tasks."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Cases of event streams: where they are, what is in them, coming back, and how they end."""
+"""Cases of event streams: their paths, their content, reconnecting, and how they end."""
 
 import asyncio
 from typing import Any

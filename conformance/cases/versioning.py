@@ -1,4 +1,4 @@
-"""Cases of versions and runtimes: which worker is given which job."""
+"""Cases of versions and runtimes: which worker gets which job."""
 
 from typing import Any
 

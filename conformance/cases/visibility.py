@@ -1,4 +1,4 @@
-"""Cases of leases, execution timeouts and expiry, also over a restart of the server."""
+"""Cases of leases, execution timeouts and expiry, also across a restart of the server."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Cases of webhooks: subscriptions, their secrets and limits. `deliveries` has those of sending."""
+"""Cases of webhooks: subscriptions, their secrets and limits; sending is in `deliveries`."""
 
 import asyncio
 

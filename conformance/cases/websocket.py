@@ -1,4 +1,4 @@
-"""Cases of the WebSocket: channels and filters, coming back, mistakes, and how it ends."""
+"""Cases of the WebSocket: channels, filters, reconnecting, mistakes, and how it ends."""
 
 import asyncio
 

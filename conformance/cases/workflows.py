@@ -1,4 +1,4 @@
-"""Cases of workflows: their forms, how they go on, what is handed on, and how they end."""
+"""Cases of workflows: forms, progress, results passed on, and how they end."""
 
 import asyncio
 import re

@@ -1,5 +1,5 @@
-"""Plays published cases the way the published runner does, so that its verdict can be foretold.
+"""Plays published cases the way the published runner does, so that its verdict can be predicted.
 
-Everything here is as that runner is, not as its documentation says or as would be right: what it
-ignores is ignored, and what it passes on nothing passes on nothing.
+Everything here behaves as that runner does, not as its documentation says or as would be right.
+Members that it ignores are ignored, and assertions that it passes unchecked pass.
 """

@@ -1,7 +1,7 @@
 """Finds causes of failures in the published runner: missing claims, defects and quirks.
 
-A failed case is played again, with names of its own and one quirk after another mended. Quirks are
-the cause if the case holds without them, and each that is named is needed for that.
+A failed case is played again with names of its own, and with one quirk after another removed.
+Quirks are the cause if the case passes without them; only those that are needed for it are named.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Cases read as they are meant or as the published runner reads them; differences are quirks.
 
-As long as a quirk is in force, things are done as that runner does them. Where it is mended, they
-are done as the strict judge does.
+While a quirk is on, steps are done as that runner does them; if it is off, as the strict judge does
+them.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""Peculiarities of the published runner: named rules, each of which can be mended."""
+"""Peculiarities of the published runner: named rules, each of which can be switched off."""
 
 from collections.abc import Callable
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""The played server's jobs: offered, handed out, settled, taken back. No I/O, no clock."""
+"""The played server's jobs: offered, delivered, settled, taken back. No I/O, no clock."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum

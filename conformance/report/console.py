@@ -1,4 +1,4 @@
-"""Lines for a terminal: one a case as it ends, then the failures and the totals."""
+"""Lines for a terminal: one for each case as it ends, then the failures and the totals."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The details of a page, packed so that a page of hundreds of failures stays small."""
+"""The details of the page, packed so that hundreds of failures take little space."""
 
 import base64
 import zlib

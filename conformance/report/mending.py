@@ -1,4 +1,4 @@
-"""Causes to mend first: failures that begin alike, with the number of cases each holds up."""
+"""Causes to fix first: failures that begin alike, with the number of cases that each affects."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""One HTML page that stands alone: what to mend first, each case, and its exchange on demand."""
+"""A self-contained HTML page: causes to fix first, each case, and its exchanges on demand."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping

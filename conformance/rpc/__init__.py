@@ -3,7 +3,7 @@
     client.py        calls and streams, whose messages are JSON
     asked.py         requests of HTTP as calls of `ojs.v1`
     told.py          answers of `ojs.v1` as those of HTTP
-    binding.py       a transport of HTTP that carries by gRPC what it can
+    binding.py       a transport of HTTP that uses gRPC for the calls it can express
     messages.binpb   the services and messages, which `make proto` keeps here
 
 Needs the extra `grpc`, and is loaded only where gRPC is called.

@@ -1,8 +1,8 @@
-"""Calls of OJS carried by gRPC, for cases that know nothing of it.
+"""Carries the calls of cases over gRPC; the cases know only HTTP.
 
-    request ──▶ call of `ojs.v1` ──▶ its answer, over what HTTP shows of the same thing ──▶ answer
+    request ──▶ call of `ojs.v1` ──▶ its answer, completed by what HTTP shows ──▶ answer
 
-What the binding has no words for goes over HTTP: what one of them stores the other shows.
+Requests that gRPC cannot express go over HTTP. Both show the same data.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Calls of gRPC as cases make them: messages are JSON, by protobuf's own mapping.
 
-Members have the names of the .proto files, whole numbers of 64 bits are texts, and of an answer
-what is not set is left out where that can be told.
+Members have the names of the .proto files, integers of 64 bits are strings, and members that were
+not set are left out of an answer, as far as protobuf can tell.
 """
 
 import time

@@ -1,6 +1,6 @@
 """Translates answers of `ojs.v1` into those of HTTP; HTTP itself adds what messages lack.
 
-What both say in other words, such as a moment, stays as HTTP has it.
+Values that the two write differently, such as times, stay as HTTP writes them.
 """
 
 from collections.abc import Mapping

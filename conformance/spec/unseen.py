@@ -1,4 +1,4 @@
-"""Clauses that no client can see kept or broken, each with the reason why."""
+"""Clauses that no client can observe, each with the reason why."""
 
 from typing import Final
 

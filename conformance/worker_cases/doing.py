@@ -1,4 +1,4 @@
-"""Cases of outcomes of jobs: done, failed, panicked, unknown, too slow, and delivered again."""
+"""Cases of outcomes of jobs: done, failed, panicked, unknown type, timeout, second delivery."""
 
 from typing import Any
 

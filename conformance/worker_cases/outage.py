@@ -1,4 +1,4 @@
-"""Cases of a worker whose server goes away and comes back."""
+"""Cases of a worker whose server is unreachable for a while."""
 
 import signal
 

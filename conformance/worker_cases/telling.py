@@ -1,4 +1,4 @@
-"""Cases of reporting outcomes: refused, unanswered, too late, and how often it is tried."""
+"""Cases of reporting outcomes: refusals, missing answers, late reports, and repeats."""
 
 import itertools
 import time
