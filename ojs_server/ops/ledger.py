@@ -87,11 +87,11 @@ class Ledger:
         self._listeners += (listener,)
 
     def new_id(self) -> str:
-        """An id for this moment."""
+        """Return a new id with the time of the transaction."""
         return self.rng.new_ids(self.now, 1)[0]
 
     def add(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> set[str]:
-        """Store new jobs; answers the ids that were taken."""
+        """Store new jobs; returns the ids that were taken already."""
         jobs = self._owned(jobs)
         taken = self.tx.insert_jobs(jobs)
         self._joined((one.job for one in jobs if one.job.id not in taken), self._added)
@@ -112,10 +112,10 @@ class Ledger:
         self.events.add(happened)
 
     def apply(self, changes: Sequence[Change], *, followed: bool = False) -> None:
-        """Store decided transitions, end the leases of jobs that leave `active`.
+        """Store decided transitions, and end the leases of jobs that leave `active`.
 
-        Here passes every end of a job, so here it is seen which workflows must be moved on; one
-        that calls its own jobs off has `followed` them itself.
+        Every end of a job passes here, so the workflows to advance are noted here; with `followed`
+        the caller has advanced them itself.
         """
         if not changes:
             return
@@ -141,12 +141,12 @@ class Ledger:
         self._shift(changes, self._moved)
 
     def take_ended_members(self) -> list[tuple[str, Change]]:
-        """The jobs that have ended since this was asked last, each with its workflow's id."""
+        """Return the jobs that have ended since the last call, each with its workflow's id."""
         ended, self._ended_members = self._ended_members, []
         return ended
 
     def ended_workflows(self) -> set[str]:
-        """The workflows that those are of."""
+        """Return the workflows of the jobs that have ended."""
         return {workflow_id for workflow_id, _ in self._ended_members}
 
     def remove(self, jobs: Sequence[Job]) -> None:
@@ -160,13 +160,13 @@ class Ledger:
                     listener.removed(run[-1])
 
     def unstore(self, jobs: Sequence[Job]) -> None:
-        """Take back jobs that this same transaction added, as if they had never been."""
+        """Remove jobs that this transaction has added, without a trace."""
         self.remove([self._own(job) for job in jobs])
         gone = {job.id for job in jobs}
         self.events = EventBuffer(event for event in self.events if event.subject not in gone)
 
     def handed_out(self, jobs: Iterable[Job]) -> None:
-        """Count jobs that the store itself took out of their queues (the claim)."""
+        """Count jobs that the store has claimed."""
         for run in _runs(jobs):
             first, count, size = run[0], len(run), _size(run)
             for name in counters_of(first):
@@ -191,11 +191,11 @@ class Ledger:
         return 0 if counts is None else counts[counter]
 
     def moved_queues(self) -> list[str]:
-        """The queues whose counters this transaction moves."""
+        """Return the queues whose counters this transaction changes."""
         return list(self._counts)
 
     def expect(self, moment: int | None) -> None:
-        """Something falls due at this moment; housekeeping must be awake then, on every node."""
+        """Schedule housekeeping for a moment, on every node."""
         if moment is not None and (self._told_due is None or moment < self._told_due):
             self._told_due = moment
         self.expect_here(moment)
@@ -226,7 +226,7 @@ class Ledger:
             listener.moved(job)
 
     def _owned(self, jobs: Sequence[StoredJob]) -> Sequence[StoredJob]:
-        """The jobs with a tenant each, once any job ever had one."""
+        """Return the jobs with a tenant each, if tenants are in use."""
         uniform = isinstance(jobs, UniformJobs)
         if not self.tx.sharing.tenancy:
             if not any(one.job.tenant for one in (jobs[:1] if uniform else jobs)):

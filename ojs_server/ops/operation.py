@@ -99,7 +99,7 @@ class Locks:
 
 
 class Operation(msgspec.Struct, Generic[Result], frozen=True, kw_only=True):
-    """A request to change something, whose transaction comes to a `Result`."""
+    """A request to change something; its transaction produces a `Result`."""
 
     # The person who makes it, if it is one; noted in the action log.
     by: Actor | None = None
@@ -122,14 +122,14 @@ class Operation(msgspec.Struct, Generic[Result], frozen=True, kw_only=True):
 
     @property
     def job_count(self) -> int:
-        """The number of jobs that it brings, asks for, or is about."""
+        """Return the number of jobs that it enqueues, asks for, or changes."""
         return 1
 
     def lock(self, locks: Locks) -> None:
         """Name the rows that it will lock."""
 
     def is_foreseen(self) -> bool:
-        """Tell whether it waits for no other rows than those it names, and reads these first."""
+        """Tell whether it locks only rows that it names, and reads these first."""
         return False
 
     def carry_out(self, work: Work) -> Result:
@@ -178,11 +178,11 @@ class Composite(Operation[Result], Generic[Result], frozen=True):
 
     @property
     def parts(self) -> Sequence[AnyOperation]:
-        """The operations that it is made of."""
+        """Return the operations that it consists of."""
         raise NotImplementedError
 
     def outcome(self, answers: Sequence[Any]) -> Result | BaseException:
-        """The result that the answers of its parts come to, or the error."""
+        """Return the result, or the error, made of the results of its parts."""
         raise NotImplementedError
 
     def lock(self, locks: Locks) -> None:
@@ -214,7 +214,7 @@ Run = Callable[[Work, Sequence[Many]], Sequence[Told | OjsError]]
 
 
 def handles(stage: Stage, *, at_once: bool = False) -> Callable[[Run[Many, Told]], Run[Many, Told]]:
-    """Have a function carry out all operations of a stage that are in one batch."""
+    """Register a function that carries out all operations of a stage that are in one batch."""
 
     def register(run: Run[Many, Told]) -> Run[Many, Told]:
         assert stage not in _handlers, f"stage {stage.name} has a handler already"
@@ -225,5 +225,5 @@ def handles(stage: Stage, *, at_once: bool = False) -> Callable[[Run[Many, Told]
 
 
 def handler_of(stage: Stage) -> Handler:
-    """The handler of a stage; by default its operations are carried out one by one."""
+    """Return the handler of a stage; by default operations are carried out one by one."""
     return _handlers.get(stage, _ONE_BY_ONE)

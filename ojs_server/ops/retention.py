@@ -29,7 +29,7 @@ class Pruned(msgspec.Struct, frozen=True):
 
 
 def prune(work: Work) -> Pruned:
-    """One step of each kind."""
+    """Remove one step of each kind of record."""
     keep = work.rules.keep
     removed, behind = _events(work)
     counts = (

@@ -42,11 +42,11 @@ class Work(Ledger):
         self._template: Job
 
     def routed(self, draft: Draft) -> Draft:
-        """The draft with a version, where its type is routed and it asks for none."""
+        """Return the draft with a version, if its type is routed and it names none."""
         return routed(self.tx.routings, self.schedulers, draft)
 
     def build_job(self, draft: Draft, job_id: str | None = None) -> StoredJob:
-        """The job that a draft becomes in this transaction."""
+        """Return the job that a draft becomes in this transaction."""
         if self.tx.routings:
             draft = self.routed(draft)
         job_id = draft.id or job_id or self.new_id()

@@ -60,7 +60,8 @@ def parse_room(name: str) -> str:
 
 
 def queue_of(room: str) -> str:
-    """Return the queue of a room: the room's name if it is a valid queue name."""
+    """Return the queue of a room: the room's name if that is a valid queue name, else a hash of
+    it."""
     if QUEUE.fullmatch(room) and not room.startswith(_FOREIGN):
         return room
     return _FOREIGN + "x" + hashlib.sha256(room.encode()).hexdigest()[:32]

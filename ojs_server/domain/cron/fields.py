@@ -126,7 +126,7 @@ def parse_days_of_week(text: str) -> DaysOfWeek:
 
 
 def refuse(field: Field, term: str, why: str) -> NoReturn:
-    """Return the error about a part of an expression."""
+    """Raise the error about a part of an expression."""
     raise invalid(
         "expression",
         f"has the {field.name} `{term}`, which {why}",

@@ -323,7 +323,7 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any], bool], Any]]] = {
 
 
 def require_type(config: QueueConfig, queue: str, job_type: str) -> None:
-    """Raise ValidationError if the queue does not accept a job type."""
+    """Raise InvalidRequest if the queue does not accept a job type."""
     if not config.takes(job_type):
         raise InvalidRequest(
             f"queue {queue} takes no jobs of type {job_type}",

@@ -15,7 +15,7 @@ ACTOR: ContextVar[Actor | None] = ContextVar("actor", default=None)
 
 @contextmanager
 def acting(actor: Actor) -> Iterator[None]:
-    """Note what is run meanwhile as this person's."""
+    """Attribute operations in this block to a person."""
     token = ACTOR.set(actor)
     try:
         yield
@@ -24,7 +24,7 @@ def acting(actor: Actor) -> Iterator[None]:
 
 
 def note_actions(work: Work, ops: Sequence[AnyOperation], outcomes: Sequence[Outcome]) -> None:
-    """Write what people have done, in the transaction that does it."""
+    """Record the actions of people in the transaction that carries them out."""
     acted = [
         _action(work, op.by, outcome)
         for op, outcome in zip(ops, outcomes, strict=True)

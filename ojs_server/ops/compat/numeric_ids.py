@@ -11,14 +11,14 @@ from ojs_server.ops.unit_of_work import Work
 
 
 class Number(OnJob[int], frozen=True):
-    """Give a job a number; answers the one that it has if it has one."""
+    """Give a job a number; returns the existing one if it has one."""
 
     stage = Stage.NUMBER
 
 
 @handles(Stage.NUMBER, at_once=True)
 def run(work: Work, ops: Sequence[Number]) -> list[int | OjsError]:
-    """All of a batch with one read and one write."""
+    """Handle all of a batch with one read and one write."""
     found = work.tx.load_jobs(sorted({op.job_id for op in ops}))
     numbers = numbers_of(work, [job for job, _ in found.values()])
     return [numbers[op.job_id] if op.job_id in numbers else missing(op.job_id) for op in ops]

@@ -14,14 +14,14 @@ PRUNED: int = 100
 
 
 class Provided(msgspec.Struct, frozen=True):
-    """The provider as it is stored, and whether it is new."""
+    """The stored provider, and if it is new."""
 
     provider: Provider
     is_new: bool
 
 
 class Provide(Operation[Provided], frozen=True):
-    """A worker answers for a provider from now on. `new` makes the worker."""
+    """Register a provider with its worker. `new` makes the worker."""
 
     stage = Stage.PROVIDERS
 
@@ -74,7 +74,7 @@ class _OnProvider(Operation[None], frozen=True):
         self.act(work, found)
 
     def act(self, work: Work, provider: Provider) -> None:
-        """Do it with the provider, which is locked."""
+        """Apply the request to the locked provider."""
         raise NotImplementedError
 
 
@@ -87,7 +87,7 @@ class Withdraw(_OnProvider, frozen=True):
 
 
 class Ask(_OnProvider, frozen=True):
-    """Ask a provider, unless it was asked a moment ago or has answered."""
+    """Send a request to a provider, unless it was just asked or has answered."""
 
     params: bytes
 
@@ -103,7 +103,7 @@ class Ask(_OnProvider, frozen=True):
 
 
 class RecordAnswer(_OnProvider, frozen=True):
-    """A provider has answered."""
+    """Store the answer of a provider."""
 
     request_hash: str
     content: bytes

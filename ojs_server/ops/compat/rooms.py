@@ -33,8 +33,10 @@ class Joined(msgspec.Struct, frozen=True):
 
 
 class Join(OnWorker[Joined], frozen=True):
-    """A worker runs a job of a room, besides those that it runs already. `new` makes the worker.
-    With `same_schema` a job that is there already must have the schema that is given."""
+    """Register a job of a room for a worker, besides the jobs that it has already.
+
+    `new` makes the worker. With `same_schema` an existing job must have the given schema.
+    """
 
     stage = Stage.JOIN
 
@@ -64,7 +66,7 @@ class Join(OnWorker[Joined], frozen=True):
         return Joined(known, is_new)
 
     def _reserve(self, work: Work) -> bool:
-        """Lock the job; answers whether it is new."""
+        """Lock the job; returns True if it is new."""
         kind = self.kind
         stamped = msgspec.structs.replace(kind, created_at=work.now, updated_at=work.now)
         stored, is_new = work.tx.reserve_kind(stamped)
@@ -86,7 +88,7 @@ def _are_alike(schema: bytes | None, other: bytes | None) -> bool:
 
 
 class Begin(OnJob[StartedTask], frozen=True):
-    """The worker of a task has begun."""
+    """Record that a worker has begun a task."""
 
     stage = Stage.BEGIN
 
@@ -95,7 +97,7 @@ class Begin(OnJob[StartedTask], frozen=True):
 
 @handles(Stage.BEGIN)
 def begin(work: Work, ops: Sequence[Begin]) -> list[StartedTask | OjsError]:
-    """Stamp the leases of tasks that have begun."""
+    """Set the start time in the leases of tasks that have begun."""
     stored = work.tx.load_jobs(sorted({op.job_id for op in ops}))
     return [_begin(work, op, stored.get(op.job_id)) for op in ops]
 

@@ -24,14 +24,14 @@ STEP = 500
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """An entry as it is now, or was when it was removed."""
+    """The stored entry, or the one that was removed."""
 
     entry: CronEntry
     created: bool = False
 
 
 class Triggered(msgspec.Struct, frozen=True):
-    """The job that was made by hand."""
+    """The job of a manual trigger."""
 
     entry: CronEntry
     stored: StoredJob
@@ -79,7 +79,7 @@ class RegisterEntry(_OnEntry[Kept], frozen=True):
 
 
 class AmendEntry(_OnEntry[Kept], frozen=True):
-    """Change some members of an entry: enable, disable, another expression."""
+    """Change some members of an entry, such as its expression, or enable or disable it."""
 
     changes: CronChanges
     strict: bool = False
@@ -90,7 +90,7 @@ class AmendEntry(_OnEntry[Kept], frozen=True):
 
 
 class Forget(_OnEntry[Kept], frozen=True):
-    """Remove an entry; jobs that it fired stay, runs that were held back are cancelled."""
+    """Remove an entry; jobs that it fired stay, runs that wait are cancelled."""
 
     def carry_out(self, work: Work) -> Kept:
         known = _load(work, self.name)
@@ -146,8 +146,8 @@ class Fire(Operation[Fired], frozen=True):
 
 
 def lock(work: Work, names: Collection[str], *, due: bool) -> set[str]:
-    """Lock entries, and with `due` those that are due; answers the jobs that they may cancel or
-    let go."""
+    """Lock entries, and with `due` the due ones; returns the jobs that they may cancel or
+    release."""
     entries = [*work.tx.load_cron(sorted(names)).values()] if names else []
     if due and work.tx.maintenance is None:
         entries += [*work.tx.load_held_cron(STEP), *work.tx.load_due_cron(STEP)]
@@ -160,7 +160,7 @@ def lock(work: Work, names: Collection[str], *, due: bool) -> set[str]:
 
 
 def missing(name: str) -> NotFound:
-    """The answer for a name that is not there."""
+    """Return the error for an unknown name."""
     _, name = apart(name)
     return NotFound(
         f"there is no cron entry {name}",

@@ -38,7 +38,7 @@ log = logging.getLogger("ojs.cron")
 
 
 class Firing:
-    """Gathers the jobs, runs and events of many entries."""
+    """Collects the jobs, runs and events of many entries."""
 
     def __init__(self, work: Work, entries: Sequence[CronEntry]) -> None:
         self._work = work
@@ -51,7 +51,7 @@ class Firing:
         self._runs: list[CronRun] = []
 
     def carry_out(self, entry: CronEntry) -> CronEntry:
-        """Fire an entry whose time has come; at most one run, however many were missed."""
+        """Fire a due entry; at most one run, however many due times were missed."""
         work = self._work
         try:
             one = due(entry, work.now)
@@ -67,9 +67,9 @@ class Firing:
     def run(
         self, entry: CronEntry, run_at: int, *, manual: bool = False
     ) -> tuple[CronEntry, StoredJob | None]:
-        """One run under the overlap policy; answers no job where the policy forbids it.
+        """Start one run under the overlap policy; returns no job if the policy forbids it.
 
-        A due time that is skipped is told; by hand it is refused, and that is told to the caller.
+        A skipped due time emits an event; a manual trigger gets an error instead.
         """
         work = self._work
         meeting = meet(entry, outstanding=entry.last_job_id in self._on)
@@ -114,7 +114,7 @@ class Firing:
         return after, stored
 
     def release(self, entry: CronEntry) -> CronEntry:
-        """Let the oldest run go that was held back, if no other run of the entry is on."""
+        """Release the oldest waiting run, if no other run of the entry is unfinished."""
         if entry.last_job_id in self._on:
             return entry
         work = self._work
@@ -205,7 +205,7 @@ class Firing:
 
 
 def cancel_held(work: Work, entry: CronEntry) -> CronEntry:
-    """Cancel the runs that an entry holds back, as it will not release them any more."""
+    """Cancel the waiting runs of an entry that will not release them any more."""
     if not entry.held:
         return entry
     runs = work.tx.load_held_runs(entry.name)

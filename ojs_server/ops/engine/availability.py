@@ -45,7 +45,7 @@ class Availability:
         return self.unheard != count or self.doubts > 0
 
     def lose(self, reason: str) -> None:
-        """The store has refused a change, or does not answer."""
+        """Note that the store has refused a change, or does not answer."""
         self.reason = reason
         if self._lost_at is None:
             self._lost_at = self._monotonic()
@@ -53,7 +53,7 @@ class Availability:
             self.on_lost()
 
     def wrote(self) -> None:
-        """A change is on disk."""
+        """Note that a change is on disk."""
         self.reason = None
         self.written += 1
 

@@ -33,7 +33,8 @@ SMALL_JOBS: Final = 100
 
 
 class LocksBusy(Unavailable):
-    """The operation was not carried out, as others hold its locks; it may be tried again."""
+    """The operation was not carried out, as another transaction holds its locks; it may be tried
+    again."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(
@@ -124,14 +125,14 @@ def apply(
     begun: UncommittedBatch | None = None,
     patient: bool = True,
 ) -> Committed:
-    """Commit all operations together, where they are `begun` as they are; if that fails, each
+    """Commit all operations together, or continue the batch that has `begun`; if that fails, each
     by itself.
 
-    A COMMIT that was not answered leaves a doubt, about which whoever calls has the store asked.
-    A domain refusal is an outcome like any other. Only an operation that the database cannot
-    take fails, and it fails alone. Whoever holds an embedded store holds all of it: then there is
-    nothing to try by itself. Who is not `patient` waits for a lock but for a moment: where that was
-    in vain it is StoreBusy, or `Held` for an operation by itself.
+    If a COMMIT got no answer, the result has a doubt, and the caller has the store asked. A refusal
+    by the domain is an outcome like any other. Only an operation that the database cannot take
+    fails, and it fails alone. On an embedded store a lock is always of the whole store, so nothing
+    is tried by itself. Without `patient` a wait for a lock is short; if it times out, that is
+    StoreBusy, or `Held` for a single operation.
     """
     schedulers = schedulers or Schedulers()
     try:
@@ -207,7 +208,7 @@ def _parts(ops: Sequence[AnyOperation]) -> Sequence[AnyOperation]:
 
 
 def _whole(ops: Sequence[AnyOperation], done: Committed) -> Committed:
-    """The outcome of each operation from those of its parts."""
+    """Return the outcome of each operation, made of those of its parts."""
     if not _has_composites(ops):
         return done
     answers = iter(done.outcomes)

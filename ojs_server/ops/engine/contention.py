@@ -49,7 +49,7 @@ class Contention:
         self._suspects_until = 0.0
 
     def carry_out(self, ops: Sequence[AnyOperation]) -> Committed:
-        """Commit all operations but those that are `Held`."""
+        """Commit all operations except those that are `Held`."""
         if self._stopwatch() < self._suspects_until:
             return self._around(self._held_up(ops), ops, "the lock is not released yet")
         return self._committed(ops)
@@ -108,7 +108,7 @@ class Contention:
 
 
 def wanted_by(rules: Rules, op: AnyOperation) -> Contended:
-    """The rows that an operation says it will lock."""
+    """Return the rows that an operation declares to lock."""
     locks = gather(rules, [op])
     drafts = [draft for of_one in locks.drafts for draft in of_one if draft is not None]
     limits = {

@@ -159,7 +159,7 @@ class GroupCommit:
             self._begin_soon()
 
     def _put_off(self, operation: AnyOperation, caller: Caller) -> bool:
-        """Have an operation wait that is held up; not for ever."""
+        """Put off an operation that is held up, for a limited time."""
         now = self._loop.time()
         if not isinstance(caller, _HeldUp):
             caller = _HeldUp(caller, now + HELD_UP_S)
@@ -242,7 +242,7 @@ class GroupCommit:
             self._gather(TURNS)
 
     def _ask(self, batch: list[Waiting], committed: Committed) -> None:
-        """Find out whether a batch was carried out, and tell its callers then."""
+        """Ask the store for the outcome of a batch, then tell its callers."""
         asked = self._loop.run_in_executor(self._asking, committed.resolved)
 
         def told(answer: asyncio.Future[Committed]) -> None:
@@ -273,8 +273,10 @@ class GroupCommit:
             )
 
     def _gather(self, turns: int) -> None:
-        """Start the next batch after so many turns of the loop, each of which reads what came; at
-        once where no more would find a place. In a flood each turn takes long, and only refuses."""
+        """Start the next batch after some turns of the loop, each of which reads requests.
+
+        It starts at once if the batch is full: in a flood each turn takes long and only refuses.
+        """
         if turns and len(self._waiting) < self._enough:
             self._loop.call_soon(self._gather, turns - 1)
         else:

@@ -29,10 +29,10 @@ def foresee(ops: Sequence[AnyOperation], locks: Locks) -> Foreseen | None:
 
 
 def lock(work: Work, locks: Locks, foreseen: Foreseen | None) -> None:
-    """Take the locks of different kinds of operations in one order, not in each kind's own.
+    """Lock the rows of different kinds of operations in one order.
 
-    Where only ACKs and FAILs come back to jobs, and no limits are locked after these, they lock
-    them no later by themselves.
+    If only ACKs and FAILs lock jobs, and no limits are locked after them, they lock the jobs by
+    themselves.
     """
     tx = work.tx
     # Cron entries first: only they say which jobs they lead to.

@@ -7,7 +7,7 @@ from ojs_server.ops.unit_of_work import Work
 
 
 class Probed(msgspec.Struct, frozen=True):
-    """Moment of the probe, and the database that took it, for the log."""
+    """The time of the probe, and the name of the database, for the log."""
 
     now: int
     where: str

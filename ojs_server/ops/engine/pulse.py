@@ -24,5 +24,5 @@ class Pulse:
         return bool(done) and look.exception() is None
 
     async def close(self) -> None:
-        """Wait for the last look."""
+        """Wait for the last check."""
         await asyncio.to_thread(self._thread.shutdown)

@@ -82,7 +82,7 @@ def criteria_of(
 
 
 def pool_of(criteria: ClaimCriteria, sharing: Sharing) -> Pool | None:
-    """The pool whose rules a claim follows, or one that the fetch made up."""
+    """Return the pool whose rules a claim follows, or one made from the FETCH itself."""
     if criteria.serving is None:
         return None
     if criteria.serving.pool is not None:
@@ -93,7 +93,7 @@ def pool_of(criteria: ClaimCriteria, sharing: Sharing) -> Pool | None:
 
 
 def limited_tenants(sharing: Sharing, names: Iterable[str] | None = None) -> Mapping[str, Tenant]:
-    """Those of these tenants, or of all, whose limits must be looked at."""
+    """Return the tenants with limits, of these or of all."""
     if not sharing.tenants:
         return {}
     wanted = sharing.tenants if names is None else sharing.tenants.keys() & set(names)
@@ -101,13 +101,14 @@ def limited_tenants(sharing: Sharing, names: Iterable[str] | None = None) -> Map
 
 
 def tenants_met(claims: Iterable[ClaimCriteria], sharing: Sharing) -> Mapping[str, Tenant]:
-    """The limited tenants whose jobs these claims may start; a claim for all may meet any."""
+    """Return the limited tenants whose jobs these claims may start; a claim without a tenant may
+    start any."""
     names = [criteria.tenant for criteria in claims]
     return limited_tenants(sharing, None if None in names else [one for one in names if one])
 
 
 def guards(tenants: Iterable[str], pools: Iterable[str] = ()) -> list[str]:
-    """The rows that are locked while limits of tenants and pools are looked at."""
+    """Return the rows that are locked to check the limits of tenants and pools."""
     return [*(OF_POOL + name for name in pools), *(OF_TENANT + name for name in tenants)]
 
 
@@ -119,7 +120,7 @@ def limited_pools(sharing: Sharing) -> list[str]:
 def order_of(
     work: Work, criteria: ClaimCriteria, pool: Pool, active: Mapping[str, int]
 ) -> PoolOrder:
-    """The order of a pool's queues, which goes on where the last claim of this node left it."""
+    """Return the order of a pool's queues; it continues where the last claim of this node ended."""
     named = criteria.serving is not None and criteria.serving.pool
     name = f"pool:{named}" if named else f"queues:{','.join(sorted(criteria.queues))}"
     tell = partial(_tell_starved, work, named or None)
@@ -186,7 +187,7 @@ def _lanes(work: Work, criteria: ClaimCriteria) -> list[Lane]:
 
 
 def _tenants(work: Work, queues: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The tenants of queues that are looked at this time; a hundred of each, in turn."""
+    """Return the tenants of queues to consider now: a hundred of each, in turn."""
     left_off = {queue: work.schedulers.left_off(queue) for queue in queues}
     found = work.tx.tenants_waiting(left_off, MOST_TENANTS)
     again = [queue for queue, name in left_off.items() if name]

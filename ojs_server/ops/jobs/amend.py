@@ -28,7 +28,7 @@ class Amend(OnJob[Job], frozen=True):
 
 @handles(Stage.AMEND, at_once=True)
 def run(work: Work, ops: Sequence[Amend]) -> list[Job | OjsError]:
-    """All of a batch with one read."""
+    """Handle all of a batch with one read."""
     found = work.tx.load_jobs(sorted({op.job_id for op in ops}))
     return [outcome_of(_amend, work, op, found.get(op.job_id)) for op in ops]
 

@@ -33,7 +33,7 @@ class BulkEnqueued(msgspec.Struct, frozen=True):
 
 
 class BulkEnqueue(Operation[BulkEnqueued], frozen=True):
-    """The jobs of one request; None stands for one that was refused before it came here."""
+    """The jobs of one request; None for each that was refused by validation."""
 
     stage = Stage.BULK_ENQUEUE
 
@@ -88,7 +88,8 @@ def _keys(draft: Draft) -> Iterator[object]:
 
 
 def _waves(drafts: Sequence[Draft | None]) -> list[list[tuple[int, Draft]]]:
-    """Parts in which no two jobs can meet; of those that can, the later one comes later."""
+    """Split jobs into parts without conflicts inside; of conflicting jobs the later is in a later
+    part."""
     waves: list[list[tuple[int, Draft]]] = []
     following: dict[object, int] = {}
     for index, draft in enumerate(drafts):

@@ -14,7 +14,7 @@ from ojs_server.ops.unit_of_work import Work
 
 
 class Cleared(msgspec.Struct, frozen=True):
-    """Whose state is gone."""
+    """The job whose checkpoint was deleted."""
 
     job_id: str
 
@@ -34,14 +34,14 @@ class Save(OnJob[Checkpoint], frozen=True):
 
 
 class Clear(OnJob[Cleared], frozen=True):
-    """Forget the state, if there is one."""
+    """Delete the checkpoint, if there is one."""
 
     stage = Stage.CHECKPOINT
 
 
 @handles(Stage.CHECKPOINT, at_once=True)
 def run(work: Work, ops: Sequence[Save | Clear]) -> list[Checkpoint | Cleared | OjsError]:
-    """Keep and forget the states of many jobs."""
+    """Save and delete the checkpoints of many jobs."""
     jobs = work.tx.load_jobs(sorted({op.job_id for op in ops}))
     known = work.tx.load_checkpoints(
         [job_id for job_id, (job, _) in jobs.items() if job.attached & CHECKPOINT]

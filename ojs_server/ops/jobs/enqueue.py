@@ -200,7 +200,8 @@ def _held(
 def _configured(
     work: Work, ops: Sequence[Enqueue]
 ) -> tuple[Sequence[Enqueue], dict[int, OjsError]]:
-    """Requests as routing and their queues complete them, and those that the queues refuse."""
+    """Return the requests with the settings of routing and queues, and those that the queues
+    refuse."""
     if work.tx.routings:
         ops = [msgspec.structs.replace(op, drafts=tuple(map(work.routed, op.drafts))) for op in ops]
     configs = work.tx.configs
@@ -251,7 +252,7 @@ def _bounded(work: Work, judged: dict[int, Judged | OjsError]) -> dict[int, Pres
 
 
 def _store(work: Work, jobs: list[StoredJob], *, new: bool) -> set[str]:
-    """Store jobs; answers the ids that were taken, which those that are `new` are not."""
+    """Store jobs; returns the ids that were taken, which those of `new` jobs are not."""
     if not jobs:
         return set()
     if new:
@@ -292,7 +293,7 @@ def _known_id(op: Enqueue, known: Mapping[str, bytes | None]) -> _Verdict | None
 def _known_receipt(
     work: Work, ops: Sequence[Enqueue], made: Mapping[int, tuple[StoredJob, ...]]
 ) -> dict[int, _Verdict]:
-    """Claim the idempotency keys; answers the requests whose key was used before."""
+    """Claim the idempotency keys; returns the requests whose key was used before."""
     keyed = {key: index for index in made if (key := ops[index].receipt)}
     if not keyed:
         return {}
@@ -316,7 +317,8 @@ def _known_receipt(
 def _mend_receipts(
     work: Work, ops: Sequence[Enqueue], judged: Mapping[int, Judged | OjsError]
 ) -> None:
-    """A refused request leaves its key free; one met by an earlier job remembers that one."""
+    """Release the keys of refused requests; a key whose request met an earlier job refers to that
+    job."""
     mended: dict[ReceiptKey, Receipt | None] = {}
     for index, one in judged.items():
         op = ops[index]
@@ -330,7 +332,7 @@ def _mend_receipts(
 
 
 def _take_back(work: Work, op: Enqueue, jobs: Sequence[StoredJob], lost: list[str]) -> _Verdict:
-    """Another node stored an id of this request since we looked: undo the rest of it."""
+    """Undo a request of which another node has stored an id meanwhile."""
     work.unstore([stored.job for stored in jobs if stored.job.id not in lost])
     if op.receipt:
         work.tx.delete_receipts([op.receipt])

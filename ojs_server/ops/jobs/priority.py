@@ -14,7 +14,7 @@ from ojs_server.ops.unit_of_work import Work
 
 
 class Prioritize(OnJob[Job], frozen=True):
-    """Let a job go before or behind others of its queue."""
+    """Change the priority of a job in its queue."""
 
     stage = Stage.PRIORITY
 
@@ -23,7 +23,7 @@ class Prioritize(OnJob[Job], frozen=True):
 
 @handles(Stage.PRIORITY, at_once=True)
 def run(work: Work, ops: Sequence[Prioritize]) -> list[Job | OjsError]:
-    """All of a batch with one read and one write."""
+    """Handle all of a batch with one read and one write."""
     found = work.tx.load_jobs(sorted({op.job_id for op in ops}))
     outcomes: list[Job | OjsError] = []
     changed: list[Job] = []

@@ -24,7 +24,7 @@ class Advanced(msgspec.Struct, frozen=True):
 
 
 class Advance(OnJob[Advanced], frozen=True):
-    """A holder reports how far it is."""
+    """A progress report of a job's holder."""
 
     stage = Stage.PROGRESS
     hears = True

@@ -11,7 +11,7 @@ SLOW_POLL_S = 1.0
 
 
 async def wait_for_end(engine: Engine, stored: StoredJob, wait_s: float) -> StoredJob:
-    """The job when it has reached a final state, or as it is after `wait_s`."""
+    """Return the job once it has reached a final state, or as it is after `wait_s`."""
     job_id = stored.job.id
     deadline = asyncio.get_running_loop().time() + wait_s
     waiter = engine.endings.enter((job_id,))

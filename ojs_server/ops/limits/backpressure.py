@@ -80,7 +80,7 @@ class BoundedQueues:
         self._replaced: set[str] = set()
 
     def take(self, new: Newcomers) -> OjsError | Pressure | None:
-        """Let a request in as a whole, or refuse it; answers the pressure where that is high."""
+        """Admit a whole request, or refuse it; returns the pressure if it is high."""
         if not self._bounds:
             return None
         wanted = _sizes(self._bounds, (one.job for one in new.jobs), 1)
@@ -100,7 +100,7 @@ class BoundedQueues:
         return highest
 
     def close(self) -> None:
-        """Tell of those that were turned away: once for each queue and transaction."""
+        """Emit one event for each queue with refused requests."""
         for name, count in sorted(self._refused.items()):
             depth, bound = self._measure(name, Counter())
             self._work.note(
@@ -159,7 +159,7 @@ class BoundedQueues:
         return bounds.bytes is not None and self._now(name, BYTES) + more[BYTES] > bounds.bytes
 
     def _over(self, name: str, more: Counter[str]) -> tuple[int, int] | None:
-        """The bound that would be broken, and how much of it is used."""
+        """Return the bound that would be exceeded, and its use."""
         bounds = self._bounds[name]
         depth, size = self._now(name, "depth"), self._now(name, BYTES)
         if bounds.depth is not None and more["depth"] > 0 and depth + more["depth"] > bounds.depth:
@@ -169,7 +169,7 @@ class BoundedQueues:
         return None
 
     def _push_out(self, name: str, more: Counter[str]) -> bool:
-        """Discard the oldest available jobs, as many as the new ones need to fit, or none."""
+        """Discard the oldest available jobs, as many as the new ones need, or none."""
         bounds = self._bounds[name]
         depth_over = 0
         if bounds.depth is not None:
@@ -208,7 +208,7 @@ class BoundedQueues:
         )
 
     def _measure(self, name: str, more: Counter[str]) -> tuple[int, int]:
-        """The fuller of the two measures, and its bound."""
+        """Return the fuller of the two measures, and its bound."""
         bounds = self._bounds[name]
         measures = [
             (self._now(name, counter) + more[counter], bound)
@@ -218,7 +218,7 @@ class BoundedQueues:
         return max(measures, key=lambda one: one[0] / one[1])
 
     def _watched(self, name: str) -> Pressure | None:
-        """The pressure where it is at the threshold or above; the first time it is told."""
+        """Return the pressure if it has reached the threshold; the first time it emits an event."""
         depth, bound = self._measure(name, Counter())
         if depth < self._bounds[name].warning * bound:
             return None

@@ -33,7 +33,7 @@ Claims = Callable[[int, Sequence[Claimed]], list[Claimed]]
 
 
 class LimitedClaims:
-    """The claims of one transaction."""
+    """Applies limits to the claims of one transaction."""
 
     def __init__(self, work: Work, claims: Sequence[ClaimCriteria]) -> None:
         """Lock the limits of these claims' queues, tenants and pools, if there are any."""
@@ -77,7 +77,7 @@ class LimitedClaims:
         return taken
 
     def _stretches(self, queues: Sequence[str]) -> Iterator[list[str]]:
-        """The queues in their order: those with limits alone, those between them together."""
+        """Yield the queues in order: limited ones alone, the others between them together."""
         free: list[str] = []
         for name in queues:
             if name in self._limited:
@@ -134,7 +134,8 @@ class LimitedClaims:
         self._work.rate_limits.put(msgspec.structs.replace(row, active=0, opens_at=opens_at))
 
     def _row(self, queue: str) -> Limit:
-        """The queue's limit, with the jobs that run now: counted by the store, and by us."""
+        """Return the queue's limit, with its running jobs by the store's count and this
+        transaction's."""
         return msgspec.structs.replace(
             self._work.rate_limits.row(OF_QUEUE + queue),
             policy=self._work.tx.configs[queue].policy,

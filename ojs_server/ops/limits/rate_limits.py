@@ -41,7 +41,7 @@ _LIMITED: Final = Fault(
 
 
 def guarded(configs: Mapping[str, QueueConfig], queues: Iterable[str]) -> list[str]:
-    """The names of the limits that stand for those of these queues that have limits or bounds."""
+    """Return the names of the limits of those of these queues that have limits or bounds."""
     return [
         OF_QUEUE + name
         for name in queues

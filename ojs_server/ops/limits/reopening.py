@@ -15,7 +15,7 @@ _ALL: Final = 1_000_000
 
 
 class Reopened(msgspec.Struct, frozen=True):
-    """The number of limits that were due."""
+    """The number of limits that were reopened."""
 
     limits: int
 

@@ -9,10 +9,10 @@ from ojs_server.ops.unit_of_work import Work
 
 
 class Move(Operation[Gone], frozen=True):
-    """Put those of these jobs that are in `queue` into `target`, whatever their state.
+    """Move those of these jobs that are in `queue` to `target`, whatever their state.
 
-    Each job keeps its place, its times and its rate key, and a worker that holds one goes on with
-    it. Bounds and job types of the target do not count: they are for enqueues.
+    Each job keeps its position, its times and its rate key, and a worker that holds one goes on
+    with it. Bounds and job types of the target do not apply: they are for enqueues.
     """
 
     stage = Stage.MOVE

@@ -44,7 +44,7 @@ Violation = Mapping[str, str]
 
 
 class _TooMuch(Exception):
-    """Judging takes too many steps."""
+    """The validation takes too many steps."""
 
 
 class _Steps:
@@ -61,7 +61,7 @@ _steps: ContextVar[_Steps] = ContextVar("steps")
 
 
 class Compiled:
-    """A schema that values can be held to."""
+    """A schema compiled for validation."""
 
     def __init__(self, validator: Validator) -> None:
         self._validator = validator
@@ -115,9 +115,9 @@ def compile_schema(document: dict[str, Any], field: str = "schema") -> Compiled:
 
 
 def _kind(document: dict[str, Any], field: str) -> type[Validator]:
-    """The draft that a schema is written for, else the newest that allows it.
+    """Return the JSON Schema draft that a schema names, else the newest that allows it.
 
-    In older ones `items` may be an array, as in the published cases.
+    In older drafts `items` may be an array, as in the published cases.
     """
     said = document.get("$schema")
     if said is not None:
@@ -142,7 +142,7 @@ def _kind(document: dict[str, Any], field: str) -> type[Validator]:
 
 
 def _members(value: object, where: str) -> Iterator[tuple[str, str, Any]]:
-    """Every member of every object inside, each with the path of its object."""
+    """Yield every member of every object in a value, with the path of its object."""
     if isinstance(value, dict):
         for name, item in value.items():
             yield where, name, item
@@ -204,7 +204,7 @@ def _violation(error: exceptions.ValidationError, field: str) -> Violation:
 
 @cache
 def _bounded(kind: type[Validator]) -> type[Validator]:
-    """The draft with every keyword counted, and none that is quadratic."""
+    """Return a draft whose keywords count their steps, without those of quadratic cost."""
     known: Mapping[str, Keyword] = {**kind.VALIDATORS, "uniqueItems": _unique_items}
     counted = {name: _counted(name, function) for name, function in known.items()}
     bounded: type[Validator] = validators.extend(kind, counted)  # type: ignore[no-untyped-call]

@@ -57,7 +57,7 @@ class RegisterSchema(Operation[Schema], frozen=True):
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """A version that breaks an older one, and where."""
+    """A version that is incompatible with an older one, and the places."""
 
     older: Version
     newer: Version
@@ -65,7 +65,7 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class RemoveSchema(Operation[None], frozen=True):
-    """Forget a version of a type's schema."""
+    """Delete a version of a type's schema."""
 
     stage = Stage.SCHEMAS
     settings = True
@@ -97,7 +97,7 @@ class Complaint(msgspec.Struct, frozen=True):
 
 @handles(Stage.SCHEMAS)
 def run(work: Work, ops: Sequence[RegisterSchema | RemoveSchema]) -> list[Schema | OjsError | None]:
-    """Rare calls, one after the other."""
+    """Handle these rare calls one after the other."""
     # Compare with all stored versions, even if another node registers one at this moment.
     work.tx.lock_schemas()
     return [
@@ -106,7 +106,7 @@ def run(work: Work, ops: Sequence[RegisterSchema | RemoveSchema]) -> list[Schema
 
 
 def missing(job_type: str, version: Version | None = None) -> NotFound:
-    """The answer for a schema that is not there."""
+    """Return the error for a schema that does not exist."""
     which = f"schema of {job_type}" if version is None else f"version {version} of {job_type}"
     return NotFound(
         f"there is no {which}",
@@ -205,9 +205,9 @@ def breaks(
     marks: Sequence[SchemaMark],
     text: Callable[[Version], bytes],
 ) -> Broken | None:
-    """Compare a schema with the stored ones beside it, and with those that are promised.
+    """Compare a schema with its stored neighbours, and with those it claims to be compatible with.
 
-    `text` gives a stored version. Raises where there is no schema of a promised one.
+    `text` returns a stored version. Raises if a claimed version does not exist.
     """
     mark = schema.mark
     for named in promised:

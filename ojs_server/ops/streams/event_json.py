@@ -6,7 +6,7 @@ from ojs_wire.values import format_timestamp, position_uuid
 
 
 def envelope(placed: PlacedEvent, source: str) -> bytes:
-    """One event as JSON."""
+    """Return one event as JSON."""
     event = placed.event
     head = encode(
         {

@@ -188,7 +188,7 @@ class EventLogReader:
         return self._task is not None
 
     def admit(self, wanted: EventFilter) -> Follower:
-        """Room for one more stream; raises when there is none."""
+        """Return a new follower; raises if there are too many."""
         if self.closed or self._count >= self._most:
             raise Unavailable(
                 "the server is stopping"
@@ -218,7 +218,7 @@ class EventLogReader:
             self._tenanted += follower.wanted.tenant is not None
 
     def leave(self, follower: Follower) -> None:
-        """The stream has ended."""
+        """Remove a follower, as its stream has ended."""
         self._count -= 1
         if follower in self._waiting:
             del self._waiting[follower]
@@ -283,7 +283,7 @@ class EventLogReader:
             self._task = None
 
     async def _read(self) -> bool:
-        """Read and hand out one page; whether there is more at once."""
+        """Read and distribute one page; returns True if there is more."""
         try:
             await self._ask()
             page = await self._page(self.cursor, PAGE)

@@ -27,7 +27,7 @@ class _OnTenant(Operation[Saved], frozen=True):
 
 
 class SaveTenant(_OnTenant, frozen=True):
-    """Configure a tenant, seen or not."""
+    """Store the settings of a tenant, which need not have jobs yet."""
 
     tenant: Tenant
 

@@ -73,7 +73,7 @@ class Quotas:
         return None
 
     def add(self, new: Newcomers) -> None:
-        """A request was let in."""
+        """Count an admitted request."""
         for name, more in self._wanted(new).items():
             self._used[name].update(more)
             if self._tenants[name].max_enqueue_rate is not None and more[_JOBS]:
@@ -82,7 +82,7 @@ class Quotas:
                 self._work.rate_limits.put(msgspec.structs.replace(row, active=0))
 
     def close(self) -> None:
-        """Tell of those that were turned away: once for each tenant and transaction."""
+        """Emit one event for each tenant with refused requests."""
         for name, error in sorted(self._refused.items()):
             self._work.note(events.of_tenant("tenant.limit_exceeded", name, error.details or {}))
 

@@ -19,7 +19,7 @@ MAX_OF_TENANT: Final = 100
 
 
 class Subscribe(Operation[Webhook], frozen=True):
-    """Store a new subscription, for all that happens from now on."""
+    """Store a new subscription for all later events."""
 
     stage = Stage.WEBHOOKS
 
@@ -60,7 +60,7 @@ class _OnWebhook(Operation[Webhook], frozen=True):
         locks.webhooks.add(self.webhook_id)
 
     def load(self, work: Work) -> Webhook:
-        """The subscription, locked; raises where there is none."""
+        """Lock and return the subscription; raises NotFound if there is none."""
         known = work.tx.load_webhooks([self.webhook_id]).get(self.webhook_id)
         if known is None:
             raise missing("webhook_subscription", self.webhook_id)
@@ -130,7 +130,7 @@ class Replay(Operation[Delivery], frozen=True):
 
 
 def missing(kind: str, name: str) -> NotFound:
-    """The answer for a subscription or delivery that is not there."""
+    """Return the error for a subscription or delivery that does not exist."""
     return NotFound(
         f"there is no {kind} {name}",
         details={"resource_type": kind, "resource_id": name},

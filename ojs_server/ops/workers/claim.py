@@ -44,7 +44,7 @@ class FetchedJobs(tuple[FetchedJob, ...]):
 
     @classmethod
     def none(cls, withheld: Withheld) -> "FetchedJobs":
-        """No jobs, and why."""
+        """Return no jobs, and the reason."""
         nothing = cls()
         nothing.withheld = withheld
         return nothing
@@ -160,7 +160,7 @@ def run(work: Work, ops: Sequence[Claim]) -> list[FetchedJobs | OjsError]:
 
 
 def _answered(jobs: FetchedJobs, reason: OjsError | Withheld | None) -> FetchedJobs | OjsError:
-    """Outcome of a FETCH that is handed nothing new: its earlier jobs, or the reason."""
+    """Return the outcome of a FETCH that gets no new jobs: its earlier jobs, or the reason."""
     if reason is None or (jobs and isinstance(reason, Withheld)):
         return jobs
     return FetchedJobs.none(reason) if isinstance(reason, Withheld) else reason
@@ -231,7 +231,7 @@ def _note(work: Work, leases: Sequence[Lease]) -> None:
 
 
 def _with_left(work: Work, answers: list[FetchedJobs]) -> list[FetchedJobs]:
-    """Add the checkpoints and reports of earlier attempts."""
+    """Add the checkpoints and progress of earlier attempts."""
     marked = [one.claimed.job for answer in answers for one in answer if one.claimed.job.attached]
     if not marked:
         return answers
@@ -248,7 +248,7 @@ def _with_left(work: Work, answers: list[FetchedJobs]) -> list[FetchedJobs]:
 def _numbered(
     work: Work, ops: Sequence[Claim], answers: Sequence[FetchedJobs]
 ) -> Sequence[FetchedJobs]:
-    """The answers with the numbers of jobs, where these were asked for."""
+    """Return the outcomes with numeric ids of jobs, where requested."""
     wanted = [index for index, op in enumerate(ops) if op.numbered and answers[index]]
     if not wanted:
         return answers
@@ -264,7 +264,7 @@ def _numbered(
 
 
 def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, FetchedJobs]:
-    """Fetches whose answer was lost: the jobs they were given and still hold."""
+    """Return the fetches that repeat a `fetch_id`, with the jobs that they got and still hold."""
     fetch_ids = {op.fetch_id for op in ops if op.fetch_id}
     leases = work.tx.load_fetches(sorted(fetch_ids)) if fetch_ids else []
     if not leases:
@@ -284,7 +284,8 @@ def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, FetchedJobs]:
 
 
 def _unbegun(work: Work, ops: Sequence[Claim]) -> dict[int, FetchedJobs]:
-    """Claims whose worker took a job some time ago and never began it: the answer was lost."""
+    """Return the claims whose worker got a job some time ago and never began it: its answer was
+    lost."""
     asking = {
         op.worker_id: (index, op.resume_after_ms)
         for index, op in enumerate(ops)

@@ -24,10 +24,10 @@ _LEFT: Final = Fault("released", "released", "the caller left before it had the 
 async def fetch(
     engine: Engine, claim: Claim, wait_ms: int, gone: Awaitable[None] | None = None
 ) -> FetchedJobs:
-    """Jobs now, or as soon as there are some within `wait_ms`.
+    """Return jobs now, or as soon as there are some within `wait_ms`.
 
-    `gone` ends when the caller's connection does: who has left claims nothing. As long as its FETCH
-    is held, a worker lives.
+    `gone` completes when the caller disconnects; then nothing is claimed. A worker counts as alive
+    while its FETCH waits.
     """
     if wait_ms <= 0:
         return await engine.run(claim)

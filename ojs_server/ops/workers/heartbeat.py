@@ -142,7 +142,7 @@ def _renewals(work: Work, op: Beat, held: Iterable[Lease]) -> list[Lease]:
 
 
 def renewal(lease: Lease, lease_ms: int | None, now: int) -> Lease | None:
-    """The lease with all of its time again; None where hardly any of it is gone."""
+    """Return the renewed lease; None if hardly any of its time has passed."""
     duration = lease_ms or lease.duration_ms
     if lease.stall_ms is not None:
         duration = min(duration, lease.stall_ms)
@@ -168,7 +168,7 @@ def _cancelled(
 
 
 def _test_directives(work: Work, held: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """`meta.test_directive` of held jobs; a hook that exists in conformance runs only."""
+    """Return `meta.test_directive` of held jobs; used in conformance runs only."""
     if not work.rules.conformance:
         return {}
     ids = [job_id for mine in held.values() for job_id in mine]

@@ -67,7 +67,7 @@ DROPPED = Farewell(
 
 
 class Known(msgspec.Struct, frozen=True):
-    """The worker after the call, or how many were told."""
+    """The worker after the call, or the number of workers that were told."""
 
     now: int
     worker: Worker | None = None
@@ -75,7 +75,7 @@ class Known(msgspec.Struct, frozen=True):
 
 
 class Cleaned(msgspec.Struct, frozen=True):
-    """The workers that were deleted; `more` where there may be others."""
+    """The deleted workers; `more` if there may be others."""
 
     worker_ids: tuple[str, ...]
     more: bool
@@ -96,7 +96,7 @@ class _OnWorker(OnWorker[Known], frozen=True):
 
 
 class Register(_OnWorker, frozen=True):
-    """A worker introduces itself; a known id is refreshed and starts a new incarnation."""
+    """Register a worker; a known id is updated and starts a new incarnation."""
 
     hears = True
 
@@ -105,16 +105,17 @@ class Register(_OnWorker, frozen=True):
     kinds: tuple[Kind, ...] = ()
 
     def decide(self, work: Work, known: Worker | None) -> Worker:
-        """A worker that was deleted may stay so."""
+        """Register the worker; raises if it was deleted for good."""
         if known is not None and is_final(known, work.rules.profile):
             raise _deleted(known)
         return register(work, self, known)
 
 
 class Deregister(_OnWorker, frozen=True):
-    """A worker says goodbye, or is sent away; what it still holds goes back to its queues.
+    """Deregister a worker, by itself or by an operator; the jobs that it holds go back to their
+    queues.
 
-    With `silent` only one that was not heard of for as long as a dead one is sent away.
+    With `silent` only a worker that was silent for as long as a dead one is removed.
     """
 
     silent: bool = False
@@ -124,7 +125,7 @@ class Deregister(_OnWorker, frozen=True):
         locks.leaving.add(self.worker_id)
 
     def decide(self, work: Work, known: Worker | None) -> Worker:
-        """One that has left before stays as it is."""
+        """End the worker's registration; unchanged if it has ended before."""
         if known is None:
             raise unknown_worker(self.worker_id)
         if known.gone_at is not None:
@@ -151,7 +152,7 @@ class Delete(_OnWorker, frozen=True):
         locks.leaving.add(self.worker_id)
 
     def decide(self, work: Work, known: Worker | None) -> Worker:
-        """Only once."""
+        """Delete the worker; raises if it was deleted before."""
         if known is None or is_deleted(known):
             raise unknown_worker(self.worker_id)
         (worker,) = _delete(work, [known], self.recovery)
@@ -159,12 +160,12 @@ class Delete(_OnWorker, frozen=True):
 
 
 class Describe(_OnWorker, frozen=True):
-    """A worker says anew which kinds of jobs it runs."""
+    """Replace the kinds of jobs that a worker runs."""
 
     kinds: tuple[Kind, ...]
 
     def decide(self, work: Work, known: Worker | None) -> Worker:
-        """The worker itself stays as it is."""
+        """Replace the kinds; the worker's own record stays as it is."""
         if known is None or is_deleted(known):
             raise unknown_worker(self.worker_id)
         unlink(work, [known.id])
@@ -173,7 +174,7 @@ class Describe(_OnWorker, frozen=True):
 
 
 class Direct(Operation[Known], frozen=True):
-    """An operator's word to one worker, or to all; its next BEAT delivers it."""
+    """Send a directive to one worker, or to all; it is delivered with the next BEAT."""
 
     stage = Stage.PRESENCE
 
@@ -204,8 +205,8 @@ class Direct(Operation[Known], frozen=True):
 
 
 class Cleanup(Operation[Cleaned], frozen=True):
-    """Delete the workers that have been offline for as long as the profile keeps them, or all
-    that are offline `now`; so many at a time."""
+    """Delete workers that have been offline for as long as the profile keeps them, or all that are
+    offline `now`; up to a number at a time."""
 
     stage = Stage.CLEANUP
 
@@ -225,7 +226,7 @@ class Cleanup(Operation[Cleaned], frozen=True):
         return Cleaned(tuple(worker.id for worker in found), len(found) == CLEANUP_STEP)
 
     def offline(self, work: Work) -> list[Worker]:
-        """Lock the workers that are deleted, but for those that another node is busy with."""
+        """Lock the workers to delete, except those that another node has locked."""
         limits = work.rules.profile.thresholds
         silent_ms = limits.offline_ms if self.now else limits.deleted_ms
         gone = work.now if self.now else work.now - limits.deleted_ms
@@ -241,7 +242,7 @@ def _deleted(worker: Worker) -> Conflict:
 
 
 def unknown_worker(worker_id: str) -> NotFound:
-    """The answer for a worker id that is not there."""
+    """Return the error for an unknown worker id."""
     _, worker_id = apart(worker_id)
     return NotFound(
         f"there is no worker {worker_id}",
@@ -251,7 +252,7 @@ def unknown_worker(worker_id: str) -> NotFound:
 
 
 def register(work: Work, op: Register, known: Worker | None) -> Worker:
-    """The worker of a registration, which is to be saved."""
+    """Return the worker of a registration, to be saved."""
     if work.rules.profile.dead_after_ms is not None:
         work.expect(work.now + work.rules.profile.dead_after_ms)
     before = known or Worker(id=op.worker_id, created_at=work.now, incarnation=0)
@@ -268,7 +269,7 @@ def register(work: Work, op: Register, known: Worker | None) -> Worker:
 
 
 def link(work: Work, worker_id: str, kinds: Sequence[Kind]) -> None:
-    """Note which kinds of jobs a worker runs, and the kinds."""
+    """Store the kinds of jobs that a worker runs, and the kinds themselves."""
     if kinds:
         work.tx.save_kinds(
             [
@@ -350,13 +351,13 @@ def leave(work: Work, workers: Sequence[Worker], why: Farewell, recovery: Recove
 
 
 def bury(work: Work, dead: Sequence[Worker], why: Farewell) -> list[Worker]:
-    """Workers that were silent for too long are dead, or those that did not come back."""
+    """Mark workers as dead that were silent for too long, or did not come back."""
     dying = [msgspec.structs.replace(worker, died=True) for worker in dead]
     return leave(work, dying, why, work.rules.profile.on_death)
 
 
 def noticed(work: Work, worker: Worker, at: int | None = None) -> Worker:
-    """The worker with the presence that it has by now, or had by a moment; a change is told."""
+    """Return the worker with its presence now or at a moment; emits an event if it has changed."""
     found = presence(worker, work.now if at is None else at, work.rules.profile.thresholds)
     if found == worker.presence:
         return worker
@@ -376,8 +377,10 @@ def noticed(work: Work, worker: Worker, at: int | None = None) -> Worker:
 
 
 def seen(work: Work, worker: Worker, at: int) -> Worker:
-    """The worker after a FETCH that was there at a moment. It is a sign of life, but for a worker
-    that gave no other, and where BEATs alone count."""
+    """Return the worker after a FETCH at a moment.
+
+    A FETCH is a sign of life, except for a worker that has given no other, and if only BEATs count.
+    """
     alive_at, deleted_at = worker.alive_at, worker.deleted_at
     if alive_at is None:
         deleted_at = None
@@ -390,14 +393,14 @@ def seen(work: Work, worker: Worker, at: int) -> Worker:
 
 
 def revived(work: Work, worker: Worker) -> Worker:
-    """Bring a worker back that was declared dead, and fetches."""
+    """Revive a worker that was declared dead, and fetches again."""
     worker = _reborn(worker, work.now)
     work.note(arrival(worker, registered=False))
     return noticed(work, worker)
 
 
 def _reborn(worker: Worker, now: int) -> Worker:
-    """A new incarnation of a worker, which is there and may fetch."""
+    """Return a new incarnation of a worker, which may fetch."""
     return msgspec.structs.replace(
         worker,
         state=WorkerState.RUNNING,

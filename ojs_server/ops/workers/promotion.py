@@ -16,8 +16,7 @@ MOST: Final = 100
 
 
 def promote(work: Work, queues: Sequence[str]) -> None:
-    """Let the jobs of these queues whose moment has come be claimed, those first whose moment
-    came first. Nothing becomes due in maintenance."""
+    """Promote due jobs of these queues, the earliest first. In maintenance nothing becomes due."""
     if work.tx.maintenance is not None or not queues:
         return
     due = work.tx.due_queues(queues)[:MOST]

@@ -17,7 +17,7 @@ class _OnSession(OnWorker[Worker], frozen=True):
     stage = Stage.SESSIONS
 
     def load(self, work: Work) -> Worker:
-        """The worker, locked; raises where it is not there."""
+        """Lock and return the worker; raises NotFound if there is none."""
         known = work.tx.load_workers([self.worker_id]).get(self.worker_id)
         if known is None or known.gone_at is not None or is_deleted(known):
             raise unknown_worker(self.worker_id)
@@ -25,7 +25,7 @@ class _OnSession(OnWorker[Worker], frozen=True):
 
 
 class OpenSession(_OnSession, frozen=True):
-    """A worker holds a connection from now on; it is the session that counts."""
+    """Open a session of a worker, which replaces earlier ones."""
 
     hears = True
 
@@ -37,7 +37,7 @@ class OpenSession(_OnSession, frozen=True):
 
 
 class DropSession(_OnSession, frozen=True):
-    """A connection has ended: one of a worker's sessions, by its number."""
+    """Note the end of one of a worker's sessions, by its number."""
 
     session: int
 

@@ -22,9 +22,9 @@ STEP: Final = 500
 
 
 class Heard(Operation[int], frozen=True):
-    """Workers that were heard of, each at a moment, and workers whose FETCH is held.
+    """Workers that were heard, each at a moment, and workers whose FETCH waits.
 
-    A batch holds one such operation at most.
+    A batch holds at most one such operation.
     """
 
     stage = Stage.SIGNS
@@ -35,7 +35,7 @@ class Heard(Operation[int], frozen=True):
 
     @property
     def worker_ids(self) -> set[str]:
-        """All of them."""
+        """Return the ids of all these workers."""
         return {*self.at, *self.held}
 
     @property
@@ -76,13 +76,13 @@ class Signs:
         return bool(self._at or self._held)
 
     def note(self, worker_ids: Iterable[str], at: int) -> None:
-        """These were heard of at a moment of the store's clock."""
+        """Note that workers were heard, at a moment of the store's clock."""
         for worker_id in worker_ids:
             self._at[worker_id] = max(at, self._at.get(worker_id, 0))
 
     @contextmanager
     def held(self, worker_id: str | None) -> Iterator[None]:
-        """A FETCH of this worker waits."""
+        """Note that a FETCH of this worker waits, for the time of the block."""
         if worker_id is None:
             yield
             return

@@ -59,7 +59,7 @@ def advance(work: Work) -> None:
 
 
 class Moving(msgspec.Struct):
-    """A workflow on its way through a transaction."""
+    """A workflow whose changes are not stored yet."""
 
     workflow: Workflow
     plan: Plan
@@ -246,7 +246,7 @@ def member(work: Work, draft: Draft, place: NodePlace, parent_results: bytes) ->
 
 
 def require_own(answer: Iterable[StoredJob | str]) -> None:
-    """A step must run for its own workflow: an equal job that is there already is no stand-in."""
+    """Raise if a step's job exists already: a job of another origin cannot stand for it."""
     for one in answer:
         if isinstance(one, str):
             raise Duplicate(

@@ -40,7 +40,7 @@ from ojs_server.store.records import Receipt
 
 
 class Started(msgspec.Struct, frozen=True):
-    """A new workflow as it begins, or the id of one that an earlier request made."""
+    """The new workflow, or the id of one that an earlier request made."""
 
     workflow_id: str
     view: WorkflowView | None = None
@@ -55,7 +55,7 @@ class Cancelled(msgspec.Struct, frozen=True):
 
 
 class Start(Operation[Started], frozen=True):
-    """A checked workflow. `receipt` is (principal, operation, idempotency key)."""
+    """Start a checked workflow. `receipt` is (principal, operation, idempotency key)."""
 
     stage = Stage.START_WORKFLOWS
 
@@ -66,7 +66,7 @@ class Start(Operation[Started], frozen=True):
 
     @property
     def drafts(self) -> tuple[Draft, ...]:
-        """The jobs that are enqueued at once."""
+        """Return the jobs that are enqueued at once."""
         drafts = (self.definition.drafts[launch.node] for launch in self.effects.enqueue)
         return tuple(draft for draft in drafts if draft is not None)
 
@@ -102,9 +102,9 @@ class CancelWorkflow(Operation[Cancelled], frozen=True):
 
 
 class Retry(Operation[int], frozen=True):
-    """A failed workflow goes on where it failed; answers how many of its jobs are tried anew.
+    """Retry a failed workflow where it failed; returns the number of jobs that are tried again.
 
-    `job_ids` are the jobs that have failed, which are locked before the workflow.
+    `job_ids` are the failed jobs, which are locked before the workflow.
     """
 
     stage = Stage.RETRY_WORKFLOWS
@@ -124,19 +124,19 @@ class Retry(Operation[int], frozen=True):
 def start(
     definition: Definition, receipt: ReceiptKey | None = None, body_hash: bytes = b""
 ) -> Start:
-    """The operation for a checked request."""
+    """Return the operation for a checked request."""
     return Start(definition, workflow.start(definition.plan), receipt, body_hash)
 
 
 def retry(view: WorkflowView) -> Retry:
-    """The operation that tries a workflow, as it was read, again."""
+    """Return the operation that retries a workflow as it was read."""
     states = progress_in(view.workflow).nodes
     failed = (one.job_id for one in view.members if states[one.node] is NodeState.FAILED)
     return Retry(view.workflow.id, frozenset(failed))
 
 
 def missing(workflow_id: str) -> NotFound:
-    """The answer for an id that is not there."""
+    """Return the error for an unknown id."""
     return NotFound(
         f"there is no workflow {workflow_id}",
         details={"resource_type": "workflow", "resource_id": workflow_id},
@@ -174,7 +174,7 @@ def run_cancels(work: Work, ops: Sequence[CancelWorkflow]) -> list[Cancelled | O
 
 @handles(Stage.RETRY_WORKFLOWS)
 def run_retries(work: Work, ops: Sequence[Retry]) -> list[int | OjsError]:
-    """Open workflows again, one after the other."""
+    """Retry workflows, one after the other."""
     jobs = work.tx.load_jobs(sorted({job_id for op in ops for job_id in op.job_ids}))
     ids = sorted({op.workflow_id for op in ops})
     work.tx.load_workflows(sorted({*ids, *work.ended_workflows()}))
@@ -191,12 +191,12 @@ def run_retries(work: Work, ops: Sequence[Retry]) -> list[int | OjsError]:
 
 
 def lock_members(tx: Tx, ids: Iterable[str]) -> set[str]:
-    """The jobs that cancels of these workflows will lock."""
+    """Return the jobs that cancels of these workflows lock."""
     return set(members_of(tx.load_open_jobs(sorted(ids))))
 
 
 def members_of(open_jobs: dict[str, dict[int, str]]) -> list[str]:
-    """The ids of jobs in the order in which they are locked."""
+    """Return the ids of jobs in the order in which they are locked."""
     return sorted(job_id for jobs in open_jobs.values() for job_id in jobs.values())
 
 
@@ -343,7 +343,8 @@ def _retry(work: Work, found: Workflow, jobs: Mapping[str, Job]) -> int:
 
 
 def _keep_results(work: Work, found: Workflow, plan: Plan, progress: NodeStates) -> None:
-    """Keep what steps have found out: when they ended, nobody may have waited for it any more."""
+    """Store the results of ended steps for later steps: when they ended, none may have waited for
+    them."""
     nodes = enumerate(zip(plan.nodes, progress.nodes, strict=True))
     done = [
         (found.id, index)

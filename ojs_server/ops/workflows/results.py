@@ -19,7 +19,7 @@ Wanted = tuple[str, Plan, NodeStates, Launch]
 def hand_on(
     tx: Tx, launches: Sequence[Wanted]
 ) -> tuple[dict[NodePlace, WaitingJob], dict[NodePlace, bytes]]:
-    """The requests to enqueue, and the `parent_results` of each."""
+    """Return the requests to enqueue, with the `parent_results` of each."""
     asked = {
         (flow, launch.node): [(flow, node) for node in sources(plan, progress, launch.parents)]
         for flow, plan, progress, launch in launches
@@ -45,7 +45,7 @@ def hand_on(
 
 
 def _fitting(parents: Sequence[NodePlace], known: Mapping[NodePlace, WaitingJob]) -> set[NodePlace]:
-    """Those whose results are handed on as they are: the nearest first, as far as there is room."""
+    """Return the results that are passed on in full: the nearest first, up to a size."""
     room, fitting = MAX_PARENT_RESULTS, set()
     for parent in reversed(parents):
         one = known[parent]

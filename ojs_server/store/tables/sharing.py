@@ -47,13 +47,13 @@ class SharingWrites(Writing):
         self._known(msgspec.structs.replace(self.sharing, tenants=tenants))
 
     def save_pool(self, name: str, pool: Pool) -> None:
-        """Make or change a pool."""
+        """Create or change a pool."""
         self.run("save_pool", name=name, config=encode(pool), now=self.now)
         pools = {**self.sharing.pools, name: pool}
         self._known(msgspec.structs.replace(self.sharing, pools=pools))
 
     def delete_pool(self, name: str) -> None:
-        """Forget a pool."""
+        """Delete a pool; its queues stay."""
         self.run("delete_pool", name=name)
         pools = {other: one for other, one in self.sharing.pools.items() if other != name}
         self._known(msgspec.structs.replace(self.sharing, pools=pools))
