@@ -7,7 +7,7 @@ from ojs_server.ops.retention import COUNT_STEP
 from ojs_server.ops.unit_of_work import Work
 
 
-class Maintained(Controlled, frozen=True):
+class Maintained(Done, frozen=True):
     """The maintenance that is on now."""
 
     maintenance: Maintenance | None

@@ -12,7 +12,7 @@ from ojs_server.ops.operation import Done, Locks, Operation, Stage
 from ojs_server.ops.unit_of_work import Work
 
 
-class Configured(Controlled, frozen=True):
+class Configured(Done, frozen=True):
     """The settings as they are stored."""
 
     config: QueueConfig
@@ -34,7 +34,7 @@ class Dropped(Done, frozen=True):
 _ALL: Final = 1_000_000
 
 
-class SetPaused(Operation[Controlled], frozen=True):
+class SetPaused(Operation[Done], frozen=True):
     """A paused queue hands nothing out; enqueueing goes on."""
 
     stage = Stage.CONTROL
@@ -56,10 +56,7 @@ class SetPaused(Operation[Controlled], frozen=True):
 
 
 class Configure(Operation[Configured], frozen=True):
-    """Change the settings of a queue; `decide` makes the new ones from the old.
-
-    With `new` it raises Conflict if the queue exists.
-    """
+    """Settings of a queue. `decide` makes them from those of before; `new` refuses a known one."""
 
     stage = Stage.CONTROL
     settings = True
@@ -90,7 +87,7 @@ class Configure(Operation[Configured], frozen=True):
 
 
 class Purge(Operation[Gone], frozen=True):
-    """Remove those of these jobs of a queue that are in certain states and old enough.
+    """Remove those of these jobs of a queue that are in certain states, and old enough.
 
     With `cancel` a job that a worker holds is cancelled first, so that its worker is told.
     """
@@ -137,7 +134,7 @@ class Purge(Operation[Gone], frozen=True):
 
 
 class Drop(Operation[Dropped], frozen=True):
-    """Delete the settings of a queue, and the queue itself if it has no jobs."""
+    """Forget the settings of a queue, and the queue itself where it has no jobs."""
 
     stage = Stage.PURGE
     settings = True
