@@ -38,6 +38,8 @@ SETTINGS = ("listen_addresses=127.0.0.1", "unix_socket_directories=..", "max_con
 UNSAFE_SETTINGS = ("fsync=off", "full_page_writes=off")
 GROWN_BYTES = 1024 * 1024
 SHORT_PATH = 20
+# To stop all servers of a run and remove their files, also on a machine whose disk is busy.
+CLOSE_LIMIT_SECONDS = 300.0
 
 
 class Run:
@@ -58,7 +60,7 @@ class Run:
 
     def close(self) -> None:
         """Stop every server of the run and wait until they are gone."""
-        self._janitor.communicate(b"\n", timeout=2 * STOP_LIMIT_SECONDS)
+        self._janitor.communicate(b"\n", timeout=CLOSE_LIMIT_SECONDS)
 
 
 class Server:
