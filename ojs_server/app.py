@@ -101,7 +101,7 @@ class Server:
             self.engine.producers.wake(queues)
 
     def _happened(self, events: EventBuffer) -> None:
-        """A commit of this node has made something happen."""
+        """Count and log the events of a commit of this node."""
         counts = events.counts()
         self._metrics.jobs.observe(events, counts)
         self._metrics.observe_presences(counts)
@@ -110,7 +110,7 @@ class Server:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """The time between opening and closing: loops run, operations are taken."""
+        """Run the node: its loops, and its engine, until the block ends."""
         self.engine = Engine(
             self.store,
             self.settings.rules(),

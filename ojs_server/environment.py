@@ -33,7 +33,7 @@ class Chance(msgspec.Struct, frozen=True):
 
 
 class Inbox(Protocol[Taken]):
-    """Things to be done by a thread, one after the other."""
+    """A queue of work for a thread."""
 
     def put(self, item: Taken) -> None:
         """Have one more done."""
@@ -43,7 +43,7 @@ class Inbox(Protocol[Taken]):
 
 
 class Threads(Protocol):
-    """A way to have things done beside the event loop."""
+    """Creates threads that work beside the event loop."""
 
     def executor(self, most: int, name: str) -> Executor:
         """Make an executor with a number of threads."""
@@ -53,7 +53,7 @@ class Threads(Protocol):
 
 
 class Environment(msgspec.Struct, frozen=True):
-    """All that a server takes from the machine, but for its store and its connections."""
+    """Everything that a server takes from the machine, except its store and connections."""
 
     chance: Chance
     # So many bytes that nobody can guess.

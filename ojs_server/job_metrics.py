@@ -70,7 +70,7 @@ class Bounded(Generic[Label]):
         self._other = other
 
     def of(self, value: Label) -> Label:
-        """The value, or the one that stands for it."""
+        """Return the value, or the one that replaces it."""
         if value not in self._known:
             if len(self._known) >= MAX_SERIES:
                 return self._other

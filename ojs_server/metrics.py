@@ -204,7 +204,7 @@ class Metrics:
                 self._presences.labels(_PRESENCES[kind]).inc(count)
 
     def forget_stored(self) -> None:
-        """Forget the figures that are read from the store, while it cannot be read."""
+        """Remove the figures that are read from the store, while it cannot be read."""
         for gauge in (
             *(self._depth, self._tenants, self._pool_jobs, self._pool_use),
             *(self._workers, self._busy, self._pressure),

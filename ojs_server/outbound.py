@@ -28,14 +28,14 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """The addresses of a host, as the system knows them."""
+    """Return the addresses of a host, as the system resolves them."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 class Outbound:
-    """One node's way out."""
+    """The outgoing calls of one node."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Outbound:
         return Reply(answer, error, took_ms, pause, excerpt)
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         if self._poster is not None:
             await self._poster.close()
             self._poster = None
@@ -139,7 +139,7 @@ def _fault(answer: int) -> str | None:
 
 
 def _retry_after_ms(value: str | None, now: int) -> int | None:
-    """A pause that the target asks for, in seconds or as a date."""
+    """Return the pause that the target asks for, in seconds or as a date."""
     if value is None:
         return None
     if value.isascii() and value.isdigit() and len(value) < 10:

@@ -43,7 +43,7 @@ class Poster:
             raise NoAnswer(f"the call failed ({type(failure).__name__})") from None
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         await self._client.aclose()
 
 

@@ -83,9 +83,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def origins(self) -> Origins:
-        """Which hosts requests may name, and which pages may send them.
+        """Return the host names that requests may have, and the pages that may send them.
 
-        A name matters where whoever can reach the server may use it.
+        Names are checked only if anybody who reaches the server may use it.
         """
         any_host = self.keys.needed or self.insecure
         return origins_of(None if any_host else self.allow_host, self.cors_origin)

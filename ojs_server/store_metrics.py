@@ -37,11 +37,11 @@ class StoreMetrics(Collector):
         registry.register(self)
 
     def observe(self, state: StoreState) -> None:
-        """The state as of now."""
+        """Set the present state."""
         self._state = state
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
-        """All of it, for the registry."""
+        """Return all metrics, for the registry."""
         state = self._state
         yield GaugeMetricFamily(
             "ojs_store_writable",

@@ -55,10 +55,10 @@ class File(msgspec.Struct, frozen=True):
     tag: str
 
     def sent(self, accept_encoding: str | None, if_none_match: str | None) -> Sent:
-        """Return it as these two lines of a request ask for it.
+        """Return the file, or nothing if the browser's copy is valid, by these two headers of the
+        request.
 
-        Browsers ask each time whether their copy is still good, so that all modules of a page are
-        of one version.
+        Browsers ask each time, so that all modules of a page are of one version.
         """
         zipped = _takes_gzip(accept_encoding or "")
         # Other bytes have another tag.

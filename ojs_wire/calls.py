@@ -18,13 +18,13 @@ Attempt = Annotated[int, Meta(ge=0, le=2**31)]
 
 
 class LoginRequest(msgspec.Struct):
-    """A key, in exchange for a session."""
+    """A key to begin a session with."""
 
     key: Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
 class FetchTerms(msgspec.Struct):
-    """Which jobs are wanted, how many, and for how long."""
+    """The requested jobs: queues, number and wait."""
 
     queues: Names | None = None
     count: Annotated[int, Meta(ge=1, le=1000)] | None = None
@@ -147,7 +147,7 @@ class BeatRequest(WorkerProfile, omit_defaults=True):
 
 
 class RegisterRequest(WorkerProfile, omit_defaults=True):
-    """A worker introduces itself; without an id the server makes one."""
+    """Registration of a worker; without an id the server makes one."""
 
     worker_id: str | None = None
     functionBlocks: Any = None
@@ -188,14 +188,14 @@ class BoardResultRequest(msgspec.Struct):
 
 
 class DeregisterRequest(msgspec.Struct):
-    """A worker says goodbye."""
+    """Deregistration of a worker."""
 
     worker_id: str | None = None
     reason: str | None = None
 
 
 class RoomJobRequest(msgspec.Struct):
-    """A worker runs a job of a room."""
+    """Registration of a job of a room for a worker."""
 
     name: str
     category: str | None = None
@@ -204,7 +204,7 @@ class RoomJobRequest(msgspec.Struct):
 
 
 class TaskRequest(msgspec.Struct):
-    """A job of a room is to be done."""
+    """A task for a job of a room."""
 
     job: str
     payload: Any = {}
@@ -246,7 +246,7 @@ class StatusRequest(msgspec.Struct):
 
 
 class ClaimRequest(msgspec.Struct):
-    """A worker asks for a task."""
+    """A worker's request for a task."""
 
     worker_id: str
     fetch_id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
@@ -262,7 +262,7 @@ class TaskMove(msgspec.Struct):
 
 
 class ActivationRequest(msgspec.Struct):
-    """Jobs are wanted, in the words of Camunda's REST API, as the requests after it."""
+    """A request for jobs in the form of Camunda's REST API, as are the following ones."""
 
     type: str
     timeout: Whole
@@ -274,13 +274,13 @@ class ActivationRequest(msgspec.Struct):
 
 
 class CompletionRequest(msgspec.Struct):
-    """A job is done."""
+    """Completion of a job."""
 
     variables: dict[str, Any] | None = None
 
 
 class FailureRequest(msgspec.Struct):
-    """A job has failed."""
+    """Failure of a job."""
 
     retries: Whole | None = None
     errorMessage: str | None = None
@@ -289,7 +289,7 @@ class FailureRequest(msgspec.Struct):
 
 
 class ErrorRequest(msgspec.Struct):
-    """A job has ended with an error of the business."""
+    """End of a job with a business error."""
 
     errorCode: str
     errorMessage: str | None = None
@@ -304,13 +304,13 @@ class JobChangeset(msgspec.Struct):
 
 
 class JobUpdateRequest(msgspec.Struct):
-    """A job is changed."""
+    """A change of a job."""
 
     changeset: JobChangeset
 
 
 class ProcessRequest(msgspec.Struct):
-    """A process is started."""
+    """Start of a process."""
 
     processDefinitionId: str | None = None
     processDefinitionKey: str | int | None = None
@@ -324,7 +324,7 @@ class ProcessRequest(msgspec.Struct):
 
 
 class VariablesRequest(msgspec.Struct):
-    """Variables of a job are set."""
+    """Variables to set for a job."""
 
     variables: dict[str, Any]
 
@@ -375,7 +375,7 @@ class ReviveRequest(msgspec.Struct):
 
 
 class DirectiveRequest(msgspec.Struct):
-    """An operator's word to all workers."""
+    """A directive to all workers."""
 
     directive: str
 
@@ -458,7 +458,7 @@ class MaintenanceRequest(msgspec.Struct):
 
 
 class PurgeRequest(msgspec.Struct):
-    """Which jobs of a queue are to be removed."""
+    """The jobs of a queue to remove."""
 
     states: Any = None
     older_than: Any = None
@@ -495,7 +495,7 @@ class SchemaRequest(msgspec.Struct):
 
 
 class SchemaTrial(msgspec.Struct):
-    """Arguments that are held to a schema, without a job."""
+    """Arguments to validate against a schema, without a job."""
 
     args: Any = None
     meta: Any = None

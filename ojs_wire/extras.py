@@ -4,8 +4,10 @@ import sys
 
 
 def explain(program: str, extra: str, missing: ModuleNotFoundError) -> int:
-    """Say which extra a program needs, and return its exit code. A missing module of our own is
-    raised again: no extra brings it."""
+    """Print which extra a program needs, and return its exit code.
+
+    An ImportError of our own modules is raised again, as no extra provides them.
+    """
     if missing.name is None or missing.name.startswith("ojs_"):
         raise missing
     print(f"{program}: needs {missing.name}: pip install 'ojs-reference[{extra}]'", file=sys.stderr)

@@ -15,9 +15,9 @@ _PARENT_NAMES: Final = ("traceparent", "ojs.otel.traceparent")
 
 
 def trace_of(meta: Mapping[str, Any]) -> str | None:
-    """The trace id that every event of the job carries: `trace_id`, or that of `traceparent`.
+    """Return the trace id for the job's events: `trace_id`, or that of `traceparent`.
 
-    Every event repeats it, so that only a short printable one is taken.
+    Every event repeats it, so only a short printable one is used.
     """
     if not meta:
         return None
@@ -29,7 +29,7 @@ def trace_of(meta: Mapping[str, Any]) -> str | None:
 
 
 def parent_of(meta: Mapping[str, Any]) -> str | None:
-    """The W3C trace context of the span that the job was enqueued in."""
+    """Return the W3C trace context of the span in which the job was enqueued."""
     found = _parent(meta) if meta else None
     return found and found[0]
 

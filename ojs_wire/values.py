@@ -125,13 +125,13 @@ def _second_text(second: int) -> str:
 # One commit's jobs share their moments.
 @lru_cache(maxsize=256)
 def format_timestamp(moment: int) -> str:
-    """RFC 3339 in UTC; the fraction is left out when zero, else three digits."""
+    """Return a time as RFC 3339 in UTC; the fraction has three digits, or is left out if zero."""
     second, fraction = divmod(moment, 1000)
     return f"{_second_text(second)}.{fraction:03d}Z" if fraction else f"{_second_text(second)}Z"
 
 
 def parse_timestamp(text: str) -> int:
-    """Read RFC 3339 with a zone; finer than a millisecond is cut off."""
+    """Read RFC 3339 with a zone; digits beyond milliseconds are cut off."""
     match = _TIMESTAMP.fullmatch(text)
     if match is None:
         raise ValueError("must be an RFC 3339 timestamp with a zone, like 2030-01-31T09:00:00Z")
@@ -184,7 +184,7 @@ def parse_moment(value: object, now: int) -> int:
 
 
 def format_duration(milliseconds: int) -> str:
-    """The normalised ISO 8601 form, in seconds below a day: `PT90S`, `P7D`."""
+    """Return the normalised ISO 8601 form, in seconds below a day: `PT90S`, `P7D`."""
     if milliseconds and milliseconds % 86_400_000 == 0:
         return f"P{milliseconds // 86_400_000}D"
     seconds, fraction = divmod(milliseconds, 1000)
@@ -192,12 +192,13 @@ def format_duration(milliseconds: int) -> str:
 
 
 def in_seconds(milliseconds: int) -> int | float:
-    """A duration in seconds: a whole number where it is one, since typed clients want integers."""
+    """Return a duration in seconds, as an integer if it is whole, since typed clients want
+    integers."""
     return milliseconds / 1000 if milliseconds % 1000 else milliseconds // 1000
 
 
 def kind_of(value: object) -> str:
-    """The JSON name of a decoded value's type, for error messages."""
+    """Return the JSON name of a decoded value's type, for error messages."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -129,7 +129,8 @@ class Rpc:
         return not self.left.is_set()
 
     async def finish(self, work: Awaitable[Told]) -> Told:
-        """The outcome of work that goes on when the client leaves, which it may learn by `left`.
+        """Return the outcome of work that continues when the client leaves; it can learn of that by
+        `left`.
 
         An error ends the RPC with its status.
         """
@@ -174,7 +175,7 @@ def _receiving(body: bytes, left: asyncio.Event) -> Callable[[], Awaitable[dict[
 
 
 def _json_of(answer: Answer) -> Any:
-    """The JSON of an answer."""
+    """Return the JSON of an answer."""
     body = answer.body if isinstance(answer.body, bytes) else encode(answer.body)
     return decode(body) if body else None
 
@@ -191,7 +192,7 @@ class Desk:
 
     @contextmanager
     def place(self) -> Iterator[None]:
-        """A place among the RPCs that wait."""
+        """Take a place among the RPCs that wait."""
         if self._waiting >= self.server.settings.max_streams:
             raise Unavailable(
                 f"{self._waiting} calls wait here already",

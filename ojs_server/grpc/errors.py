@@ -45,9 +45,9 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 def refusal_of(error: Exception, request_id: str) -> Refusal:
-    """The status, the message and the trailing metadata that tell of an error.
+    """Return the status, the message and the trailing metadata of an error.
 
-    The metadata hold an `ErrorInfo` with the code of OJS, and when to try again.
+    The metadata hold an `ErrorInfo` with the error code of OJS, and when to try again.
     """
     shown = error_object(error, request_id)
     code = error.answer_code if isinstance(error, OjsError) else codes.INTERNAL_ERROR

@@ -91,6 +91,6 @@ def _carried(data: Mapping[str, Any]) -> Struct | None:
 
 
 def _own(kind: str, data: Mapping[str, Any], at: int) -> pb.Event:
-    """An event of the stream itself."""
+    """Return an event about the stream itself."""
     now = values.timestamp_of(format_timestamp(at))
     return pb.Event(type=kind, timestamp=now, data=values.struct_of(data, "data"))

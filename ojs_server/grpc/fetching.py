@@ -28,7 +28,7 @@ _LOOK_AGAIN_S: Final = 1.0
 
 
 async def fetch(rpc: Rpc, message: pb.FetchRequest) -> pb.FetchResponse:
-    """Hand out jobs, at once."""
+    """Deliver jobs without waiting."""
     call, claim = _asked(rpc, message, message.count or 1)
     jobs, _ = await _take(call, claim, 0)
     return pb.FetchResponse(jobs=jobs)

@@ -18,7 +18,7 @@ VALUE: Final = "value"
 
 
 def name_of(enum: Any, prefix: str, number: int) -> str | None:
-    """The word that JSON has for a member of an enum; None for the unspecified one."""
+    """Return the JSON name of a member of an enum; None for the unspecified one."""
     # A number that this version does not know is not passed on as a word of its own.
     name = enum.Name(number) if number in enum.values() else f"{prefix}{number}"
     word = str(name).removeprefix(prefix).lower()
@@ -26,13 +26,13 @@ def name_of(enum: Any, prefix: str, number: int) -> str | None:
 
 
 def number_of(enum: Any, prefix: str, word: str | None) -> Any:
-    """The member of an enum that stands for a word; the unspecified one where none does."""
+    """Return the member of an enum by its JSON name; the unspecified one if there is none."""
     name = f"{prefix}{(word or 'unspecified').upper()}"
     return enum.Value(name) if name in enum.keys() else 0  # noqa: SIM118  no mapping
 
 
 def job_request(message: Any, field: str = "") -> dict[str, Any]:
-    """The request for a job: `type`, `args` and options, as of EnqueueRequest and its like."""
+    """Return the request for a job: `type`, `args` and options."""
     request: dict[str, Any] = {
         "type": message.type,
         "args": values.list_of(message.args, f"{field}args"),
@@ -46,7 +46,7 @@ def job_request(message: Any, field: str = "") -> dict[str, Any]:
 
 
 def options_in(message: pb.EnqueueOptions, field: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The `meta` and the options that a message says."""
+    """Return the `meta` and the options of a message."""
     said: dict[str, Any] = {
         "queue": message.queue or None,
         "priority": message.priority or None,
@@ -105,7 +105,7 @@ def _unique_in(message: pb.UniquePolicy, field: str) -> dict[str, Any]:
 
 
 def job(shown: Json) -> pb.Job:
-    """A job, of which answers about changes show a part only."""
+    """Return the message of a job; answers about changes have a part of its members only."""
     meta = shown.get("meta") or {}
     result = shown.get("result")
     return pb.Job(
@@ -240,7 +240,8 @@ def _options(entry: Json) -> pb.EnqueueOptions:
 
 
 def _milliseconds(given: Json, option: str) -> str | int | None:
-    """An option that is a duration: a text, or a number of milliseconds, or of seconds."""
+    """Return a duration in milliseconds, given as text, or as a number in milliseconds or
+    seconds."""
     if given.get(f"{option}_ms") is not None:
         return int(given[f"{option}_ms"])
     value = given.get(option)

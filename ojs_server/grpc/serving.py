@@ -28,7 +28,7 @@ class GrpcServer:
         self._stopping: asyncio.Task[None] | None = None
 
     async def start(self, services: Services, routes: Iterable[Route]) -> int:
-        """Listen; answers the port. Raises OSError where it cannot."""
+        """Listen; return the port. Raises OSError if it cannot."""
         settings = services.settings
         serving = aio.server(
             options=[
@@ -65,7 +65,7 @@ class GrpcServer:
         return bound
 
     def begin_stop(self) -> None:
-        """Tell clients by GOAWAY to go elsewhere; RPCs that are under way may end."""
+        """Tell clients by GOAWAY to leave; RPCs in progress may end."""
         if self._server is not None and self._stopping is None:
             self._stopping = asyncio.ensure_future(self._server.stop(GRACE_S))
 

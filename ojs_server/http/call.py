@@ -135,8 +135,8 @@ class Call:
             pass
 
     async def body(self, limit: int | None = None, *, of_any_type: bool = False) -> bytes:
-        """The body as it came, no larger than `limit`, and JSON by its type unless any type will
-        do."""
+        """Return the body, no larger than `limit`, and with the media type of JSON unless any type
+        is allowed."""
         within = self.check_body(limit, of_any_type=of_any_type)
         pieces: list[bytes] = []
         size = 0
@@ -193,9 +193,9 @@ class Call:
 
 
 class RequestIds:
-    """Makes ids for requests that have none: UUIDv7s that count up in their last part.
+    """Makes ids for requests that have none: UUIDv7s whose last part counts up.
 
-    The rest is renewed once a second, because that is the expensive part.
+    The other parts are renewed once a second, as that is expensive.
     """
 
     def __init__(self, random_bits: RandomBits, wall_ms: Clock) -> None:

@@ -14,10 +14,10 @@ Weighed = tuple[str, float]
 
 
 def preferred(accept: str | None, offers: Sequence[str]) -> str:
-    """Return the offer that an Accept header prefers, of equal ones the first.
+    """Return the offer that an Accept header prefers; of equal ones the first.
 
-    The first stands in where none is acceptable, too: an answer of another type says more than a
-    refusal. Elements that cannot be read are passed over.
+    The first is also the default if none is acceptable, as an answer of another type says more than
+    a refusal. Elements that cannot be read are ignored.
     """
     ranges = list(_ranges(accept or ""))
     if not ranges:
@@ -43,7 +43,7 @@ def _ranges(accept: str) -> Iterable[Weighed]:
 
 
 def _weight(offer: str, ranges: Sequence[Weighed]) -> float:
-    """Return the weight that the most exact range gives an offer, 0 where none has it."""
+    """Return the weight of an offer by the most specific range; 0 if none matches."""
     kind = offer.partition("/")[0]
     for name in (offer, f"{kind}/*", "*/*"):
         weights = [weight for one, weight in ranges if one == name]

@@ -25,7 +25,7 @@ _CHECKPOINT: Final = "/ojs/v1/jobs/{id}/checkpoint"
 
 
 def _checkpoints(path: str) -> dict[tuple[str, str], tuple[str, str]]:
-    """The calls that the public SDKs make under a path of their own."""
+    """Return the routes of checkpoints under the path that public SDKs use."""
     return {
         ("POST", path): ("PUT", _CHECKPOINT),
         ("PUT", path): ("PUT", _CHECKPOINT),
@@ -119,7 +119,7 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
 
 
 def media_type(call: Call) -> str:
-    """The media type of an answer to this request."""
+    """Return the media type of the answer to this request."""
     accept = call.header(b"accept")
     if accept and PLAIN_JSON in accept and OPENJOBSPEC not in accept:
         return PLAIN_JSON
@@ -139,9 +139,10 @@ def fetch_answer(
 
 
 def flat(call: Call) -> bool:
-    """Tell whether one job or one cron entry is repeated at the top: some SDKs look for it there.
+    """Tell whether the members of one job or cron entry are repeated at the top level, where some
+    SDKs read them.
 
-    SDKs send OJS-Version, the conformance cases and command lines do not.
+    SDKs send OJS-Version; the conformance cases and command lines do not.
     """
     return b"ojs-version" in call.headers
 
@@ -156,7 +157,7 @@ _TENANT: Final = (b"x-ojs-tenant", b"x-ojs-tenant-id")
 
 
 def tenant_header(call: Call) -> str | None:
-    """The tenant that a request names."""
+    """Return the tenant that a request names."""
     for name in _TENANT:
         if name in call.headers:
             return call.header(name)
@@ -164,7 +165,7 @@ def tenant_header(call: Call) -> str | None:
 
 
 def check_version(version: str | None) -> None:
-    """Refuse a protocol version that this server does not speak."""
+    """Raise for a protocol version that this server does not support."""
     if version is not None and version.strip() not in ACCEPTED_VERSIONS:
         raise Unsupported(
             f"OJS-Version {version[:50]!r} is not supported; this server speaks {VERSION}",
@@ -173,10 +174,10 @@ def check_version(version: str | None) -> None:
 
 
 def queue_stats(call: Call, answer: dict[str, Any]) -> dict[str, Any]:
-    """Counts of a queue. Clients that send OJS-Version read `queue` as its name.
+    """Return the counts of a queue. For clients that send OJS-Version `queue` is its name.
 
     The public Go SDK fails on an object there, the conformance cases fail on a string, and the
-    header is what tells them apart. Its counts stand nested and flat.
+    header tells them apart. The counts are nested and at the top level.
     """
     queue: dict[str, Any] = answer["queue"]
     dead = queue["discarded"]
@@ -194,7 +195,8 @@ def queue_detail(answer: dict[str, Any], depth: int) -> dict[str, Any]:
 
 
 def counted(pagination: dict[str, Any]) -> dict[str, Any]:
-    """The place of a page in its list, with the total that the command line reads at the top."""
+    """Return the position of a page in its list, with the total that the command line reads at the
+    top level."""
     return {"pagination": pagination, "total": pagination["total"]}
 
 
@@ -220,12 +222,12 @@ def cancelled_steps(cancelled: int, completed: int) -> dict[str, int]:
 
 
 def last_heartbeat(moment: str | None) -> dict[str, str | None]:
-    """A worker's last heartbeat, under its own name and the command line's."""
+    """Return a worker's last heartbeat, under its own name and the command line's."""
     return {"last_heartbeat_at": moment, "last_heartbeat": moment}
 
 
 def failed_attempts(failures: list[dict[str, Any]], policy: dict[str, Any]) -> dict[str, Any]:
-    """The attempts of a job that failed, each with what the command line shows of it."""
+    """Return the failed attempts of a job, each with the members that the command line shows."""
     retries = [
         {**one, "error": one.get("message"), "failed_at": one.get("occurred_at")}
         for one in failures
@@ -234,7 +236,8 @@ def failed_attempts(failures: list[dict[str, Any]], policy: dict[str, Any]) -> d
 
 
 def cron_entry(entry: dict[str, Any]) -> dict[str, Any]:
-    """A cron entry with the members of all clients: the cases', the SDKs' and the admin UI's."""
+    """Return a cron entry with the members of all clients: the cases', the SDKs' and the admin
+    UI's."""
     template: dict[str, Any] = entry["job_template"]
     options: dict[str, Any] = template.get("options") or {}
     return {
@@ -252,22 +255,23 @@ def cron_entry(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reads_cron_flat(call: Call) -> bool:
-    """Tell whether a cron entry is repeated at the top: SDKs and the admin UI look for it there."""
+    """Tell whether a cron entry is repeated at the top level, where SDKs and the admin UI read
+    it."""
     return flat(call) or call.path.startswith("/ojs/v1/crons/")
 
 
 def cron_named(call: Call, entry: dict[str, Any]) -> dict[str, Any]:
-    """A cron entry under both its names; `cron` is its expression where SDKs read that."""
+    """Return a cron entry under both its names; `cron` is its expression where SDKs read that."""
     return {"cron": entry["cron"] if flat(call) else entry, "cron_job": entry}
 
 
 def cron_answer(call: Call, entry: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """One cron entry, under the names that the cases and the SDKs read."""
+    """Return the answer about one cron entry, under the names that the cases and the SDKs read."""
     return {**(entry if _reads_cron_flat(call) else {}), **cron_named(call, entry), **more}
 
 
 def cron_list(entries: list[dict[str, Any]], pagination: dict[str, Any]) -> dict[str, Any]:
-    """A page of cron entries, under the names that the cases, the SDKs and the admin UI read."""
+    """Return the answer about a page of cron entries, under the names that all clients read."""
     return {
         "crons": entries,
         "entries": entries,
@@ -279,9 +283,10 @@ def cron_list(entries: list[dict[str, Any]], pagination: dict[str, Any]) -> dict
 
 
 def workflow(shown: dict[str, Any]) -> dict[str, Any]:
-    """A workflow with the members of all clients.
+    """Return a workflow with the members of all clients.
 
-    The cases count steps or jobs, by type. SDKs that send callbacks as steps look for them there.
+    The cases count steps or jobs, by type. SDKs that send callbacks as steps read them among the
+    steps.
     """
     named = {
         **shown,
@@ -295,13 +300,15 @@ def workflow(shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def workflow_answer(shown: dict[str, Any]) -> dict[str, Any]:
-    """One workflow, wrapped as the cases read it, and once more at the top for other clients."""
+    """Return the answer about one workflow: wrapped for the cases, and at the top level for other
+    clients."""
     named = workflow(shown)
     return {"workflow": named, **named}
 
 
 def workflow_list(shown: list[dict[str, Any]], pagination: dict[str, Any]) -> dict[str, Any]:
-    """A page of workflows, under the names that the SDKs and the admin UI read."""
+    """Return the answer about a page of workflows, under the names that the SDKs and the admin UI
+    read."""
     named = [workflow(one) for one in shown]
     return {"workflows": named, "items": named, "count": len(named), **counted(pagination)}
 
@@ -312,7 +319,8 @@ def statistics(period: str, spans: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def rate_limit(shown: dict[str, Any]) -> dict[str, Any]:
-    """A rate key with the one limit and the counts that the admin UI and the command line show."""
+    """Return a rate key with the limit and the counts that the admin UI and the command line
+    show."""
     override = shown["override"]
     return {
         **shown,
@@ -325,7 +333,7 @@ def rate_limit(shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one_limit(limit: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the limit that is shown in the place of one; only a window has a period."""
+    """Return the one limit that is shown; only a window has a period."""
     return {"limit": limit["limit"], "period": limit.get("period")}
 
 
@@ -335,7 +343,8 @@ def _outranking(override: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def rate_limit_list(shown: list[dict[str, Any]], pagination: dict[str, Any]) -> dict[str, Any]:
-    """A page of rate keys. The command line reads them from a list of its own, in numbers."""
+    """Return the answer about a page of rate keys. The command line reads them from a list of its
+    own, as numbers."""
     items = [rate_limit(one) for one in shown]
     numbers = [
         {
@@ -350,32 +359,33 @@ def rate_limit_list(shown: list[dict[str, Any]], pagination: dict[str, Any]) -> 
 
 
 def listed_event(event: bytes, time: str) -> bytes:
-    """An event of a page with its time under the admin UI's name."""
+    """Return an event of a page, with its time under the admin UI's name as well."""
     return event[:-1] + b',"timestamp":' + encode(time) + b"}"
 
 
 def unique_key(shown: dict[str, Any]) -> dict[str, Any]:
-    """A unique key under the cases' names and the admin UI's."""
+    """Return a unique key under the cases' names and the admin UI's."""
     return {**shown, "key": shown["uniqueness_key"], "locked_until": shown["expires_at"]}
 
 
 def maintenance(shown: dict[str, Any]) -> dict[str, Any]:
-    """The state of maintenance under the specification's names and the clients'."""
+    """Return the maintenance mode under the specification's names and the clients'."""
     return {**shown, "started_at": shown["enabled_at"], "ends_at": shown["estimated_end"]}
 
 
 def tried_webhook(told: dict[str, Any]) -> dict[str, Any]:
-    """The outcome of a test event, with the status of its answer under the admin UI's name."""
+    """Return the outcome of a test event, with the status of its answer under the admin UI's name
+    as well."""
     return {**told, "status": told["status_code"]}
 
 
 def tenant(shown: dict[str, Any]) -> dict[str, Any]:
-    """A tenant under the specification's name and the admin UI's."""
+    """Return a tenant under the specification's name and the admin UI's."""
     return {**shown, "id": shown["tenant_id"], "name": shown["tenant_id"]}
 
 
 def schema_request(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A registration of a schema in one spelling: three texts have three."""
+    """Return the registration of a schema in one spelling; three texts have three."""
     given = dict(body)
     for name, other in (("type", "job_type"), ("schema", "args_schema")):
         if given.get(name) is None:
@@ -389,15 +399,16 @@ def schema_request(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def schema_answer(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema that is spoken of by its URI: wrapped, as SDKs read it, and flat beside it."""
+    """Return the answer about a schema by its URI: wrapped, as SDKs read it, and flat."""
     return {**schema, "schema": schema}
 
 
 def webhook_answer(webhook: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """One subscription: wrapped, as the cases read it, and flat, as the specification shows it."""
+    """Return the answer about one subscription: wrapped, as the cases read it, and flat, as the
+    specification shows it."""
     return {"subscription": webhook, **webhook, **more}
 
 
 def delivery_answer(delivery: dict[str, Any]) -> dict[str, Any]:
-    """One delivery, wrapped and flat like a subscription."""
+    """Return the answer about one delivery, wrapped and flat like a subscription."""
     return {"delivery": delivery, **delivery}

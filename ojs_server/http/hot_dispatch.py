@@ -75,7 +75,7 @@ class _Taken:
         return False
 
     def resolve(self, outcome: Any) -> None:
-        """Answer, or wait on."""
+        """Send the answer, or keep waiting if the refusal is not final."""
         call, asked = self._call, self._asked
         try:
             if isinstance(outcome, BaseException):

@@ -18,14 +18,14 @@ Item = TypeVar("Item")
 
 
 class Page(msgspec.Struct, frozen=True):
-    """The part of a list that is asked for."""
+    """The requested part of a list."""
 
     limit: int
     offset: int
     cursor: str | None = None
 
     def describe(self, total: int, next_cursor: str | None = None, **more: Any) -> dict[str, Any]:
-        """The `pagination` of an answer; `next_cursor` is given when there is more."""
+        """Return the `pagination` of an answer; `next_cursor` is given if there is more."""
         described: dict[str, Any] = {
             "total": total,
             "limit": self.limit,
@@ -45,16 +45,17 @@ class Page(msgspec.Struct, frozen=True):
         return self._part(items)
 
     def refuse_cursor(self) -> None:
-        """Refuse a cursor in lists whose pages are found by offset."""
+        """Raise for a cursor in lists that are paged by offset."""
         if self.cursor is not None:
             raise invalid("cursor", "must be the next_cursor of an earlier page")
 
     def follow(
         self, items: Sequence[Item], place: Callable[[Item], tuple[int, str]]
     ) -> tuple[Sequence[Item], dict[str, Any]]:
-        """This page of a whole list that is in the order of `place`, newest first.
+        """Return this page of a list that is complete in memory, in the order of `place`, newest
+        first.
 
-        The cursor is a place, so what comes or goes in between moves no page.
+        The cursor is a position, so items that come or go do not move pages.
         """
         if self.cursor is None:
             part = items[self.offset : self.offset + self.limit]
@@ -105,7 +106,8 @@ def page_of(call: Call, default: int = DEFAULT, largest: int = LARGEST) -> Page:
 
 
 def number(query: dict[str, str], name: str, default: int, least: int, most: int) -> int:
-    """A whole number of the query, within its bounds; more than the most is cut to it."""
+    """Return a whole number of the query within its bounds; larger values are cut to the
+    maximum."""
     text = query.get(name)
     if text is None or text == "":
         return default

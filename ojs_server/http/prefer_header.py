@@ -45,7 +45,7 @@ def preference(call: Call) -> Preference:
 
 
 def parse(text: str) -> Preference:
-    """Read a Prefer header; of a preference that is said twice the first counts."""
+    """Read a Prefer header; if a preference is repeated, the first counts."""
     found: dict[str, str] = {}
     for element in _ELEMENT.findall(text[:_MOST]):
         name, _, value = element.partition(";")[0].partition("=")
@@ -66,7 +66,7 @@ def _seconds(digits: str) -> int:
 
 
 def applied(wait_ms: int | None = None, *, respond_async: bool = False) -> Mapping[str, str]:
-    """Name the preferences that an answer went by, with the wait that was granted."""
+    """Return the header that names the preferences that were applied, with the granted wait."""
     named = ["respond-async"] if respond_async else []
     if wait_ms is not None:
         named.append(f"wait={ceil(wait_ms / 1000)}")

@@ -134,7 +134,7 @@ ROUTES: Final = _with_aliases(CANONICAL)
 
 
 def at_root(parts: Sequence[str]) -> tuple[Route, ...]:
-    """The routes of these parts of the API once more, without its prefix, for a profile."""
+    """Return the routes of these parts of the API without its prefix, for a profile."""
     return tuple(
         msgspec.structs.replace(route, path=route.path.removeprefix(V1), plain=True)
         for route in ROUTES
@@ -158,7 +158,7 @@ DASHBOARD: Final[tuple[Route, ...]] = dashboard.ROUTES
 
 
 def routes_of(profile: Profile) -> tuple[Route, ...]:
-    """The routes that are served under a profile."""
+    """Return the routes that a profile serves."""
     routes = ROUTES + DASHBOARD + at_root(profile.at_root)
     routes += JOBLIB if profile.serves_joblib else ()
     return routes + (CAMUNDA if profile.serves_camunda else ())

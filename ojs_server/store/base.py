@@ -59,7 +59,7 @@ class Listener(Protocol):
 class Store(Protocol):
     """A database. Calls block; the server makes them off its event loop.
 
-    Where it is `embedded`, only a commit waits, for the disk; all else is done in this process.
+    If it is `embedded`, only commits wait, for the disk; all else happens in this process.
     """
 
     kind: str
@@ -68,20 +68,21 @@ class Store(Protocol):
 
     @property
     def lost_connections(self) -> int:
-        """Number of connections that were lost, each of which is made anew."""
+        """Return the number of connections that were lost, each of which is replaced."""
 
     def transaction(
         self, foreseen: Foreseen | None = None, *, patient: bool = True
     ) -> AbstractContextManager[Tx]:
-        """A write transaction: commits at the end of the block, rolls back on an exception.
+        """Return a write transaction: it commits at the end of the block, and rolls back on an
+        exception.
 
-        What is `foreseen` a store may lock and read at once, before any other lock. Where somebody
-        else has what is wanted, it is StoreBusy after a while. Who is not `patient` waits for a row
-        but for a moment, and for an embedded store not at all.
+        Rows in `foreseen` may be locked and read at once, before any other lock. StoreBusy is
+        raised if a lock is not obtained in time. Without `patient` the wait is short, and an
+        embedded store does not wait at all.
         """
 
     def reader(self) -> AbstractContextManager[Reader]:
-        """A connection for reading."""
+        """Return a connection for reading."""
 
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""
@@ -98,15 +99,19 @@ class Store(Protocol):
         """Ask other nodes to announce the events that they add to the log, for a time from now."""
 
     def held(self, wanted: Contended, for_ms: int) -> Contended:
-        """Which of these rows another transaction has that has been open for so long; jobs also
-        where that has the limit of their key. Of limits that are no key's all that are held."""
+        """Return those of these rows that another transaction has locked, if that has been open for
+        some time.
+
+        Jobs count, too, if that transaction holds the limit of their key. Limits of queues and
+        tenants that are held are all returned.
+        """
 
     def end_silent_transactions(self) -> int:
-        """End the transactions of servers that have fallen silent in the middle of them, since
-        others want what these have locked; answers how many. To be asked about once a second."""
+        """End transactions of servers that fell silent while they hold locks; return how many. To
+        be called about once a second."""
 
     def durability_warnings(self) -> list[str]:
         """Return the settings of the database under which a confirmed commit could be lost."""
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connections to the database."""

@@ -6,7 +6,7 @@ from ojs_server.store.base import Clock
 
 
 class RisingClock:
-    """Wall time that keeps its pace when the wall clock is set back.
+    """A clock of wall time that goes on steadily when the wall clock is set back.
 
     Leases and schedules are judged by it, so it neither steps back nor stands still.
     """
@@ -19,7 +19,7 @@ class RisingClock:
         self._seen_at = monotonic()
 
     def __call__(self) -> int:
-        """The present moment in milliseconds, never before an earlier answer."""
+        """Return the present time in milliseconds, never before an earlier result."""
         with self._lock:
             seen_at = self._monotonic()
             self._last = max(self._wall(), self._last + max(0, seen_at - self._seen_at))
@@ -27,6 +27,6 @@ class RisingClock:
             return self._last
 
     def start_from(self, moment: int) -> None:
-        """Continue after a moment that is already on record."""
+        """Continue after a time that is stored already."""
         with self._lock:
             self._last = max(self._last, moment)

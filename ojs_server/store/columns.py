@@ -72,7 +72,8 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Rows(msgspec.Struct, frozen=True):
-    """The rows that a statement takes: their columns, and how a record becomes one."""
+    """The rows that a statement takes: their columns, and the function that makes a row of a
+    record."""
 
     columns: tuple[Column, ...]
     names: tuple[str, ...]
@@ -132,7 +133,7 @@ _OF_TYPE: Final = {one.type: one for one in RECORDS.values()}
 
 @cache
 def _fields(record: type) -> dict[str, tuple[Any, bool]]:
-    """The fields of a record: the type that each has where it is there, and whether it may not."""
+    """Return the fields of a record: the type of each, and if it may be absent."""
     hints = get_type_hints(record, include_extras=True)
     names = getattr(record, "__struct_fields__", None) or getattr(record, "_fields")  # noqa: B009
     return {name: _present(hints[name]) for name in names}
@@ -254,7 +255,8 @@ def _values(record: Record, given: str) -> list[str]:
 
 
 def reader_of(record: Record, read: Mapping[str, Callable[[Any], Any]]) -> Callable[[Row], Any]:
-    """Makes a record of a row; `read` says how a database's values of types become ours."""
+    """Return a function that makes a record of a row; `read` converts values of the database by
+    type."""
     known: dict[str, Any] = {}
     made: Callable[[Row], Any] = eval(f"lambda row: {_made(record, read, 0, known)}", known)
     return made
@@ -263,7 +265,8 @@ def reader_of(record: Record, read: Mapping[str, Callable[[Any], Any]]) -> Calla
 def _made(
     record: Record, read: Mapping[str, Callable[[Any], Any]], place: int, known: dict[str, Any]
 ) -> str:
-    """The call that makes a record of the columns of a row from a place on."""
+    """Return the expression that makes a record from the columns of a row, starting at one of
+    them."""
     name = record.type.__name__
     known[name] = record.type
     given: list[str] = []

@@ -23,7 +23,8 @@ Stretch = Callable[[int, int], Sequence[Sequence[Any]]]
 
 
 def read_page(stretch: Stretch, after: int, wanted: EventFilter, limit: int) -> EventPage:
-    """Up to `limit` wanted events; the cursor moves past those that were looked at and left."""
+    """Return up to `limit` events that match; the cursor also passes those that were read and
+    skipped."""
     found: list[PlacedEvent] = []
     cursor, looked = after, 0
     while True:
@@ -60,7 +61,7 @@ def is_of(event: Event, tenant: str) -> bool:
 
 
 def tenant_of(event: Event) -> str | None:
-    """Whose the thing is that an event is about."""
+    """Return the tenant of the subject of an event."""
     return _tenant.decode(event.own).tenant_id
 
 

@@ -28,7 +28,7 @@ def load_migrations(package: str) -> list[Migration]:
 
 
 def pending(migrations: list[Migration], current: int, *, apply: bool) -> list[Migration]:
-    """The steps still to take; a newer schema, or a step that may not be taken, is refused."""
+    """Return the steps to apply; raises for a newer schema, or if a step is not allowed."""
     newest = migrations[-1].version
     if current > newest:
         raise SchemaError(

@@ -32,7 +32,7 @@ _BOUND: Final = frozenset({"rows", "columns", "list", "lanes", "lane", "n", "mos
 
 
 class Dialect(msgspec.Struct, frozen=True):
-    """A database's own way with types: how a column is selected, and how its value is read."""
+    """The conversions of a database: how a column is selected, and how its value is read."""
 
     selected: Mapping[str, str] = {}
     read: Mapping[str, Callable[[Any], Any]] = {}

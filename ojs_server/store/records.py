@@ -41,7 +41,7 @@ Marks = Mapping[str, Sequence[SchemaMark]]
 
 
 class Contended(msgspec.Struct, frozen=True):
-    """Rows that many want: limits by name, jobs and workers by id."""
+    """Rows that many transactions want: limits by name, jobs and workers by id."""
 
     limits: Collection[str] = ()
     jobs: Collection[str] = ()
@@ -118,7 +118,7 @@ class Stamped(msgspec.Struct, frozen=True):
 
 
 class QueueCounts(msgspec.Struct, frozen=True):
-    """One queue: whether it hands out jobs, since when it exists, and jobs by state."""
+    """One queue: if it is paused, its time of creation, and its jobs by state."""
 
     name: str
     paused: bool
@@ -181,7 +181,8 @@ class LimitLoad(NamedTuple):
 
 
 class LimitPage(msgspec.Struct, frozen=True):
-    """Limits by name, each with how many jobs wait with its key, and how many there are."""
+    """A page of limits by name, each with the number of jobs that wait with its key, and the number
+    of all."""
 
     limits: Sequence[LimitLoad]
     total: int
@@ -254,7 +255,7 @@ class WaitingNode(NamedTuple):
 
 
 class EventFilter(msgspec.Struct, frozen=True):
-    """Which events a reader wants; empty means all. A type ending in `*` is a prefix."""
+    """A filter of events; empty members match all. A type ending in `*` is a prefix."""
 
     types: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
@@ -289,7 +290,7 @@ class ListPosition(NamedTuple):
 
 
 class JobPage(msgspec.Struct, frozen=True):
-    """Jobs of a list, newest first, and how many there are in all."""
+    """A page of jobs, newest first, and the number of all."""
 
     jobs: Sequence[StoredJob]
     total: int
@@ -307,10 +308,10 @@ class ScheduledIds(msgspec.Struct, frozen=True):
 
 
 class JobIds(msgspec.Struct, frozen=True):
-    """Ids of the jobs that a filter means, newest first, and the id to go on after.
+    """Ids of the jobs that match a filter, newest first, and the id after which to continue.
 
-    A part may hold fewer than were asked for, even none, and still not be the last: a look
-    through jobs that are not meant has an end, too.
+    A page may be short, even empty, without being the last, as the search for matching jobs is
+    bounded.
     """
 
     ids: Sequence[str]
@@ -345,7 +346,7 @@ class EventTally(msgspec.Struct, frozen=True):
 
 
 class WorkflowFilter(msgspec.Struct, frozen=True):
-    """Which workflows a reader wants; None means all."""
+    """A filter of workflows; None matches all."""
 
     state: str | None = None
     kind: str | None = None
@@ -354,7 +355,7 @@ class WorkflowFilter(msgspec.Struct, frozen=True):
 
 
 class WorkflowPage(msgspec.Struct, frozen=True):
-    """Workflows of a list, newest first, and how many there are in all."""
+    """A page of workflows, newest first, and the number of all."""
 
     workflows: Sequence[Workflow]
     total: int
@@ -362,7 +363,7 @@ class WorkflowPage(msgspec.Struct, frozen=True):
 
 
 class DeliveryFilter(msgspec.Struct, frozen=True):
-    """Which deliveries a reader wants; None means all."""
+    """A filter of deliveries; None matches all."""
 
     webhook_id: str | None = None
     status: str | None = None
@@ -378,7 +379,7 @@ class DeliveryPage(msgspec.Struct, frozen=True):
 
 
 class WebhookLoad(NamedTuple):
-    """An active subscription, when one of its deliveries is due next, and how many wait."""
+    """An active subscription, the time of its next delivery, and the number of waiting ones."""
 
     webhook: Webhook
     due_at: int | None

@@ -38,7 +38,7 @@ def shown(call: Call) -> dict[str, Any]:
 
 def name_of(call: Call) -> str:
     """Return the name of a caller: `local` without keys, else the role and the beginning of the
-    hash of the key, which tells keys of a role apart and gives none away."""
+    key's hash, which tells keys apart without revealing them."""
     keys = call.server.settings.keys
     if not keys.needed:
         return _LOCAL

@@ -61,7 +61,7 @@ class Origins(msgspec.Struct, frozen=True):
 
 
 def origins_of(hosts: tuple[str, ...] | None, listed: tuple[str, ...]) -> Origins:
-    """Admission with these names, and these origins of other servers."""
+    """Return the admission for these host names, and these origins of other servers."""
     return Origins(
         None if hosts is None else frozenset(hosts),
         {origin: _readable(origin) for origin in listed},
@@ -69,7 +69,7 @@ def origins_of(hosts: tuple[str, ...] | None, listed: tuple[str, ...]) -> Origin
 
 
 def parse_host(text: str) -> str:
-    """A name or address of this server, as it is compared; raises ValueError."""
+    """Return a host name or address in the form in which it is compared; raises ValueError."""
     name = text.strip().lower()
     found = _HOST.fullmatch(name)
     if found is None or found["name"] != name:
@@ -78,7 +78,7 @@ def parse_host(text: str) -> str:
 
 
 def parse_origin(text: str) -> str:
-    """An origin as browsers write it; raises ValueError."""
+    """Return an origin in the form that browsers send; raises ValueError."""
     given = text.strip().lower()
     found = _ORIGIN.fullmatch(given)
     if found is None or _HOST.fullmatch(found["host"]) is None:

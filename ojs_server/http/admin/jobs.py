@@ -48,7 +48,7 @@ async def detail(call: Call) -> Answer:
 
 
 def _word(query: Mapping[str, str], name: str, words: Sequence[str]) -> str:
-    """Return one of these words, the first unless the query says another."""
+    """Return the value of a query parameter, which must be one of these; by default the first."""
     word = query.get(name) or words[0]
     if word not in words:
         raise invalid(name, f"must be {' or '.join(words)}{nearest(word, words)}")

@@ -18,8 +18,8 @@ def admin_page(call: Call, known: Iterable[str] = ()) -> tuple[Page, dict[str, s
 
 
 def checked_query(call: Call, known: Collection[str]) -> dict[str, str]:
-    """The query. A strict server refuses what is not known: a filter that is misspelt and passed
-    over would widen what is meant."""
+    """Return the query. A strict server refuses unknown parameters: ignoring a misspelt filter
+    would widen the list."""
     query = call.query()
     if call.server.settings.strict:
         refuse_unknown("", query, known)

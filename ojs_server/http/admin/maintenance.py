@@ -17,13 +17,13 @@ _SECRET: Final = frozenset({"database", "listen_url"})
 
 
 async def read(call: Call) -> Answer:
-    """Answer whether maintenance mode is on."""
+    """Show the maintenance mode."""
     found = await call.server.engine.read(lambda reader: reader.maintenance())
     return Answer(dialects.maintenance(_shown(found)))
 
 
 async def change(call: Call) -> Answer:
-    """Turn maintenance mode on or off: while it is on, no job is handed out or becomes due, but
+    """Turn maintenance mode on or off: while it is on, no job is delivered or becomes due, but
     enqueueing works."""
     body = await call.json()
     call.check_members(body, MaintenanceRequest)

@@ -14,8 +14,11 @@ _LONGEST: Final = 255
 
 
 def actor_of(call: Call, route: Route) -> Actor | None:
-    """Return who makes a change, if it is a person: by a session, by the key of an operator or an
-    admin, or without keys by a page or by a call that only these may make."""
+    """Return the person who makes a change; None for programs.
+
+    Persons are those with a session, the keys of operators and admins, and without keys pages, and
+    calls that only operators and admins may make.
+    """
     if not route.changes:
         return None
     keys = call.server.settings.keys

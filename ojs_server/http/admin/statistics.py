@@ -44,7 +44,7 @@ Spans = Mapping[str, Sequence[Period]]
 
 
 async def now(call: Call) -> Answer:
-    """Answer the numbers of queues, workers and jobs, and the last minute's throughput; with
+    """Show the numbers of queues, workers and jobs, and the throughput of the last minute; with
     `queue` those of one queue, and all workers."""
     query = checked_query(call, ("queue",))
     return Answer(await read(call.server.engine, call.server.lifetime, _queue_in(query)))
@@ -166,7 +166,7 @@ def _quantiles(what: str, times: Mapping[int, int]) -> dict[str, int | None]:
 
 
 def _moment(query: Mapping[str, str], name: str, now: int, default: int) -> int:
-    """Read a timestamp, or a duration such as 24h as so long before now."""
+    """Read a timestamp, or a duration such as 24h that counts back from now."""
     if not (text := query.get(name)):
         return default
     try:

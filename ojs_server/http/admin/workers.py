@@ -33,7 +33,7 @@ async def detail(call: Call) -> Answer:
 
 
 async def remove(call: Call) -> Answer:
-    """Send a worker away whose heartbeat is overdue; its jobs go back to their queues."""
+    """Remove a worker whose heartbeat is overdue; its jobs go back to their queues."""
     worker_id = known_as(call, call.params["id"])
     await call.server.engine.run(Deregister(worker_id, silent=True))
     return Answer({"deleted": True, "worker_id": call.params["id"]})

@@ -38,7 +38,7 @@ Wanted = TypeVar("Wanted", bound=msgspec.Struct)
 
 
 async def put(call: Call) -> Answer:
-    """Put a job on the board, for a block that some worker has registered."""
+    """Add a job to the board, for a block that some worker has registered."""
     request = await _read(call, BoardJobRequest)
     phase = parse_phase(request.jobType)
     name, own_id = request.functionBlockId, client_id(request.jobId, "jobId")
@@ -57,7 +57,7 @@ async def put(call: Call) -> Answer:
 
 
 async def poll(call: Call) -> Answer:
-    """Hand out jobs for a worker's blocks, as a bare list."""
+    """Deliver jobs for a worker's blocks, as a bare list."""
     request = await _read(call, BoardPollRequest)
     names = {type_of(name, "functionBlockIds"): name for name in request.functionBlockIds}
     claim = Claim(

@@ -40,7 +40,7 @@ async def topology(call: Call) -> Answer:
 
 
 async def activate(call: Call) -> Answer:
-    """Hand out jobs of a type, as soon as there are some within the wait."""
+    """Deliver jobs of a type, as soon as there are some within the wait."""
     request = await call.read(ActivationRequest)
     zeebe.require_tenants(request.tenantIds or ())
     activation = Activation(

@@ -19,9 +19,9 @@ _SCHEMAS: Final = ("resultDataJsonSchema", "result_schema")
 def parse_blocks(
     given: object, field: str = "functionBlocks", *, tenant: str | None = None
 ) -> tuple[Kind, ...]:
-    """The function blocks of a registration: names, or objects with a schema for results.
+    """Parse the function blocks of a registration: names, or objects with a schema for results.
 
-    Each tenant has blocks of its own.
+    The blocks of each tenant are separate.
     """
     if given is None:
         return ()
@@ -46,14 +46,14 @@ def _block(given: object, room: str, field: str) -> Kind:
 
 
 def checked_schema(schema: object, field: str) -> bytes:
-    """Return a JSON Schema as it is stored; raises if it does not compile."""
+    """Return a JSON Schema in its stored form; raises if it does not compile."""
     stored = kept_schema(schema, field)
     compiled(stored, field)
     return stored
 
 
 def kept_schema(schema: object, field: str) -> bytes:
-    """Return a JSON Schema as it is stored, without compiling it."""
+    """Return a JSON Schema in its stored form, without compiling it."""
     if not isinstance(schema, dict):
         raise invalid(field, f"must be a JSON Schema object, not {kind_of(schema)}")
     stored = codec.encode(schema)
@@ -66,13 +66,13 @@ def kept_schema(schema: object, field: str) -> bytes:
 
 
 def check_result(schema: bytes, result: Any) -> None:
-    """Refuse a result that is against the schema of its block."""
+    """Raise if a result violates the schema of its block."""
     check_value(schema, result, "result")
 
 
 def check_payload(schema: bytes, payload: Any) -> None:
-    """Refuse a payload that is against the schema of its job. Of a schema that cannot be judged by,
-    only the worker knows."""
+    """Raise if a payload violates the schema of its job; a schema that does not compile is left to
+    the worker."""
     try:
         _ready(schema)
     except OjsError:
@@ -81,7 +81,7 @@ def check_payload(schema: bytes, payload: Any) -> None:
 
 
 def check_value(schema: bytes, value: Any, field: str) -> None:
-    """Refuse a value that is against a schema."""
+    """Raise if a value violates a schema."""
     if found := _ready(schema).violations(value, field):
         first = found[0]
         raise ValidationError(

@@ -76,20 +76,20 @@ async def put_job(call: Call) -> Answer:
 
 
 async def list_jobs(call: Call) -> Answer:
-    """The jobs that a room sees, newest first."""
+    """List the jobs that are visible in a room, newest first."""
     found = await call.server.engine.read(jobs_seen_from(joblib.parse_room(call.params["room"])))
     found.sort(key=lambda one: (one.kind.created_at, one.kind.name), reverse=True)
     return page_of(call, [_summary(one) for one in found])
 
 
 def jobs_seen_from(room: str) -> Callable[[Reader], list[Staffed]]:
-    """The jobs that a room sees, each with its workers."""
+    """Return the jobs that are visible in a room, each with its workers."""
     visible = joblib.visible_from(room)
     return lambda reader: [one for seen in visible for one in reader.kinds_in(seen)]
 
 
 async def read_job(call: Call) -> Answer:
-    """One job, by its full name."""
+    """Show one job, by its full name."""
     joblib.parse_room(call.params["room"])
     return Answer({**_shown_job(await _job_named(call)), "worker_id": None})
 
@@ -126,7 +126,7 @@ async def submit(call: Call) -> Answer:
 
 
 async def list_tasks(call: Call) -> Answer:
-    """The tasks that were submitted in a room, newest first."""
+    """List the tasks that were submitted in a room, newest first."""
     room = joblib.parse_room(call.params["room"])
     return await _list(call, JobFilter(meta={rooms.ROOM: room}))
 
@@ -217,7 +217,7 @@ async def move_task(call: Call) -> Answer:
 
 
 def require_admin(call: Call, why: str) -> None:
-    """Refuse callers that are no administrators."""
+    """Raise Denied unless the caller is an administrator."""
     if not call.server.settings.keys.is_admin(call.principal):
         raise Denied(why, hint="use a key of an administrator")
 
@@ -267,7 +267,7 @@ def _staffed(reader: Reader, room: str, name: str) -> Staffed:
 
 
 async def _task(call: Call) -> tuple[StoredJob, Lease | None, str | None]:
-    """The task that the path names, its lease, and the worker that has it or had it last."""
+    """Return the task that the path names, its lease, and its present or last worker."""
     job_id = job_id_in(call, None)
 
     def read(reader: Reader) -> tuple[StoredJob, Lease | None, str | None] | None:

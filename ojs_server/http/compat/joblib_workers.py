@@ -17,7 +17,7 @@ from ojs_wire.values import format_timestamp
 
 
 async def create(call: Call) -> Answer:
-    """Make a worker, which belongs to its principal."""
+    """Create a worker, which belongs to its caller."""
     await call.read(EmptyRequest, optional=True)
     worker_id = call.server.environment.new_id()
     known = await call.server.engine.run(Register(worker_id, {}, call.principal or None))
@@ -43,12 +43,12 @@ async def delete(call: Call) -> Answer:
 
 
 async def listing(call: Call) -> Answer:
-    """All workers, newest first."""
+    """List all workers, newest first."""
     return page_of(call, await call.server.engine.read(_workers))
 
 
 async def of_room(call: Call) -> Answer:
-    """The workers that run jobs which a room sees."""
+    """List the workers that run jobs that are visible in a room."""
     seen = jobs_seen_from(joblib.parse_room(call.params["room"]))
 
     def read(reader: Reader) -> list[dict[str, Any]]:

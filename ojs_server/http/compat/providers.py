@@ -63,7 +63,7 @@ async def put(call: Call) -> Answer:
 
 
 async def listing(call: Call) -> Answer:
-    """The providers that a room sees, newest first."""
+    """List the providers that are visible in a room, newest first."""
     rooms = providers.visible_from(joblib.parse_room(call.params["room"]))
     found = await call.server.engine.read(
         lambda reader: [one for room in rooms for one in reader.providers_in(room)]
@@ -73,12 +73,12 @@ async def listing(call: Call) -> Answer:
 
 
 async def info(call: Call) -> Answer:
-    """One provider, by its full name."""
+    """Show one provider, by its full name."""
     return Answer(_shown(await _named(call)))
 
 
 async def read(call: Call) -> Answer:
-    """Answer the result of a provider for these parameters: a cached one, or a new one."""
+    """Return the result of a provider for these parameters: a cached one, or a new one."""
     provider = await _named(call)
     params = providers.canonical_params(call.query())
     wished = preference(call).wait_s

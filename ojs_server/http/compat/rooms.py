@@ -96,7 +96,7 @@ async def submit(call: Call) -> Answer:
 
 
 async def list_tasks(call: Call) -> Answer:
-    """The tasks of a room, newest first."""
+    """List the tasks of a room, newest first."""
     room = rooms.parse_room(call.params["room"])
     query, page = call.query(), page_of(call)
     word = query.get("status")

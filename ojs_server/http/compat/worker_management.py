@@ -55,8 +55,8 @@ async def describe(call: Call) -> Answer:
 
 
 async def jobs(call: Call) -> Answer:
-    """List the jobs that a worker holds or held; with `status`, those of some states, or those that
-    wait for it."""
+    """List the jobs that a worker holds or held; with `status`, those in these states, waiting ones
+    included."""
     word = call.query().get("status")
     states = HAD if word is None else states_of(word)
     load, _ = await known_worker(call)

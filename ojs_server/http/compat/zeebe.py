@@ -85,14 +85,14 @@ class Created(msgspec.Struct, frozen=True):
 
 
 def require_tenants(given: Collection[str]) -> None:
-    """Refuse the tenants of Zeebe's calls: here, the tenant of a call is that of its key or
+    """Raise for the tenants in Zeebe's calls: here, the tenant of a call is that of its key or
     header."""
     if any(name not in ("", TENANT) for name in given):
         raise invalid("tenantIds", f"must be {TENANT}; a tenant is named by X-OJS-Tenant")
 
 
 async def activate(call: Call, activation: Activation) -> list[Activated]:
-    """Hand out jobs, as soon as there are some within the wait."""
+    """Deliver jobs, as soon as there are some within the wait."""
     if activation.timeout_ms < 1 or activation.timeout_ms > MAX_DURATION:
         raise invalid("timeout", "must be the milliseconds that a worker has, from 1 on")
     if activation.count < 1:
@@ -118,7 +118,7 @@ async def activate(call: Call, activation: Activation) -> list[Activated]:
 
 
 def _worker_id(call: Call, name: str) -> str:
-    """The id of a worker, whose name may be any text."""
+    """Return the id of a worker, whose name may be any text."""
     try:
         return known_as(call, name)
     except InvalidRequest:
@@ -155,7 +155,7 @@ _meta: Final = msgspec.json.Decoder(_Meta)
 
 
 def process_of(meta: bytes) -> str | None:
-    """The id of the process that a job was started as."""
+    """Return the id of the process that a job was started for."""
     given = _meta.decode(meta).bpmn_process_id
     return given if isinstance(given, str) else None
 
@@ -166,8 +166,8 @@ def definition_key(process: str) -> int:
 
 
 async def complete(call: Call, key: int, variables: Mapping[str, Any]) -> None:
-    """Complete a job, also after its timeout while nobody else did; its result is its variables
-    with those of the completion."""
+    """Complete a job, also after its timeout unless another worker did; the result is its
+    variables, merged with those of the completion."""
     job_id = await _job_id(call, key)
     found = await call.server.engine.read(lambda reader: reader.job(job_id))
     if found is None:
@@ -222,7 +222,7 @@ async def update(call: Call, key: int, *, retries: int | None, timeout_ms: int |
 
 
 async def set_variables(call: Call, key: int, variables: Mapping[str, Any]) -> None:
-    """Merge variables into those of a job that has not ended; its next FETCH has them."""
+    """Merge variables into those of a job that has not ended; the next delivery has them."""
     await _settle(call, key, Amend(await _job_id(call, key), variables=variables))
 
 
@@ -314,7 +314,7 @@ async def _job_id(call: Call, key: int) -> str:
 
 
 async def _settle(call: Call, key: int, op: Ack | Fail | Amend | Cancel) -> None:
-    """Run an operation on a job; a job that has ended is answered as if it were missing."""
+    """Run an operation on a job; raises NotFound if it has ended."""
     try:
         await call.server.engine.run(op)
     except NotFound:

@@ -36,7 +36,7 @@ async def register(call: Call) -> Answer:
 
 
 async def listing(call: Call) -> Answer:
-    """Every entry, newest first; `enabled` filters."""
+    """List the entries, newest first; `enabled` filters."""
     wanted = call.query().get("enabled") or None
     if wanted is not None and wanted not in _TRUTH:
         raise invalid("enabled", f"must be one of {', '.join(_TRUTH)}")

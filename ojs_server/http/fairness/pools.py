@@ -24,7 +24,7 @@ WINDOW: Final = "PT1M"
 
 
 async def listing(call: Call) -> Answer:
-    """Every pool by name."""
+    """List the pools by name."""
     page, _ = admin_page(call)
     part, pagination = page.cut(await _all(call))
     return Answer({"items": part, "pools": part, "pagination": pagination})
@@ -36,7 +36,7 @@ async def detail(call: Call) -> Answer:
 
 
 async def save(call: Call) -> Answer:
-    """Make a pool, or replace it."""
+    """Create a pool, or replace it."""
     name, body = _name(call), await call.json()
     if body.get("name") not in (None, name):
         raise invalid("name", "differs from the name in the path")
@@ -52,8 +52,7 @@ async def delete(call: Call) -> Answer:
 
 
 async def stats(call: Call) -> Answer:
-    """Count the jobs of each queue that were handed out in the last minute, with their average
-    wait."""
+    """Show, for each queue, the jobs delivered in the last minute and their average wait."""
     checked_query(call, ())
     await collect(call.server.engine)
     queues, waits = await call.server.engine.read(lambda reader: (reader.queues(), reader.waits()))

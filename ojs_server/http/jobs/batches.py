@@ -25,7 +25,7 @@ def checked_batch(jobs: object) -> list[Any]:
 
 
 def check_size(field: str, size: int, what: str) -> None:
-    """Refuse more than one call may name."""
+    """Raise if there are more than one call may name."""
     if size > MAX_BATCH:
         raise TooLarge(
             f"`{field}` holds {size} {what}; at most {MAX_BATCH} are allowed",
@@ -36,7 +36,7 @@ def check_size(field: str, size: int, what: str) -> None:
 
 
 def is_atomic(body: Mapping[str, Any]) -> bool:
-    """True if the batch is to be done whole or not at all; the default is `partial`."""
+    """True if the batch is all or nothing; the default is `partial`."""
     value = body.get("atomicity")
     if value is None:
         return False
@@ -50,7 +50,7 @@ def is_atomic(body: Mapping[str, Any]) -> bool:
 
 
 def receipt_for(call: Call, operation: str, in_body: object = None) -> ReceiptKey | None:
-    """Return the idempotency key of a call; the header goes before the body."""
+    """Return the idempotency key of a call; the header takes precedence over the body."""
     key = call.header(b"idempotency-key")
     if key is None:
         return None if in_body is None else (call.principal, operation, _checked(in_body))

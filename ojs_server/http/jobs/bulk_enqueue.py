@@ -21,7 +21,7 @@ Outcome = BulkEntry | OjsError | None
 
 
 async def enqueue(call: Call) -> Answer:
-    """Store up to a thousand jobs: those that can be, or with `atomic` all or none."""
+    """Store up to a thousand jobs: all that are valid, or with `atomic` all or none."""
     body = await call.json()
     call.check_members(body, BulkEnqueueRequest)
     jobs = checked_batch(body.get("jobs"))
@@ -87,7 +87,7 @@ async def _all_or_none(
 
 
 def _at_fault(error: Duplicate, drafts: Sequence[Draft]) -> int:
-    """Return the index of the job for which all were refused."""
+    """Return the index of the job that made the whole call fail."""
     details = error.details or {}
     if "existing_job_id" not in details and "index" not in details:
         # It is about the key of the request, not about a job.

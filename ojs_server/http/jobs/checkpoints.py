@@ -29,7 +29,7 @@ class _Kept(msgspec.Struct):
 
 
 async def save(call: Call) -> Answer:
-    """Save a checkpoint in place of the one before."""
+    """Save a checkpoint, replacing the one before."""
     body = await call.body(MAX_BODY)
     request = call.typed(parsed(body), CheckpointRequest)
     kept = msgspec.json.decode(body, type=_Kept)
@@ -52,7 +52,7 @@ async def save(call: Call) -> Answer:
 
 
 async def read(call: Call) -> Answer:
-    """Answer the checkpoint of a job; it stays readable when the job has ended."""
+    """Show the checkpoint of a job, also after the job has ended."""
     job_id = await job_id_of(call)
     one = await _newest(call, job_id)
     if one is None:
@@ -64,7 +64,7 @@ async def read(call: Call) -> Answer:
 
 
 async def resume(call: Call) -> Answer:
-    """Answer whether a job has a checkpoint to go on from, and the checkpoint."""
+    """Show the checkpoint from which a job resumes, if it has one."""
     job_id = await job_id_of(call)
     one = await _newest(call, job_id)
     found = b"false" if one is None else b'true,"checkpoint":{%b}' % _members(one)

@@ -63,7 +63,7 @@ def _stored(call: Call, asked: Asked, done: Enqueued) -> Answer:
 
 
 class _Patience(msgspec.Struct):
-    """The time that a producer waits for room in a queue, and the headers that say so."""
+    """The time that a producer waits for room in a queue, and the headers that report it."""
 
     wait_ms: int
     headers: Mapping[str, str]

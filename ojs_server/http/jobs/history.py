@@ -29,7 +29,7 @@ class _Item(msgspec.Struct):
 
 
 async def read(call: Call) -> Answer:
-    """The history of one job, oldest first."""
+    """Show the history of one job, oldest first."""
     job_id = await job_id_of(call)
 
     def look(reader: Reader) -> tuple[Job, History] | None:

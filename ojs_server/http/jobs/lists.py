@@ -24,7 +24,7 @@ MAX_OFFSET: Final = 10_000
 
 
 async def listing(call: Call) -> Answer:
-    """Jobs of any state, with filters."""
+    """List jobs of any state, with filters."""
     return await list_jobs(call, "jobs", page_of(call), call.query(), call.tenant)
 
 
@@ -38,7 +38,8 @@ async def list_jobs(
     unique: bool = False,
     show: Callable[[StoredJob], bytes] = envelope,
 ) -> Answer:
-    """A page of them, of those of a tenant, or of those that hold a unique key, under a name."""
+    """Return a page of jobs under a name: of all, of a tenant's, or of those that hold a unique
+    key."""
     given = from_query(query, FILTERS)
     check_place(page, query)
 
@@ -70,7 +71,7 @@ def jobs_answer(
 
 
 def check_place(page: Page, query: Mapping[str, str]) -> None:
-    """Refuse places that no list of jobs has."""
+    """Raise for cursors that no list of jobs has."""
     # Unlike in other lists a number is no cursor here, since offsets have an end.
     if (cursor := query.get("cursor")) and not UUID7.fullmatch(cursor):
         raise invalid("cursor", "must be the next_cursor of an earlier page")
@@ -78,7 +79,7 @@ def check_place(page: Page, query: Mapping[str, str]) -> None:
 
 
 def check_offset(page: Page) -> None:
-    """Refuse a page that is reached by its cursor only."""
+    """Raise for an offset: these pages are reached by cursor only."""
     if page.offset > MAX_OFFSET:
         raise invalid("offset", f"must be at most {MAX_OFFSET}; go on with next_cursor")
 

@@ -39,7 +39,7 @@ async def report(call: Call) -> Answer:
 
 
 async def read(call: Call) -> Answer:
-    """Answer the progress of a job; its values are null if none was reported."""
+    """Show the progress of a job; its values are null if none was reported."""
     job_id = await job_id_of(call)
     found = await call.server.engine.read(lambda reader: with_progress(reader, job_id))
     if found is None:

@@ -17,7 +17,8 @@ _SCHEDULED = (State.SCHEDULED,)
 async def list_scheduled(
     call: Call, name: str, page: Page, query: Mapping[str, str], *, latest_first: bool
 ) -> Answer:
-    """A page of the scheduled jobs, under a name; other states wait for no time of their own."""
+    """Return a page of the scheduled jobs, under a name; jobs in other states have no time to sort
+    by."""
     given = from_query(query, FILTERS)
     after = place_of(query["cursor"]) if query.get("cursor") else None
     check_offset(page)

@@ -16,7 +16,7 @@ from ojs_wire.values import format_timestamp
 
 
 async def listing(call: Call) -> Answer:
-    """The keys of all jobs that have not ended, those of the newest jobs first."""
+    """List the unique keys of all jobs that have not ended, newest jobs first."""
     page, query = admin_page(call, ("queue", "type"))
     return await list_jobs(call, "items", page, query, call.tenant, unique=True, show=_shown)
 

@@ -12,7 +12,7 @@ from ojs_server.ops.jobs.version_routing import DropRouting, SaveRouting, no_rou
 
 
 async def detail(call: Call) -> Answer:
-    """The routing of a type."""
+    """Show the routing of a type."""
     kind = _kind(call)
     found = await call.server.engine.read(lambda reader: reader.routing(kind))
     if found is None:

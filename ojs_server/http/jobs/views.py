@@ -57,9 +57,9 @@ def envelope(
     *,
     deduplicated: bool = False,
 ) -> bytes:
-    """The whole job as JSON; what lies beside it and its producer's unknown fields at the end.
+    """Return the whole job as JSON; attached records and unknown fields of its producer come last.
 
-    In a list of enqueued jobs, `deduplicated` tells those that were there before.
+    In a list of enqueued jobs, `deduplicated` marks those that existed before.
     """
     job = stored.job
     shown = _Envelope(
@@ -252,7 +252,7 @@ def _top(job: Job) -> dict[str, Any]:
 
 
 def array(name: str, items: Iterable[bytes], **more: Any) -> bytes:
-    """`{"jobs": […], …}` from items that are JSON already."""
+    """Return `{"jobs": […], …}` from items that are JSON already."""
     end = b"]," + encode(more)[1:] if more else b"]}"
     return b"".join((b"{", encode(name), b":[", b",".join(items), end))
 
@@ -279,7 +279,7 @@ class Summary(msgspec.Struct, omit_defaults=True):
 
 
 def summary(change: Change) -> Summary:
-    """A job after a transition."""
+    """Return a job after a transition, without its payload."""
     job = change.after
     shown = Summary(
         job.id,
@@ -301,7 +301,7 @@ def summary(change: Change) -> Summary:
 
 
 def _tell_moments(shown: _Envelope | Summary, job: Job) -> None:
-    """Set the times of what has happened to the job so far."""
+    """Set the times of the steps that the job has taken so far."""
     if job.enqueued_at is not None:
         shown.enqueued_at = format_timestamp(job.enqueued_at)
     if job.started_at is not None:
@@ -335,7 +335,7 @@ class Settled(msgspec.Struct, omit_defaults=True):
 def settled(
     change: Change, attempt: int, *, acknowledged: bool = False, repeated: bool = False
 ) -> Settled:
-    """A job after an ACK or FAIL that was about this attempt."""
+    """Return a job after an ACK or FAIL of this attempt."""
     shown = summary(change)
     return Settled(
         shown.id,
@@ -360,5 +360,5 @@ def _retry_at(job: Job) -> int | None:
 
 
 def timestamp(at: int | None) -> str | None:
-    """A moment that may be missing."""
+    """Format a time that may be missing."""
     return None if at is None else format_timestamp(at)

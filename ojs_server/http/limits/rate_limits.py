@@ -31,7 +31,7 @@ _OVERRIDE = LIMITS | {"expires_at"}
 
 
 async def listing(call: Call) -> Answer:
-    """Every key by name."""
+    """List the rate keys by name."""
     page = page_of(call)
     page.refuse_cursor()
     own = scoped(call.tenant, "")
@@ -58,7 +58,7 @@ async def detail(call: Call) -> Answer:
 
 
 async def override(call: Call) -> Answer:
-    """Override the limits of the jobs for a key, until a moment or until it is removed."""
+    """Override the limits of a key, until a moment or until the override is removed."""
     key = _key(call)
     body = await call.json()
     if call.server.settings.strict:

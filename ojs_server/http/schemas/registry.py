@@ -35,7 +35,7 @@ async def register(call: Call) -> Answer:
 
 
 async def listing(call: Call) -> Answer:
-    """Every schema by type, each type's newest version first; without the schemas themselves."""
+    """List schemas by type, newest version first, without their texts."""
     found = await call.server.engine.read(lambda reader: reader.schemas())
     part, pagination = page_of(call).cut(found)
     items = [_shown(schema) for schema in part]
@@ -43,7 +43,7 @@ async def listing(call: Call) -> Answer:
 
 
 async def named(call: Call) -> Answer:
-    """Answer the newest version of a type, or the schema of a URI."""
+    """Show the newest version of a type, or the schema with a URI."""
     name = call.params["schema"]
     if _is_uri(name):
         return Answer(dialects.schema_answer(_whole(await _by_uri(call, name))))
@@ -51,7 +51,7 @@ async def named(call: Call) -> Answer:
 
 
 async def versions(call: Call) -> Answer:
-    """The versions of a type, newest first."""
+    """List the versions of a type, newest first."""
     kind = call.params["type"]
     found = await call.server.engine.read(lambda reader: reader.schemas(kind))
     if not found:
@@ -61,7 +61,7 @@ async def versions(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """One version of a type."""
+    """Show one version of a type."""
     return Answer(_whole(await _find(call, call.params["type"], _version(call))))
 
 

@@ -47,7 +47,7 @@ async def validate(call: Call) -> Answer:
 
 
 async def compatibility(call: Call) -> Answer:
-    """Compare a schema with those beside it, as its registration would; nothing is stored."""
+    """Compare a schema with its neighbours, as its registration would; nothing is stored."""
     body = await call.json()
     call.check_members(body, SchemaRequest)
     kind = job_type({"type": call.params["type"]})
@@ -85,7 +85,7 @@ async def compatibility(call: Call) -> Answer:
 
 
 def _next(newest: Version) -> Version:
-    """The next minor version."""
+    """Return the next minor version."""
     return Version(newest.major, newest.minor + 1)
 
 

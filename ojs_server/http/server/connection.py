@@ -175,7 +175,7 @@ class Connection(asyncio.Protocol):
         self.flow.resume_writing()
 
     def data_received(self, data: bytes) -> None:
-        """Read it, and begin what came."""
+        """Parse the data, and begin the requests that are complete."""
         if self.reads is Reads.ENDED:
             return
         if self.newest is None and self.reads is Reads.IDLE and data.startswith(PREFACE):
@@ -212,8 +212,8 @@ class Connection(asyncio.Protocol):
     # What the parser says.
 
     def _feed(self, data: bytes) -> None:
-        """Parse, and once more from each head on that makes an offer: the parser skips the body of
-        such a request, whose bytes it would take for the next one."""
+        """Parse; after a head that offers an upgrade, parse that head again without the offer, as
+        the parser would skip the body of such a request."""
         rest: bytes | memoryview = data
         while True:
             try:

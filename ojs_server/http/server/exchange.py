@@ -112,7 +112,8 @@ class Exchange:
     def give_up(self, error: OjsError) -> None:
         """Tell the receiver of the body that the rest is not read.
 
-        The application answers, as it does other errors: whoever needs no body is not disturbed.
+        The application then answers with an error; an application that needs no body is not
+        disturbed.
         """
         self.scope.setdefault("extensions", {})[GIVEN_UP] = {"why": error}
         self.tell()
@@ -153,14 +154,14 @@ class Exchange:
         return {"type": "http.request", "body": self.body(), "more_body": self.more_body}
 
     async def answer(self, status: int, lines: bytes, body: bytes, stays: bool) -> None:
-        """Answer whole, once the client reads."""
+        """Send the whole answer, once the client reads."""
         if self._line.flow.write_paused and not self.disconnected:
             await self._line.flow.drain()
         self.reply(status, lines, body, stays)
 
     def reply(self, status: int, lines: bytes, body: bytes, stays: bool) -> None:
-        """Answer whole: head and body in one write. Where the connection is not to stay open, the
-        lines say so."""
+        """Send the whole answer: head and body in one write. If the connection is to close, the
+        head says so."""
         if self.disconnected:
             return
         self._leave_unsent()
@@ -173,7 +174,7 @@ class Exchange:
         self._finish()
 
     async def send(self, message: Message) -> None:
-        """Answer in messages."""
+        """Send the answer in ASGI messages."""
         if self._line.flow.write_paused and not self.disconnected:
             await self._line.flow.drain()
         if self.disconnected:

@@ -33,7 +33,8 @@ STATUS_LINES: Final = {
 
 
 def check_head(method: bytes, version: str, headers: Headers, last: Mapping[bytes, bytes]) -> None:
-    """Refuse a head that could be understood in two ways; `last` has the last of each name."""
+    """Raise for a head that could be understood in two ways; `last` has the last value of each
+    name."""
     if method == b"CONNECT":
         raise Refused(*_NO_TUNNEL)
     if len(last) < len(headers):
@@ -52,5 +53,5 @@ def check_head(method: bytes, version: str, headers: Headers, last: Mapping[byte
 
 
 def status_line(status: int) -> bytes:
-    """The first line of an answer."""
+    """Return the first line of an answer."""
     return STATUS_LINES.get(status) or f"HTTP/1.1 {status} \r\n".encode()

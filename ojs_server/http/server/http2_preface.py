@@ -13,9 +13,9 @@ log = logging.getLogger("ojs.http")
 
 
 def wrong_port(ports: Ports) -> InvalidRequest:
-    """The refusal of such a client, which the log has, too.
+    """Return the answer to such a client, which is also logged.
 
-    In HTTP/1.1: by its first bytes a client of gRPC knows what it has met, and tries no further.
+    It is in HTTP/1.1: a client of gRPC recognises that by the first bytes, and does not retry.
     """
     where = "with --grpc-port" if ports.grpc is None else f"on port {ports.grpc}"
     sentence = f"this port speaks HTTP/1.1; gRPC is served {where}"

@@ -49,7 +49,7 @@ class BoundedSocket(WSProtocol):
 
 
 def text_frame(text: bytes) -> bytes:
-    """A message of a server as the one frame of RFC 6455; it is not compressed."""
+    """Return a message of a server as one frame of RFC 6455, not compressed."""
     size = len(text)
     if size < 126:
         return b"\x81%c%b" % (size, text)

@@ -9,7 +9,7 @@ _NAMES: Final = 100
 
 
 def cursor_of(place: int) -> str:
-    """A cursor in the form of an event's id."""
+    """Return a cursor in the form of an event's id."""
     return "evt_" + position_uuid(0, place)
 
 

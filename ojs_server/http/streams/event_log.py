@@ -25,7 +25,8 @@ _FORMATS = ("catalogue", "cloudevents")
 
 
 async def poll(call: Call) -> Answer:
-    """Events after a cursor, oldest first, with filters; with `page` the newest, newest first."""
+    """List events after a cursor, oldest first, with filters; with `page` the newest, newest
+    first."""
     accept = call.header(b"accept") or ""
     if EVENT_STREAM in accept:
         return await event_stream.everything(call)

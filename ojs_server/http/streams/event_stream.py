@@ -27,7 +27,7 @@ _FORMATS: Final[tuple[Form, ...]] = get_args(Form)
 
 
 async def everything(call: Call) -> Answer:
-    """All events, or those of the job or queue that `channel` names."""
+    """Stream all events, or those of the job or queue that `channel` names."""
     channel = call.query().get("channel") or "all"
     kind, _, name = channel.partition(":")
     if kind == "job" and name:
@@ -42,7 +42,7 @@ async def everything(call: Call) -> Answer:
 
 
 async def not_upgraded(call: Call) -> Answer:
-    """Refuse a plain request to the WebSocket's path."""
+    """Answer a plain request to the WebSocket's path: an upgrade is needed."""
     raise Unsupported(
         "this path is a WebSocket; connect to it with ws:// or wss://",
         headers={"Upgrade": "websocket"},
@@ -50,7 +50,7 @@ async def not_upgraded(call: Call) -> Answer:
 
 
 async def of_queue(call: Call) -> Answer:
-    """Stream the events of a queue and its jobs, which must be there."""
+    """Stream the events of an existing queue and its jobs."""
     name = call.params["name"]
     asked = _of_queue(call, name, "realtime")
     await known_queue(call, name)

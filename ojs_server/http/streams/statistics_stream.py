@@ -14,7 +14,7 @@ TYPES: Final = ("job.enqueued", "job.completed", "job.failed", "job.cancelled")
 
 
 class StatsStream(EventStream):
-    """A stream of statistics; they are sent first, and then between the events."""
+    """A stream of statistics: at the start, and then between the events."""
 
     def _rest_s(self) -> float:
         return EVERY_S

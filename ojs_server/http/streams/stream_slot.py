@@ -20,6 +20,6 @@ class HeldStream(Stream):
         self._left.add_done_callback(lambda _: follower.close())
 
     def close(self) -> None:
-        """Make room for another stream."""
+        """Free the place for another stream."""
         self._left.cancel()
         self._engine.log_reader.leave(self._follower)

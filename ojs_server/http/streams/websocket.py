@@ -46,7 +46,7 @@ log = logging.getLogger("ojs.http")
 
 
 class Order(msgspec.Struct, frozen=True):
-    """A message of a client. The two spellings of a filter are joined."""
+    """A message of a client. Both spellings of a filter are merged."""
 
     action: str
     channel: str | None = None
@@ -57,7 +57,7 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class Narrowing(msgspec.Struct, frozen=True):
-    """A filter, in the form of the events document."""
+    """A filter, as the specification of events writes it."""
 
     event_types: list[str] | None = None
     queues: list[str] | None = None
@@ -73,7 +73,7 @@ class Channel(NamedTuple):
 
 
 class Unknown(OjsError):
-    """A cursor that is not of this server's log."""
+    """The cursor is not from this server's log."""
 
 
 async def serve(server: Services, scope: Scope, receive: Receive, send: Send) -> None:
@@ -135,7 +135,7 @@ class Socket:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _watch(self, login: Login) -> None:
-        """Close the connection when the session ends by which it was opened."""
+        """Close the connection when the login session that opened it ends."""
         watch = logins.Watch(self._call, login)
         with suppress(OjsError):
             await watch.ended()
@@ -215,7 +215,7 @@ class Socket:
         self._channels[asked.channel] = Channel(asked, stream, follower, task)
 
     async def _say_end(self, asked: Subscription) -> None:
-        """Send the state of a job that ended before the client subscribed to it."""
+        """Send the final state of a job that ended before the client subscribed to it."""
         job_id = asked.wanted.subject
         if job_id is None or asked.after is not None:
             return
@@ -246,7 +246,7 @@ class Socket:
             stream.close()
 
     async def _leave(self, name: str) -> int:
-        """End a channel after its last message; returns the cursor up to which it was sent."""
+        """End a channel after its last message; return the cursor up to which it was sent."""
         channel = self._channels.pop(name)
         channel.follower.close()
         await channel.task
@@ -342,7 +342,8 @@ def _form(order: Order, name: str) -> Form:
 
 
 def _acknowledged(order: Order, name: str) -> dict[str, Any]:
-    """The answer to a subscription; the events document has one of its own for its channel."""
+    """Return the answer to a subscription; the specification of events has another one for its
+    channel."""
     if name == "events":
         return {"action": "subscribed", "subscription_id": name, "channel": name}
     told: dict[str, Any] = {"type": "subscribed", "channel": name}

@@ -27,12 +27,12 @@ async def entrance(call: Call) -> Answer:
 
 
 async def page(call: Call) -> Answer:
-    """The document of every page."""
+    """Serve the document of every page."""
     return _sent(call, files.page())
 
 
 async def asset(call: Call) -> Answer:
-    """A file that the document loads."""
+    """Serve a file that the document loads."""
     found = files.asset(call.params["file"])
     if found is None:
         raise NotFound("the dashboard has no such file")

@@ -21,16 +21,16 @@ _SOON: Final = {"Retry-After": "1"}
 
 
 async def health(call: Call) -> Answer:
-    """200 while the store answers, 503 when it does not.
+    """Answer 200 while the store answers, else 503.
 
-    A store that is read but takes no changes, as with a full disk, is degraded.
+    A store that can be read but takes no changes, as with a full disk, is degraded.
     """
     body = await _examined(call)
     return Answer(body) if body["status"] != "unhealthy" else Answer(body, 503, _SOON)
 
 
 async def ready(call: Call) -> Answer:
-    """200 when the server takes work: the store takes changes and it is not stopping."""
+    """Answer 200 while the server accepts work: the store takes changes, and it is not stopping."""
     if call.server.lifetime.stopping:
         return Answer({"status": "stopping"}, 503, {"Retry-After": "5"})
     body = await _examined(call)

@@ -17,7 +17,7 @@ Ask = Callable[[Callable[[Reader], Any]], Awaitable[Any]]
 
 
 class Inventory(msgspec.Struct, frozen=True):
-    """Queues and types of jobs, by name."""
+    """The names of queues and of their job types."""
 
     queues: list[str]
     job_types: list[str]
@@ -45,9 +45,9 @@ class Inventories:
 
 
 def inventory(reader: Reader, tenant: str | None) -> Inventory:
-    """Read the names of queues, and the types of their jobs that can be handed out.
+    """Read the names of queues, and the types of their jobs that can be delivered.
 
-    Schemas are for everybody's jobs, so that a tenant is not told which types have one.
+    Schemas are shared by all tenants, so a tenant is not told which types have one.
     """
     found = reader.queues() if tenant is None else reader.queues_of_tenant(tenant)
     queues = [queue.name for queue in found[:MOST]]

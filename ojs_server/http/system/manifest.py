@@ -148,7 +148,7 @@ async def manifest(call: Call) -> Answer:
 
 
 def _protocols(call: Call) -> list[str]:
-    """The protocols by which this node is reached, once it listens."""
+    """Return the protocols and ports on which this node listens."""
     served = {
         "http": True,
         "grpc": call.server.ports.grpc is not None,

@@ -30,7 +30,7 @@ _FORMATS: Final = {"prometheus": TEXT, "json": PLAIN_JSON}
 
 
 async def exposition(call: Call) -> Answer:
-    """Prometheus text, or JSON where the request prefers it."""
+    """Answer Prometheus text, or JSON if the request prefers it."""
     accept = call.header(b"accept")
     named = call.query().get("format")
     if named and named not in _FORMATS:

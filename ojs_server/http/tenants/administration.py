@@ -36,7 +36,7 @@ _PLAIN = Tenant()
 
 
 async def listing(call: Call) -> Answer:
-    """Every tenant that was configured or ever had jobs, by name."""
+    """List the tenants that were configured or ever had jobs, by name."""
     page, _ = admin_page(call)
     found = await call.server.engine.read(lambda reader: reader.tenants())
     part, pagination = page.cut(found)
@@ -44,7 +44,7 @@ async def listing(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """One tenant."""
+    """Show one tenant."""
     return Answer(await _read(call, _name(call)))
 
 
@@ -71,13 +71,13 @@ async def delete(call: Call) -> Answer:
 
 
 async def jobs(call: Call) -> Answer:
-    """A tenant's jobs, newest first, with the filters of other lists."""
+    """List a tenant's jobs, newest first, with the filters of other lists."""
     page, query = admin_page(call, FILTERS)
     return await list_jobs(call, "items", page, query, _name(call))
 
 
 async def stats(call: Call) -> Answer:
-    """Answer the jobs, throughput, use of limits and share of a tenant."""
+    """Show the jobs, throughput, use of limits and share of a tenant."""
     name = _name(call)
     own = scoped(name, "")
     await collect(call.server.engine)

@@ -22,7 +22,7 @@ _STATUSES: Final = tuple(Status)
 
 
 async def deliveries(call: Call) -> Answer:
-    """Deliveries, newest first; `subscription_id` and `status` filter."""
+    """List deliveries, newest first; `subscription_id` and `status` filter."""
     query = call.query()
     status = query.get("status") or None
     if status is not None and status not in _STATUSES:
@@ -47,7 +47,7 @@ async def deliveries(call: Call) -> Answer:
 
 
 async def delivery(call: Call) -> Answer:
-    """One delivery, with the event."""
+    """Show one delivery, with its event."""
     found = await _delivery(call)
     return Answer(dialects.delivery_answer({**_sent(found), "event": codec.decode(found.body)}))
 

@@ -51,7 +51,7 @@ async def subscribe(call: Call) -> Answer:
 
 
 async def listing(call: Call) -> Answer:
-    """Every subscription, newest first."""
+    """List the subscriptions, newest first."""
     page = page_of(call)
     found = await call.server.engine.read(lambda reader: reader.webhooks())
     if call.tenant is not None:
@@ -62,7 +62,7 @@ async def listing(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """One subscription."""
+    """Show one subscription."""
     return Answer(dialects.webhook_answer(_shown(await _known(call))))
 
 
@@ -91,7 +91,7 @@ async def rotate(call: Call) -> Answer:
 
 
 async def test(call: Call) -> Answer:
-    """Send an event of its own kind to the target, now and once; nothing of it is stored."""
+    """Send a test event to the target, now and once; nothing is stored."""
     await call.read(EmptyRequest, optional=True)
     webhook = await _known(call)
     if call.server.settings.conformance:
@@ -152,7 +152,7 @@ async def _own(call: Call) -> str:
 
 
 def _shown(webhook: Webhook, **more: Any) -> dict[str, Any]:
-    """A subscription without its secrets, unless one is given beside it."""
+    """Return a subscription without its secrets, unless one is given."""
     selection = selection_of(webhook)
     return {
         "id": webhook.id,

@@ -172,7 +172,7 @@ def _request(call: Call, body: bytes) -> SettleRequest:
 
 
 def _with_care(call: Call, value: dict[str, Any]) -> SettleRequest:
-    """Read part by part, so that whatever is wrong is named with its place."""
+    """Parse part by part, so that each error names its place."""
     results = value.get("results", [])
     if not isinstance(results, list):
         raise invalid("results", f"must be an array, not {kind_of(results)}")
@@ -201,7 +201,7 @@ def _part(call: Call, where: str, value: Any, wanted: type[Part]) -> Part:
 
 @contextmanager
 def _inside(where: str) -> Iterator[None]:
-    """Name the field of a refusal with the place of the part that it is in."""
+    """Return an error whose field includes the place of its part."""
     try:
         yield
     except OjsError as error:

@@ -40,7 +40,7 @@ async def create(call: Call) -> Answer:
 
 
 async def listing(call: Call) -> Answer:
-    """Workflows without their steps, newest first."""
+    """List workflows without their steps, newest first."""
     query = call.query()
     page = page_of(call)
     wanted = WorkflowFilter(
@@ -62,7 +62,7 @@ async def listing(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """One workflow with its steps as they are now."""
+    """Show one workflow with the present state of its steps."""
     return Answer(dialects.workflow_answer(await _shown(call, _workflow_id(call))))
 
 
@@ -95,7 +95,7 @@ async def retry(call: Call) -> Answer:
 
 
 async def progress(call: Call) -> Answer:
-    """Answer the progress of a workflow."""
+    """Show the progress of a workflow."""
     workflow_id = _workflow_id(call)
     view = await _load(call, workflow_id)
     reports = await call.server.engine.read(lambda reader: reader.member_progress(workflow_id))

@@ -58,7 +58,7 @@ NO_RESULTS: Final[Mapping[int, bytes]] = MappingProxyType({})
 
 
 def shown(view: WorkflowView, results: Mapping[int, bytes] = NO_RESULTS) -> dict[str, Any]:
-    """A workflow with its steps, and beside them its callbacks; `results` are JSON by node."""
+    """Return a workflow with its steps and callbacks; `results` are JSON by node."""
     drawing = _Drawing(view, results=results)
     return {
         **drawing.head(),
@@ -69,7 +69,7 @@ def shown(view: WorkflowView, results: Mapping[int, bytes] = NO_RESULTS) -> dict
 
 
 def shown_briefly(workflow: Workflow) -> dict[str, Any]:
-    """A workflow as lists show it."""
+    """Return a workflow in the form of lists."""
     return _Drawing(WorkflowView(workflow)).head()
 
 
@@ -101,7 +101,7 @@ class _Drawing:
         self.counts = tally(self.plan, self._progress)
 
     def head(self) -> dict[str, Any]:
-        """The workflow as a whole."""
+        """Return the members of the workflow itself."""
         one, counts = self._workflow, self.counts
         cancelled = one.state == WorkflowState.CANCELLED
         moments = {
@@ -149,11 +149,11 @@ class _Drawing:
         return told
 
     def members(self) -> list[_Step]:
-        """The steps of the whole, without its callbacks."""
+        """Return the steps of the workflow, without its callbacks."""
         return [self._step(place, part) for place, part in enumerate(self.plan.root.members)]
 
     def callbacks(self) -> list[_Step]:
-        """The callbacks of the whole; they stand after its steps."""
+        """Return the callbacks of the workflow, which are numbered after its steps."""
         root = self.plan.root
         return [
             self._step(place, part) for place, part in enumerate(root.callbacks, len(root.members))
@@ -177,7 +177,7 @@ class _Drawing:
         ]
 
     def share_of_members(self, node: Node) -> float:
-        """The mean of the members; of a batch only those count that have ended."""
+        """Return the mean progress of the members; of a batch only ended members count."""
         whole = node.kind is WorkflowKind.BATCH
         shares = [
             self._share_of(part)

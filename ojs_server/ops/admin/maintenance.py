@@ -8,7 +8,7 @@ from ojs_server.ops.unit_of_work import Work
 
 
 class Maintained(Done, frozen=True):
-    """The maintenance that is on now."""
+    """The present maintenance."""
 
     maintenance: Maintenance | None
 

@@ -45,10 +45,10 @@ class BulkOutcome(msgspec.Struct, frozen=True):
 
 
 class Bulk(Operation[BulkOutcome], frozen=True):
-    """One step. `wanted` is looked at again: a job may have moved on since it was found.
+    """One step. `wanted` is checked again, as a job may have changed since it was found.
 
-    With `atomic` nothing is done unless everything can be. `tell` has the event of the call
-    noted, with the totals of its steps before; `has_more` that it leaves some jobs for another.
+    With `atomic` nothing is done unless everything can be. `tell` emits the event of the call, with
+    the totals of earlier steps; `has_more` says that it leaves some jobs for another call.
     """
 
     stage = Stage.BULK
@@ -117,7 +117,7 @@ def _run(
 
 
 def _needed(work: Work, jobs: Iterable[Job]) -> frozenset[str]:
-    """The workflows of these jobs in which results are still handed on."""
+    """Return the workflows of these jobs in which results are still needed."""
     members = sorted({job.workflow_id for job in jobs if job.workflow_id is not None})
     known = work.tx.look_at_workflows(members) if members else {}
     return frozenset(one.id for one in known.values() if hands_on(plan_of(one), progress_in(one)))

@@ -13,7 +13,7 @@ from ojs_server.ops.unit_of_work import Work
 
 
 class Configured(Done, frozen=True):
-    """The settings as they are stored."""
+    """The stored settings."""
 
     config: QueueConfig
 
@@ -35,7 +35,7 @@ _ALL: Final = 1_000_000
 
 
 class SetPaused(Operation[Done], frozen=True):
-    """A paused queue hands nothing out; enqueueing goes on."""
+    """Pause or resume a queue. A paused queue delivers no jobs; enqueueing goes on."""
 
     stage = Stage.CONTROL
     settings = True
@@ -56,7 +56,10 @@ class SetPaused(Operation[Done], frozen=True):
 
 
 class Configure(Operation[Configured], frozen=True):
-    """Settings of a queue. `decide` makes them from those of before; `new` refuses a known one."""
+    """Change the settings of a queue; `decide` makes the new ones from the old.
+
+    With `new` it raises Conflict if the queue exists.
+    """
 
     stage = Stage.CONTROL
     settings = True
@@ -87,7 +90,7 @@ class Configure(Operation[Configured], frozen=True):
 
 
 class Purge(Operation[Gone], frozen=True):
-    """Remove those of these jobs of a queue that are in certain states, and old enough.
+    """Remove those of these jobs of a queue that are in certain states and old enough.
 
     With `cancel` a job that a worker holds is cancelled first, so that its worker is told.
     """
@@ -134,7 +137,7 @@ class Purge(Operation[Gone], frozen=True):
 
 
 class Drop(Operation[Dropped], frozen=True):
-    """Forget the settings of a queue, and the queue itself where it has no jobs."""
+    """Delete the settings of a queue, and the queue itself if it has no jobs."""
 
     stage = Stage.PURGE
     settings = True

@@ -46,7 +46,7 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
 
     @contextmanager
     def patient(self, patience_s: float) -> Iterator[None]:
-        """Wait for so long meanwhile."""
+        """Allow a longer wait within this block."""
         before, self.patience_s = self.patience_s, patience_s
         try:
             yield

@@ -49,9 +49,9 @@ class Address(msgspec.Struct, frozen=True):
     pooled: bool = False
 
     def connect(self, within_s: float | None = None) -> BoundedConnection:
-        """A new connection, in autocommit: transactions are begun and ended in words.
+        """Open a connection in autocommit mode: transactions are begun and ended by statements.
 
-        Where it must be there `within_s`, each host has its share of that.
+        With `within_s` all hosts together are given that time.
         """
         parameters = self.parameters
         if within_s is not None:
@@ -68,7 +68,7 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def connect_s(self) -> float:
-        """Seconds that it takes at most to try all hosts."""
+        """Return the maximum number of seconds to try all hosts."""
         return _hosts_in(self.parameters) * timeout_from_conninfo(self.parameters)
 
     def set_up(self, connection: BoundedConnection) -> None:
@@ -84,9 +84,9 @@ class Address(msgspec.Struct, frozen=True):
 
 
 def address_of(url: str, *, pooled: bool = False, answer_s: float = ANSWER_S) -> Address:
-    """Understand a database URL. `?prepare=false` turns prepared statements off.
+    """Parse a database URL. `?prepare=false` turns prepared statements off.
 
-    With `pooled`, a connection pooler may be at the other end, which knows no sessions.
+    With `pooled` there may be a connection pooler at the other end, which keeps no sessions.
     """
     parts = urlsplit(url)
     pairs = [pair for pair in parts.query.split("&") if pair]

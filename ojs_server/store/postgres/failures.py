@@ -53,13 +53,13 @@ def is_outdated(error: psycopg.Error) -> bool:
 
 
 def first_line(error: Exception) -> str:
-    """The message without the driver's further explanations."""
+    """Return the message without the driver's further explanations."""
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
 @contextmanager
 def at_the_boundary() -> Iterator[None]:
-    """Let none of the driver's own exceptions out that mean that the database is away."""
+    """Translate exceptions of the driver that mean that the database is unavailable."""
     try:
         yield
     except psycopg.Error as error:

@@ -52,9 +52,9 @@ def migrate(connection: BoundedConnection, package: str, *, apply: bool = True) 
 
 @contextmanager
 def alone(connection: BoundedConnection) -> Iterator[None]:
-    """A transaction that no other node of this schema makes at the same time.
+    """Return a transaction that no other node of this schema makes at the same time.
 
-    The lock is held to the transaction's end, so it works through a connection pooler, too.
+    The lock is held until the end of the transaction, so it works through a connection pooler, too.
     """
     connection.execute(_BEGIN)
     try:

@@ -47,7 +47,7 @@ def token_at(moment: int, bits: RandomBits) -> Token:
 
 
 def note(pipe: Pipe, token: Token) -> None:
-    """Write a transaction's token, on the way of its COMMIT."""
+    """Write a transaction's token, together with its COMMIT."""
     pipe.send(STATEMENTS["note_outcome"].sql, {"token": token.text, "until": token.until})
 
 
@@ -58,7 +58,7 @@ def forget(pipe: Pipe, now: int) -> None:
 
 
 def unknown(address: Address, token: Token, patience_s: float, reason: str) -> OutcomeUnknown:
-    """The exception for a COMMIT that was not answered, which knows how to ask."""
+    """Return the exception for a COMMIT that was not answered, which can ask for the outcome."""
     deadline = time.monotonic() + patience_s
     return OutcomeUnknown(
         f"a COMMIT got no answer: {reason}", lambda: _carried_out(address, token, deadline)

@@ -77,8 +77,8 @@ class _Plan(msgspec.Struct, frozen=True):
 
 
 class _Sent(msgspec.Struct, frozen=True):
-    """A statement on its way: who looks at its answer, what it prepares, and how many parts of it
-    change rows."""
+    """A statement that was sent: the handler of its answer, the statement that it prepares, and the
+    number of its parts that change rows."""
 
     look: Look | None = None
     prepares: bytes | None = None

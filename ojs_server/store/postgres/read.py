@@ -39,8 +39,9 @@ class PostgresReader(PostgresStatements, Reader):
     def _planned(self) -> Iterator[None]:
         """Run one statement with the settings of the planner.
 
-        Behind a pooler no session has them. What is sent up to one Sync is one transaction there,
-        so that they travel with the statement, hold for it alone, and cost no way of their own.
+        Behind a pooler sessions have no such settings. All that is sent up to one Sync is one
+        transaction there, so the settings travel with the statement, apply to it alone, and cost no
+        round trip.
         """
         if not self._pooled:
             yield
@@ -65,11 +66,11 @@ class PostgresReader(PostgresStatements, Reader):
         return self._clock() if self._clock else int(self.all("clock")[0][0])
 
     def ping(self) -> None:
-        """Ask for an answer."""
+        """Check that the database answers."""
         self._cursor.execute("SELECT 1")
 
     def unsafe_settings(self) -> list[str]:
-        """The server's settings that give up durability."""
+        """Return the server's settings that give up durability."""
         return [row[0] for row in self.all("unsafe_settings")]
 
     def note_waiting(self, node: str, until: int) -> None:
@@ -92,10 +93,10 @@ class PostgresReader(PostgresStatements, Reader):
         return [Silence(*row) for row in self.all("silent")]
 
     def end_silent(self, silence: Silence) -> int:
-        """End a transaction that is still as silent; answers how many that were."""
+        """End a transaction if it is still silent; return the number that were ended."""
         of = {"pid": silence.pid, "backend": silence.backend, "since": silence.since}
         return sum(row[0] for row in self.all("end_silent", **of))
 
     def tell(self, channel: str, notice: str) -> None:
-        """Something is said to every node; it changes nothing that is stored."""
+        """Send a notice to every node; it changes nothing that is stored."""
         self.run("tell", channel=channel, notice=notice)

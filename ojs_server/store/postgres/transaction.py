@@ -101,11 +101,11 @@ class PostgresTx(PostgresStatements, Tx):
         self._send(name, [self.holdable(ids)])
 
     def configs_changed(self) -> None:
-        """Every node's next transaction sees another number and reads them again."""
+        """Note that settings have changed; nodes read them again in their next transaction."""
         self.run("bump_configs")
 
     def touch(self) -> str:
-        """Be seen again, by a row that is this node's own."""
+        """Update the row of this node, which others watch."""
         self._say("enter", node=self.node)
         ((address, port),) = self.all("primary")
         return f"{self._pipe.peer}, which is {address}:{port}" if address else self._pipe.peer
@@ -117,7 +117,7 @@ class PostgresTx(PostgresStatements, Tx):
         leases: Iterable[str],
         leaving: Iterable[str] = (),
     ) -> None:
-        """Take the locks of a whole batch in the one order."""
+        """Lock the rows of a whole batch in the one order."""
         self._reads.lock_workers(workers)
         held = [job_id for _, job_id in self.all_ids("held_by", leaving)]
         self._lock("lock_jobs", {*jobs, *held} - self._reads.ahead)
@@ -139,7 +139,7 @@ class PostgresTx(PostgresStatements, Tx):
         super().save_workers(workers)
 
     def delete_workers(self, before: int, limit: int) -> int:
-        """Remove workers that were deleted or went long ago; the same."""
+        """Remove workers that were deleted or left long ago; they are read anew after that."""
         self._reads.forget()
         return super().delete_workers(before, limit)
 
@@ -173,7 +173,7 @@ class PostgresTx(PostgresStatements, Tx):
         self._tell(due_at=moment)
 
     def write_changes(self, changes: Sequence[Change]) -> None:
-        """Guarded transitions, all or none; whether all were possible is seen before the COMMIT."""
+        """Write guarded transitions, all or none; failed guards are seen before the COMMIT."""
         if not changes:
             return
         now = self.now
@@ -237,7 +237,7 @@ class PostgresTx(PostgresStatements, Tx):
     def claim(
         self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
     ) -> list[Claimed]:
-        """Hand out available jobs."""
+        """Claim available jobs."""
         bound = {"queues": texts([*dict.fromkeys(queues)]), "now": self.now, "limit": limit}
         if job_types is None:
             sql = claim_of(limit)
@@ -270,7 +270,7 @@ class PostgresTx(PostgresStatements, Tx):
         return found
 
     def claim_chosen(self, ids: Sequence[str]) -> list[Claimed]:
-        """Hand out chosen jobs."""
+        """Claim chosen jobs."""
         return self.read(Claimed, "claim_chosen", ids=texts(ids), now=self.now)
 
     def release_gated(self, wanted: Mapping[str, int]) -> list[Released]:
@@ -284,7 +284,7 @@ class PostgresTx(PostgresStatements, Tx):
         self._say("tell", channel=self._channel, notice=told)
 
     def wipe(self) -> None:
-        """Remove everything."""
+        """Delete all data."""
         self._reads.forget()
         for table in WIPED:
             self._pipe.send(f"DELETE FROM {table}", {})

@@ -85,8 +85,8 @@ class Writer:
         self._drop()
 
     def _begin(self, foreseen: Foreseen | None, lock_ms: int) -> StartedTransaction:
-        """Start a transaction; an idle connection that has died since is replaced first, and so is
-        one that knows no more what was prepared on it."""
+        """Start a transaction. A connection that has died meanwhile, or lost its prepared
+        statements, is replaced first."""
         fresh = self._connection is None
         connection = self.connection()
         try:
@@ -144,7 +144,7 @@ class Writer:
         return outcome.unknown(self._address, begun.token, self._patience_s, reason)
 
     def _refused(self, error: psycopg.Error) -> Exception:
-        """The exception for a refusal; a server that takes no writes is left."""
+        """Return the exception for a refusal; a server that takes no writes is left."""
         known = translated(error)
         if isinstance(known, StoreUnavailable) and not isinstance(known, StoreBusy):
             self._drop()

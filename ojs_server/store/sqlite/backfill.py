@@ -19,7 +19,7 @@ MOST: Final = 8000
 
 
 class Backfill:
-    """Looks after the log that a connection writes, with another one for a thread of its own."""
+    """Checkpoints the log of a connection, by another connection in a thread."""
 
     def __init__(self, writer: apsw.Connection, own: apsw.Connection, threads: Threads) -> None:
         self._begun_at = 0
@@ -28,7 +28,7 @@ class Backfill:
         writer.set_wal_hook(self.grown)
 
     def grown(self, writer: apsw.Connection, name: str, pages: int) -> int:
-        """A commit has left the log this long."""
+        """Note the length of the log after a commit."""
         if pages < self._begun_at:
             # It has begun anew.
             self._begun_at = 0

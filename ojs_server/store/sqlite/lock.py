@@ -15,7 +15,7 @@ with suppress(ImportError):
 
 
 def private(path: Path, flags: int) -> int:
-    """Open a file; one that is made here is for this user alone."""
+    """Open a file; a new one is readable by this user alone."""
     return os.open(path, flags, 0o600)
 
 
@@ -51,5 +51,5 @@ class FileLock:
         self._file.flush()
 
     def release(self) -> None:
-        """Let the next server in; the file stays, since removing it could free two locks."""
+        """Release the lock; the file stays, since removing it could allow two locks."""
         self._file.close()

@@ -19,5 +19,5 @@ class SqliteReader(SqliteStatements, Reader):
         return self._clock()
 
     def ping(self) -> None:
-        """Touch the file."""
+        """Check that the file can be read."""
         self._connection.execute("SELECT count(*) FROM sqlite_master").fetchall()

@@ -95,11 +95,11 @@ def of_rows(
     *,
     filled: bool = False,
 ) -> str:
-    """A statement for so many rows of a table.
+    """Return a statement for a number of rows of a table.
 
-    They leave out the columns whose places are `empty`, and those that are `alike`, whose values
-    are bound once and after all others. Where they are `filled` up, those are none whose first
-    value is NULL. An INSERT does not name what is empty.
+    It omits the columns at the places `empty`. Those in `alike` have one value for all rows, bound
+    once and last. If `filled`, rows whose first value is NULL are skipped. An INSERT does not name
+    empty columns.
     """
     assert query.rows is not None
     bound = count * (len(query.rows.columns) - len(empty) - len(alike))
@@ -138,7 +138,7 @@ class Binding(NamedTuple):
     filled: bool
 
     def of(self, query: Query) -> str:
-        """The statement for these rows."""
+        """Return the statement for these rows."""
         return of_rows(query, self.rows, self.empty, self.alike, filled=self.filled)
 
 
@@ -175,7 +175,7 @@ def binding(columns: Sequence[Values]) -> Binding:
 
 
 def filled_up(named: Sequence[Any]) -> Sequence[Any]:
-    """A list as one of those of which there are few; who is named twice is there once."""
+    """Return a list padded to one of a few lengths, by repeating a value."""
     count = len(named)
     if count >= SIZES[-1] or count == _ROOM[count]:
         return named

@@ -103,7 +103,7 @@ class SqliteStore:
     def transaction(
         self, foreseen: Foreseen | None = None, *, patient: bool = True
     ) -> Iterator[SqliteTx]:
-        """One write transaction; a broken one is rolled back whole. To read takes no way here."""
+        """Return a write transaction, rolled back whole if it fails. Reads need no round trip."""
         with self._at_the_boundary():
             self._begin(patient)
             try:

@@ -76,7 +76,7 @@ class SqliteTx(SqliteStatements, Tx):
         """There is no other node to tell: the file has one server."""
 
     def touch(self) -> str:
-        """Write a page as it is."""
+        """Rewrite a page unchanged."""
         self.run("touch")
         return str(self._connection.filename)
 
@@ -116,7 +116,7 @@ class SqliteTx(SqliteStatements, Tx):
     def claim(
         self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
     ) -> list[Claimed]:
-        """Hand out available jobs."""
+        """Claim available jobs."""
         names = list(dict.fromkeys(queues))
         kinds = None if job_types is None else list(dict.fromkeys(job_types))
         claimed: list[Claimed] = []
@@ -158,7 +158,7 @@ class SqliteTx(SqliteStatements, Tx):
         ]
 
     def claim_chosen(self, ids: Sequence[str]) -> list[Claimed]:
-        """Hand out chosen jobs."""
+        """Claim chosen jobs."""
         rows: list[Row] = []
         for part in parts(len(ids)):
             some = filled_up(ids[part])
@@ -176,7 +176,7 @@ class SqliteTx(SqliteStatements, Tx):
         ]
 
     def wipe(self) -> None:
-        """Remove everything."""
+        """Delete all data."""
         for table in WIPED:
             self._connection.execute(f"DELETE FROM {table}")
         self.configs = {}

@@ -26,7 +26,8 @@ class ActionReads(Statements):
     """Actions outside of a transaction."""
 
     def actions(self, wanted: ActionFilter, below: int, limit: int) -> list[Action]:
-        """The newest actions below a position that are wanted, among so many as one looks at."""
+        """Return the newest matching actions below a position, among a bounded number of
+        candidates."""
         if not self.can_hold(wanted.name, wanted.call, wanted.target):
             return []
         return self.read(

@@ -167,7 +167,7 @@ class Tx(
 
     @abstractmethod
     def wipe(self) -> None:
-        """Remove everything; for conformance runs only."""
+        """Delete all data; for conformance runs only."""
 
     @abstractmethod
     def lock_schemas(self) -> None:
@@ -175,11 +175,11 @@ class Tx(
 
     @abstractmethod
     def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
-        """Up to `limit` tenants of each queue that wait there, with the queue, after a name."""
+        """Return up to `limit` waiting tenants of each queue, with the queue, after a name."""
 
     @abstractmethod
     def waiting(self, lanes: Sequence[Lane], limit: int) -> list[Candidate]:
-        """The first `limit` jobs of each lane that a claim may take, without locking them."""
+        """Return the first `limit` claimable jobs of each lane, without locking them."""
 
     @abstractmethod
     def lock_workflows(self, jobs: Collection[str], ids: Collection[str]) -> None:

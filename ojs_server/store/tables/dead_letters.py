@@ -90,7 +90,7 @@ class DeadLetterReads(Statements):
 
 
 def _lead(wanted: JobFilter) -> str:
-    """Which index makes the list smallest."""
+    """Return the index that makes the list smallest."""
     if wanted.tenant is not None:
         return "_of_tenant"
     return "_of_error" if wanted.error_type else "_of_queue" if wanted.queue else ""

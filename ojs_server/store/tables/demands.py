@@ -30,10 +30,10 @@ class DemandWrites(Writing):
         met: Sequence[tuple[str, str]],
         limit: int,
     ) -> list[Claimed]:
-        """Claim jobs that ask for nothing, or for one of `met`.
+        """Claim jobs without requirements, or with one of `met`.
 
-        Those that ask for nothing are found among the first jobs of a queue and type only, so
-        that many that ask for something else cost no more than that.
+        Jobs without requirements are searched among the first jobs of each queue and type only, so
+        that many with other requirements do not make the claim slow.
         """
         lanes = {queue: lane for lane, queue in enumerate(dict.fromkeys(queues))}
         found: list[tuple[int, int, int, str]] = []
@@ -57,7 +57,7 @@ class DemandWrites(Writing):
         met: Sequence[tuple[str, str]],
         limit: int,
     ) -> list[Row]:
-        """The first of each lane, each its id, priority and sequence."""
+        """Return the first jobs of each lane, each with id, priority and sequence."""
         bound = {"queue": queue, "now": self.now, "limit": limit}
         rows: list[Row] = []
         if job_types is None:

@@ -47,10 +47,8 @@ class EventWrites(StatisticsWrites):
         return dict(zip(_COLUMNS, columns, strict=True))
 
     def tally_events(self, limit: int) -> EventTally | None:
-        """Count up to `limit` events more, also into the statistics.
-
-        None while another node is at it.
-        """
+        """Count up to `limit` more events, also into the statistics. Returns None while another
+        node does so."""
         known = self.all("load_tally")
         if not known:
             return None

@@ -26,7 +26,7 @@ PARKED: Final = frozenset(
 
 
 def wanted_of(wanted: JobFilter) -> dict[str, Any]:
-    """A filter as the statements that have `{wanted}` take it."""
+    """Return a filter as parameters of the statements that have `{wanted}`."""
     since, until = wanted.since, wanted.until
     return {
         "queue": wanted.queue,
@@ -71,7 +71,7 @@ class JobListReads(Statements):
     def find_jobs(
         self, wanted: JobFilter, limit: int, after: str | None = None, offset: int = 0
     ) -> JobIds:
-        """The jobs that a filter means, newest first by id, after an id."""
+        """Return the jobs that match a filter, newest first by id, after an id."""
         start = NEWEST if after is None else after
         if not self._can_be(wanted, start):
             return JobIds([], None)
@@ -105,7 +105,7 @@ class JobListReads(Statements):
         *,
         latest_first: bool = False,
     ) -> ScheduledIds:
-        """Those of the scheduled jobs that a filter means, by the time that they wait for."""
+        """Return the scheduled jobs that match a filter, in the order of their times."""
         name, start, end = (
             ("scheduled_last", LATEST, EARLIEST)
             if latest_first
@@ -132,7 +132,7 @@ class JobListReads(Statements):
         return ScheduledIds(ids, ListPosition(*rows[-1][:2]) if len(rows) == limit else floor)
 
     def jobs_ended_by(self, worker_id: str, states: Collection[str], limit: int) -> list[str]:
-        """The jobs that ended with a worker, newest first by id, as far back as one look goes."""
+        """Return the jobs that ended with a worker, newest first by id, from a bounded search."""
         rows = self.all(
             "jobs_ended_by",
             worker=worker_id,
@@ -159,7 +159,7 @@ class JobListReads(Statements):
 
 
 def _listed(states: Collection[str]) -> str:
-    """States as the statements look for one of them."""
+    """Return states in the form in which statements search for one of them."""
     return f",{','.join(states)},"
 
 

@@ -79,13 +79,13 @@ class JobWrites(Writing, JobEnds):
 
 
 def check_written(written: int, changes: Sequence[Change]) -> None:
-    """Refuse a transaction in which a change found its job in another state."""
+    """Raise StaleWrite if a change found its job in another state."""
     if written != len(changes):
         raise StaleWrite("a job is no longer in the state that its change leaves")
 
 
 def in_turn(claimed: list[Claimed], queues: Iterable[str]) -> list[Claimed]:
-    """Claimed jobs as they are handed out: by queue, priority and sequence.
+    """Return claimed jobs in the order of delivery: queue, priority, sequence.
 
     RETURNING promises no order.
     """

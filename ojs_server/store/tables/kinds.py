@@ -28,7 +28,7 @@ class KindWrites(Writing):
         self.run_columns("link_kinds", **columns)
 
     def unlink_kinds(self, worker_ids: Iterable[str]) -> None:
-        """These workers run nothing any more."""
+        """Remove the links of these workers to kinds."""
         self.run_ids("unlink_kinds", sorted(set(worker_ids)))
 
 
@@ -59,7 +59,7 @@ class KindReads(Statements):
         return int(rows[0][0])
 
     def kind_of_type(self, room: str, job_type: str) -> Kind | None:
-        """The kind of a room that jobs of a type are of."""
+        """Return the kind of a room that has a job type."""
         if not self.can_hold(room, job_type):
             return None
         return next(iter(self.read(Kind, "kind_of_type", room=room, type=job_type)), None)

@@ -28,7 +28,7 @@ class LeaseWrites(Writing):
         return {one.job_id: one for one in self.read_ids(Lease, "load_leases", job_ids)}
 
     def load_fetches(self, fetch_ids: Sequence[str]) -> list[Lease]:
-        """The leases still held that these fetches were answered with."""
+        """Return the held leases that were the answer to these fetches."""
         return self.read_ids(Lease, "load_fetches", fetch_ids)
 
     def extend_leases(self, leases: Sequence[Lease]) -> None:
@@ -36,11 +36,10 @@ class LeaseWrites(Writing):
         self.run_records("extend_leases", leases)
 
     def load_lapsed(self, judged_since: int, until: int, limit: int) -> list[Held]:
-        """Lock the jobs whose lease or run time was over by the moment `until`.
+        """Lock the jobs whose lease or run time ended before the moment `until`.
 
-        A job that was handed out before `judged_since` (its `started_at`) is judged only when
-        min(lease, 30 s) has passed since then, so that a server that was away robs no live
-        worker; one handed out later could be heard of all along and is judged at once.
+        A job that was delivered before `judged_since` is judged only min(lease, 30 s) after that,
+        so that an outage of the server takes no job from a live worker.
         """
         judged = {"since": judged_since, "until": until, "grace": JUDGED_AFTER_MS}
         return self.read(Held, "load_lapsed", **judged, limit=limit)

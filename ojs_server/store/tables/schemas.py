@@ -38,7 +38,7 @@ class SchemaWrites(Writing):
         return stored == 1
 
     def delete_schema(self, job_type: str, version: Version) -> bool:
-        """Forget a version of a type's schema; False where there is none."""
+        """Delete a version of a type's schema."""
         deleted = self.run("delete_schema", type=job_type, **version._asdict())
         self._schemas_changed()
         return deleted == 1
@@ -49,7 +49,7 @@ class SchemaWrites(Writing):
         return rows[0][0] if rows else None
 
     def all_schemas(self) -> Marks:
-        """Which schemas there are, as they are stored."""
+        """Return the stored schemas without texts."""
         marks = [one.mark for one in self.read(SchemaHead, "schemas")]
         return {kind: list(group) for kind, group in groupby(marks, lambda mark: mark.type)}
 

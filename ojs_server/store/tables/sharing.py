@@ -18,7 +18,7 @@ _pool: Final = msgspec.json.Decoder(Pool)
 
 
 def waiting_in(lane: Lane) -> str:
-    """The statement that looks into such a lane."""
+    """Return the statement that searches a lane."""
     if lane.tenant is None:
         return "waiting" if lane.type is None else "waiting_of_type"
     return "waiting_of_tenant" if lane.type is None else "waiting_of_tenant_and_type"
@@ -31,7 +31,7 @@ class SharingWrites(Writing):
     sharing: Sharing = ALONE
 
     def begin_tenancy(self) -> None:
-        """The first job of a tenant is being stored; every transaction after this one knows."""
+        """Note that tenants are in use, for all later transactions."""
         self._known(msgspec.structs.replace(self.sharing, tenancy=True))
 
     def save_tenant(self, name: str, tenant: Tenant) -> None:
@@ -75,7 +75,7 @@ class SharingReads(Statements):
     """Tenants and pools outside of a transaction."""
 
     def tenants_of(self, ids: Iterable[str]) -> dict[str, str | None]:
-        """Whose those of these jobs are that exist."""
+        """Return the tenants of those of these jobs that exist."""
         return dict(self.all_ids("tenants_of", ids))
 
     def tenants(self) -> list[tuple[str, Tenant | None, Stamped | None]]:
