@@ -122,7 +122,7 @@ proto: $(VENV)/.dev ## Make the modules of messages anew from the .proto files
 		--python_out=ojs_server/grpc/proto --pyi_out=ojs_server/grpc/proto \
 		--include_imports --descriptor_set_out=conformance/rpc/messages.binpb ojs_server/grpc/proto/*.proto
 
-openapi: $(VENV)/.dev ## Make openapi.yaml anew from its parts in openapi/
+openapi: $(VENV)/.dev ## Write openapi.yaml from its parts in openapi/
 	$(BIN)/python -m tests.openapi
 
 lint: $(VENV)/.dev ## Check format, lint rules and types

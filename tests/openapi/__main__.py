@@ -1,4 +1,4 @@
-"""``python -m tests.openapi``: write openapi.yaml from its parts."""
+"""``python -m tests.openapi``: write openapi.yaml from the parts in openapi/."""
 
 from ojs_server.http.dialects import ALIASES
 from tests.http.contract import FILE

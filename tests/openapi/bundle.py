@@ -1,8 +1,8 @@
-"""The bundle of the parts of the contract in `openapi/`: what `openapi.yaml` is made of.
+"""Bundle the parts of the contract, the files in `openapi/`, into one OpenAPI document.
 
-A part has `paths` and `components`, as OpenAPI has them, and `aliases`: what an alias has of its
-own, as a patch of the operation that it stands for. Which aliases there are is said by the table
-that serves them. What is the same everywhere is added here, unless a part says otherwise.
+A part has `paths` and `components`, as in OpenAPI, and `aliases`: the differences of an alias from
+its operation, as a merge patch (RFC 7396). The table that serves the aliases says which there are.
+What all calls have in common is added here, unless a part says otherwise.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,19 +28,19 @@ ALWAYS: Final = {"422": "UnsupportedVersion", "500": "InternalError"}
 WITH_KEY: Final = {"401": "Unauthenticated", "403": "Forbidden", "503": "Unavailable"}
 WITH_BODY: Final = {"400": "BadRequest", "413": "TooLarge", "422": "Unprocessable"}
 
-# What an alias does not have from its operation.
-UNLIKE: Final = frozenset({"operationId", "description"})
+# Members of an operation that its aliases do not take over.
+NOT_OF_ALIASES: Final = frozenset({"operationId", "description"})
 
 # (method, path) of an alias -> (method, path) of its operation.
 Aliases = Mapping[tuple[str, str], tuple[str, str]]
 
 
 class PartsError(Exception):
-    """The parts make no contract."""
+    """The parts cannot be bundled."""
 
 
 class Twin(dict[str, Any]):
-    """A value that stands at two places of the bundle and is written at the first of them."""
+    """A value that the bundle has twice; it is written once, and referred to by this name."""
 
     def __init__(self, value: Mapping[str, Any], name: str) -> None:
         super().__init__(value)
@@ -79,7 +79,7 @@ def _joined(folder: Path) -> dict[str, Any]:
     """All parts as one document, as they are written."""
     document: dict[str, Any] = {"paths": {}, "aliases": {}, "components": {}}
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    for file in sorted(folder.rglob("*.yaml"), key=lambda file: file.with_suffix("")):
+    for file in sorted(folder.rglob("*.yaml")):
         part = yaml.load(file.read_text(encoding="utf-8"), loader)
         for key, value in part.items():
             where = f"{file.relative_to(folder)}: {key}"
@@ -113,7 +113,7 @@ def _add_aliases(paths: dict[str, Any], patches: dict[str, Any], aliases: Aliase
             }
         except KeyError as error:
             raise PartsError(f"{name} stands for {of_name}, and no part says {error}") from error
-        same = {key: value for key, value in operation.items() if key not in UNLIKE}
+        same = {key: value for key, value in operation.items() if key not in NOT_OF_ALIASES}
         alias |= same | {"summary": f"{operation['summary']} (alias)"}
         paths.setdefault(path, {})[method.lower()] = patched(alias, patch)
     if patches:
@@ -123,15 +123,16 @@ def _add_aliases(paths: dict[str, Any], patches: dict[str, Any], aliases: Aliase
 def _by_tag(
     paths: Mapping[str, Any], tags: Sequence[Mapping[str, str]]
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Return the paths in the order of the tags of their first operations."""
+    """Return the paths by the tag of their first operation, aliases last, and then by name."""
     order = {tag["name"]: place for place, tag in enumerate(tags)}
 
-    def place(row: tuple[str, dict[str, Any]]) -> int:
+    def place(row: tuple[str, dict[str, Any]]) -> tuple[int, bool, str]:
         path, item = row
-        tag = next(value["tags"][0] for key, value in item.items() if key in METHODS)
+        first = next(value for key, value in item.items() if key in METHODS)
+        tag = first["tags"][0]
         if tag not in order:
             raise PartsError(f"{path}: there is no tag {tag}")
-        return order[tag]
+        return order[tag], "x-alias-of" in first, path
 
     return sorted(paths.items(), key=place)
 

@@ -1,6 +1,6 @@
-"""The text of an OpenAPI document in YAML, for people to read.
+"""Write an OpenAPI document as YAML that people can read.
 
-What fits into a line is written in a line; texts of several lines stand as blocks.
+A mapping or a list that fits into a line is written as one line.
 """
 
 import re
@@ -11,7 +11,7 @@ import yaml
 from tests.openapi.bundle import Twin
 
 WIDTH: Final = 100
-HEAD: Final = "# Made by `make openapi` from the parts in openapi/, which are what to change.\n"
+HEAD: Final = "# Written by `make openapi` from the parts in openapi/; change those.\n"
 
 
 def text(document: dict[str, Any]) -> str:

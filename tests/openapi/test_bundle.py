@@ -1,4 +1,4 @@
-"""openapi.yaml is what its parts make, with what is the same for all calls added."""
+"""openapi.yaml is the bundle of its parts, with what all calls have in common added."""
 
 from pathlib import Path
 from types import MappingProxyType
@@ -49,7 +49,7 @@ paths:
       responses: {'200': {description: all}}
 """
 NONE: Aliases = MappingProxyType({})
-PUSH = ("POST", "/push")
+ADD = ("POST", "/add")
 ENQUEUE = ("POST", "/jobs")
 
 
@@ -60,7 +60,7 @@ def bundled(folder: Path, aliases: Aliases = NONE, **parts: str) -> dict[str, An
     return bundle(aliases, folder)
 
 
-def test_the_committed_bundle_is_what_the_parts_make() -> None:
+def test_the_committed_bundle_is_up_to_date() -> None:
     current = FILE.read_text(encoding="utf-8") == text(bundle(ALIASES))
     assert current, "run `make openapi`, and commit openapi.yaml with its parts"
 
@@ -103,12 +103,13 @@ def test_json_is_of_both_media_types(tmp_path: Path) -> None:
 
 
 def test_an_alias_is_its_operation_with_what_it_has_of_its_own(tmp_path: Path) -> None:
-    part = "aliases: {POST /push: {operationId: push, parameters: null, requestBody: {x: 1}}}"
-    paths = bundled(tmp_path, {PUSH: ENQUEUE}, push=part)["paths"]
-    assert paths["/push"]["parameters"] == paths["/jobs"]["parameters"]
-    operation, alias = paths["/jobs"]["post"], paths["/push"]["post"]
+    part = "aliases: {POST /add: {operationId: add, parameters: null, requestBody: {x: 1}}}"
+    paths = bundled(tmp_path, {ADD: ENQUEUE}, more=part)["paths"]
+    assert list(paths) == ["/queues", "/jobs", "/add"]
+    assert paths["/add"]["parameters"] == paths["/jobs"]["parameters"]
+    operation, alias = paths["/jobs"]["post"], paths["/add"]["post"]
     assert alias == {
-        "operationId": "push",
+        "operationId": "add",
         "x-alias-of": "POST /jobs",
         "deprecated": False,
         "tags": ["Jobs"],
@@ -128,11 +129,11 @@ def test_an_alias_may_share_a_path(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("aliases", "part", "complaint"),
     [
-        ({PUSH: ENQUEUE}, "{}", "POST /push stands for POST /jobs, and no part says 'POST /push'"),
-        ({PUSH: ENQUEUE}, "aliases: {POST /push: {}}", "no part says 'operationId'"),
-        ({PUSH: ("PUT", "/jobs")}, "aliases: {POST /push: {operationId: x}}", "no part says 'put'"),
-        ({PUSH: ("PUT", "/x")}, "aliases: {POST /push: {operationId: x}}", "no part says '/x'"),
-        ({}, "aliases: {POST /push: {operationId: x}}", "not served as an alias: POST /push"),
+        ({ADD: ENQUEUE}, "{}", "POST /add stands for POST /jobs, and no part says 'POST /add'"),
+        ({ADD: ENQUEUE}, "aliases: {POST /add: {}}", "no part says 'operationId'"),
+        ({ADD: ("PUT", "/jobs")}, "aliases: {POST /add: {operationId: x}}", "no part says 'put'"),
+        ({ADD: ("PUT", "/x")}, "aliases: {POST /add: {operationId: x}}", "no part says '/x'"),
+        ({}, "aliases: {POST /add: {operationId: x}}", "not served as an alias: POST /add"),
         ({}, "paths: {/jobs: {}}", "other.yaml: paths: /jobs is in another part as well"),
         (
             {},
@@ -143,7 +144,7 @@ def test_an_alias_may_share_a_path(tmp_path: Path) -> None:
         ({}, "paths: {/x: {get: {tags: [Jobz], responses: {}}}}", "/x: there is no tag Jobz"),
     ],
 )
-def test_parts_that_make_no_contract(
+def test_parts_that_cannot_be_bundled(
     tmp_path: Path, aliases: Aliases, part: str, complaint: str
 ) -> None:
     with pytest.raises(PartsError) as found:
