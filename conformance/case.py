@@ -18,7 +18,7 @@ PlayWorker = Callable[["WorkerStage"], Awaitable[None]]
 
 
 class Titled(msgspec.Struct, frozen=True, kw_only=True):
-    """A case of either side: its permanent id, its title, and the clauses it is about."""
+    """A case of either side: its permanent id, its title, and its clauses."""
 
     id: str
     suite: str

@@ -26,7 +26,7 @@ _SPEC_REF = re.compile(r"ojs-([a-z0-9-]+)")
 
 
 class Claims(msgspec.Struct, frozen=True):
-    """The manifest, as far as it decides what is judged."""
+    """The parts of the manifest that decide which cases are judged."""
 
     known: bool = False
     level: int | None = None
@@ -38,7 +38,7 @@ class Claims(msgspec.Struct, frozen=True):
         return not self.known or any(self.capabilities.get(name, False) for name in names)
 
     def lacks(self, file: CaseFile) -> str | None:
-        """Say which claim is missing for a published case, or None when it can be judged."""
+        """Return the claim that is missing for a published case; None if it can be judged."""
         if names := _extension_names_of(file):
             claimed = not self.extensions.isdisjoint(names)
             return None if claimed else f"extension {names[0]} not claimed"
@@ -50,7 +50,7 @@ class Claims(msgspec.Struct, frozen=True):
         return self.lacks_level(file.level)
 
     def lacks_level(self, level: int) -> str | None:
-        """Say that a level is not claimed, or None when it is or nothing is known."""
+        """Return a message if a level is not claimed; None if it is, or if nothing is known."""
         if self.level is None or self.level >= level:
             return None
         return f"level {level} not claimed; the manifest says {self.level}"

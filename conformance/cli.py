@@ -226,7 +226,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
 
 
 def _cut_off(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Take the worker's command, which may have options of any kind, out of the line."""
+    """Remove the worker's command, which may have options of any kind, from the line."""
     line = list(arguments)
     if line[:1] != ["worker"] or "--" not in line:
         return line, []

@@ -26,7 +26,7 @@ class Misuse(Exception):
 
 
 def played(playing: Coroutine[Any, Any, T], so_far: Callable[[], T]) -> tuple[T, bool]:
-    """Run to the end; at a Ctrl-C return the results so far, and True."""
+    """Run to the end; at Ctrl-C return the results so far, and True."""
     try:
         return asyncio.run(playing), False
     except KeyboardInterrupt:
@@ -62,7 +62,7 @@ def contract_at(path: Path | None, *, wanted: bool = True) -> Contract | None:
 
 
 def known_name(what: str, name: str, known: set[str]) -> None:
-    """Refuse an unknown name, and name the nearest known one."""
+    """Raise for an unknown name, and suggest the nearest known one."""
     if name not in known:
         raise Misuse(f"no {what} {name!r} ({nearest(name, known)})")
 

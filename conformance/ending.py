@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for work that must be done; a cancellation is kept until it is."""
+    """Wait for work to end; a cancellation is delayed until then."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -26,7 +26,7 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
 async def side_by_side(
     works: Iterable[Callable[[], Coroutine[Any, Any, None]]], at_once: int
 ) -> None:
-    """Do all of these, some at a time; if cancelled, wait until each has cleaned up."""
+    """Do all of these, a few at a time; if cancelled, wait until each has cleaned up."""
     free = asyncio.Semaphore(at_once)
 
     async def one(work: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -12,7 +12,7 @@ DEFAULT_CONTENT_TYPE = "application/openjobspec+json"
 
 
 class Trouble(msgspec.Struct, frozen=True):
-    """Why a request has no answer; an unreachable server ends the case."""
+    """The reason why a request has no answer; an unreachable server ends the case."""
 
     failure: FailedCheck
     unreachable: bool = False

@@ -44,7 +44,7 @@ class Frames:
         self._reader = asyncio.create_task(self._read(lines))
 
     async def next(self, within_s: float = 10.0) -> Frame | None:
-        """The next frame, or None where the stream has ended; silence fails the case."""
+        """Return the next frame, or None at the end of the stream; silence fails the case."""
         try:
             async with asyncio.timeout(within_s):
                 return await self._queue.get()
@@ -52,7 +52,7 @@ class Frames:
             raise self._failed("a frame", f"nothing within {within_s:g} s") from None
 
     async def event(self, within_s: float = 10.0) -> Frame:
-        """The next frame that is an event; signs of life in between make the wait no longer."""
+        """Return the next frame that is an event; heartbeats in between do not extend the wait."""
         try:
             async with asyncio.timeout(within_s):
                 while (frame := await self._queue.get()) is not None:
@@ -63,7 +63,7 @@ class Frames:
         raise self._failed("an event", "the end of the stream")
 
     async def events_to_the_end(self, within_s: float = 15.0) -> list[Frame]:
-        """All frames up to the end of the stream; one that goes on fails the case."""
+        """Return all frames up to the end of the stream; a stream that goes on fails the case."""
         found = []
         try:
             async with asyncio.timeout(within_s):
@@ -107,7 +107,7 @@ async def streaming(
     within_s: float = _SECONDS,
     **query: str,
 ) -> AsyncIterator[Frames]:
-    """Open a stream that must be given; silence fails the case."""
+    """Open a stream, which must be accepted; silence fails the case."""
     label = f"GET {path}"
     async with _asked(stage, path, headers, query, within_s) as response:
         stage.equal(response.status_code, 200, f"status of {label}")

@@ -37,10 +37,10 @@ async def judged(
     unstarted: Callable[[StartError], tuple[Verdict, str]],
     heard: Callable[[], Sequence[Exchange]] = tuple,
 ) -> dict[str, Any]:
-    """Play a case to its end; return the members of a result that say how it went.
+    """Play a case to its end; return the members of a result about its outcome.
 
-    A case that stumbles over what it `heard` has met an answer of a form that no case foresees:
-    that is a failure. One that stumbles before it heard anything is at fault itself.
+    If a case raises an unexpected error after it `heard` an answer, the answer has a form that no
+    case foresees: that is a failure. Before any answer, the case itself is at fault.
     """
     started = time.perf_counter()
     verdict, skipped, reason = Verdict.PASS, None, ""

@@ -37,7 +37,7 @@ def suite_names(file: CaseFile) -> list[str]:
 
 
 def read_case(path: Path) -> CaseFile:
-    """Read one file; whatever is wrong with it is told in ``problems``."""
+    """Read one file; its faults are listed in ``problems``."""
     try:
         content = path.read_bytes()
     except OSError as error:

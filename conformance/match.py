@@ -24,12 +24,12 @@ Matcher = Callable[[object], Mismatch | None]
 
 
 def match(raw: object, value: object) -> Mismatch | None:
-    """Hold a value (or a Missing) against a matcher; None means that it is met."""
+    """Compare a value (or a Missing) with a matcher; None if it matches."""
     return compile_matcher(raw)(value)
 
 
 def compile_matcher(raw: object) -> Matcher:
-    """Turn a matcher as written in a case into a function; refuse one that has no meaning."""
+    """Compile a matcher into a function; raises if it has no meaning."""
     if isinstance(raw, list):
         return _array(raw)
     if isinstance(raw, dict):

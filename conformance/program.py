@@ -72,7 +72,7 @@ class Tail:
         return kept.decode(errors="replace").replace("\r\n", "\n").removesuffix("\n")
 
     def told(self) -> str:
-        """The newest lines, indented for the end of a message."""
+        """Return the newest lines, indented for the end of a message."""
         text = self.text
         if not text:
             return ""

@@ -27,7 +27,7 @@ class Call(msgspec.Struct, frozen=True):
 
     @property
     def event(self) -> Any:
-        """The body as JSON; an object where it is to be one."""
+        """Return the body as JSON, which must be an object."""
         body = parse_body(self.heard.content)
         return body if isinstance(body, dict) else {}
 

@@ -172,7 +172,7 @@ class Stage(Demands):
     # ------------------------------------------------------------------ jobs
 
     async def push(self, **members: Any) -> Reply:
-        """Enqueue what is given, with a type and arguments if none are; any answer is returned."""
+        """Enqueue a request, with a default type and arguments; any answer is returned."""
         return await self.post("jobs", {"type": "test.case", "args": [], **members})
 
     async def enqueue(self, queue: str, **options: Any) -> Record:
@@ -195,7 +195,7 @@ class Stage(Demands):
         return [record(job, reply) for job in reply["jobs"]]
 
     async def look(self, job: Mapping[str, Any] | str) -> Record:
-        """Read a job that must be there."""
+        """Read a job that must exist."""
         return self.job_in((await self.get(f"jobs/{_id(job)}")).expect(200))
 
     def job_in(self, reply: Reply) -> Record:
@@ -206,7 +206,8 @@ class Stage(Demands):
         return record(job, reply)
 
     async def asked(self, queue: str | Sequence[str], worker: str = "", **more: Any) -> Reply:
-        """FETCH; any answer is returned. A server that does not wait is asked again meanwhile."""
+        """Send a FETCH; any answer is returned. A server that does not wait is asked again
+        meanwhile."""
         queues = [queue] if isinstance(queue, str) else list(queue)
         named = {"worker_id": worker} if worker else {}
         body = {"queues": queues, **named, **more}
@@ -225,7 +226,7 @@ class Stage(Demands):
     async def fetch(
         self, queue: str | Sequence[str], worker: str = "", **more: Any
     ) -> list[Record]:
-        """FETCH, which must be answered with jobs or none."""
+        """Send a FETCH, which must be answered with jobs or none."""
         reply = (await self.asked(queue, worker, **more)).expect(200, {"jobs": {"$type": "array"}})
         jobs: list[Record] = reply["jobs"]
         for job in jobs:
@@ -233,21 +234,21 @@ class Stage(Demands):
         return jobs
 
     async def take(self, queue: str | Sequence[str], worker: str = "", **more: Any) -> Record:
-        """FETCH one job, which must be there."""
+        """Fetch one job, which must exist."""
         reply = (await self.asked(queue, worker, **more)).expect(200, {"jobs": {"$size": 1}})
         return record(reply["jobs"][0], reply)
 
     async def empty(self, queue: str | Sequence[str], worker: str = "", **more: Any) -> None:
-        """FETCH, which must bring nothing."""
+        """Send a FETCH, which must return no jobs."""
         (await self.asked(queue, worker, **more)).expect(200, {"jobs": []})
 
     async def ack(self, job: Mapping[str, Any] | str, worker: str = "", **more: Any) -> Reply:
-        """ACK; any answer is returned."""
+        """Send an ACK; any answer is returned."""
         named = {"worker_id": worker} if worker else {}
         return await self.post("workers/ack", {"job_id": _id(job), **named, **more})
 
     async def fail(self, job: Mapping[str, Any] | str, worker: str = "", **more: Any) -> Reply:
-        """FAIL, with an error unless one is given; any answer is returned."""
+        """Send a FAIL, by default with an error; any answer is returned."""
         named = {"worker_id": worker} if worker else {}
         error = {"error": {"code": "case_failed", "message": "made to fail"}, **more}
         return await self.post("workers/nack", {"job_id": _id(job), **named, **error})
@@ -255,7 +256,7 @@ class Stage(Demands):
     async def beat(
         self, worker: str, jobs: Sequence[Mapping[str, Any] | str] = (), **more: Any
     ) -> Reply:
-        """BEAT, which must be accepted."""
+        """Send a BEAT, which must be accepted."""
         listed = {"active_job_ids": [_id(job) for job in jobs]} if jobs else {}
         reply = await self.post("workers/heartbeat", {"worker_id": worker, **listed, **more})
         return reply.expect(200)

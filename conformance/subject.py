@@ -97,7 +97,8 @@ def filled(command: Sequence[str], settings: Settings) -> list[str]:
 
 @contextlib.contextmanager
 def signals_for_children() -> Iterator[None]:
-    """Let workers have their signals: what this process ignores, they would ignore from birth."""
+    """Restore the default handling of signals for workers: a child ignores those that its parent
+    ignores."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -96,7 +96,7 @@ class Process:
             raise StartError(f"{told}{self._program.tail.told()}") from error
 
     async def kill(self) -> None:
-        """End it at once, as a machine that loses its power would."""
+        """Kill it, as a power failure would."""
         await self._end(signal.SIGKILL)
 
     async def stop(self) -> int:

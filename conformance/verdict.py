@@ -47,7 +47,7 @@ def _short(text: str) -> str:
 
 
 class SkipReason(StrEnum):
-    """Why a case was not judged; there are no other reasons."""
+    """The reason why a case was not judged; there are no others."""
 
     NOT_SUPPORTED = "not supported by this backend"
     PRECONDITION = "precondition missing"
@@ -55,7 +55,7 @@ class SkipReason(StrEnum):
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
-    """Reason for the failure of a published case that is no fault of the server."""
+    """A cause of the failure of a published case that is no fault of the server."""
 
     kind: Literal["not supported", "defective", "quirk"]
     name: str = ""  # of the quirk

@@ -58,7 +58,8 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Broken(Exception):
-    """There is no answer: the connection fails or hangs, or the body is too large."""
+    """The reason why there is no answer: the connection failed or hangs, or the body is too
+    large."""
 
     def __init__(self, why: str, *, unreachable: bool = False) -> None:
         super().__init__(why)

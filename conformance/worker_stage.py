@@ -80,7 +80,7 @@ class WorkerStage(Demands):
         return CONCURRENCY
 
     def serves(self, kinds: Collection[Kind] = ALL) -> None:
-        """Say which calls the server has; before the worker starts."""
+        """Set the calls that the server has; before the worker starts."""
         self.server.kinds = set(kinds)
 
     # ------------------------------------------------------------------ the worker
@@ -158,7 +158,8 @@ class WorkerStage(Demands):
     # ------------------------------------------------------------------ jobs
 
     def offer(self, type: str, *args: Any, **options: Any) -> Job:
-        """Have a job fetched. Options are those of the played job, or members of its envelope."""
+        """Add a job for the worker to fetch. Options are those of the played job, or members of its
+        envelope."""
         own = {name: options.pop(name) for name in ("queue", "max_attempts", "again")
                if name in options}  # fmt: skip
         number = next(self._numbers)
@@ -169,15 +170,15 @@ class WorkerStage(Demands):
         return self.server.offer(job)
 
     def slow(self, seconds: float, **options: Any) -> Job:
-        """Have a job fetched that takes a while."""
+        """Add a job that takes a while."""
         return self.offer("test.slow", {"duration_ms": round(seconds * 1000)}, **options)
 
     def endless(self) -> Job:
-        """Have a job fetched that outlasts the case."""
+        """Add a job that outlasts the case."""
         return self.slow(1800)
 
     async def out(self, *jobs: Job) -> None:
-        """Wait until jobs were handed out, all of them."""
+        """Wait until these jobs have all been fetched."""
         await self.until(
             lambda: all(job.state is not Held.WAITING for job in jobs),
             f"a FETCH of {_these(jobs)}",

@@ -18,10 +18,10 @@ Result = TypeVar("Result")
 
 
 def pause(failures: int, luck: float, longest_s: float = LONGEST_S) -> float:
-    """Seconds to wait after so many failures in a row; `luck` lies between 0 and 1.
+    """Return the seconds to wait after a number of failures in a row; `luck` is between 0 and 1.
 
-    Half of the pause is left to chance, so that a thousand workers whose server comes back do not
-    all knock at the same moment.
+    Half of the pause is random, so that a thousand workers do not all call at once when their
+    server comes back.
     """
     whole = min(FIRST_S * 2.0 ** min(max(failures - 1, 0), 20), longest_s)
     return whole * (0.5 + luck / 2)
@@ -49,7 +49,7 @@ class Patience:
     async def keep_on(
         self, call: Callable[[], Awaitable[Result]], failures: tuple[type[Exception], ...]
     ) -> Result:
-        """Call until it works: after such failures, and refusals that are not final."""
+        """Call until it succeeds: after these exceptions, and after refusals that are not final."""
         while True:
             wait_s = None
             try:

@@ -30,8 +30,8 @@ Attempts = Mapping[str, int]
 
 
 class Report(msgspec.Struct, frozen=True):
-    """Content of a BEAT: the state, and each job that is held with the number of its delivery; and
-    when it is said, in seconds of the environment's `elapsed`."""
+    """The content of a BEAT: the worker's state, and each held job with the number of its delivery;
+    and when it was made, in seconds of the environment's `elapsed`."""
 
     state: State
     held: Attempts
@@ -114,8 +114,8 @@ class Beats:
             await self._rest(started + self._interval_s)
 
     async def introduce_anew(self) -> bool:
-        """Register once more, and beat; whether the server takes this worker. The server has sent
-        it away, or has deleted it."""
+        """Register again and send a BEAT, after the server has removed or deleted this worker;
+        return True if the server accepts it."""
         welcome = await self._register()
         if welcome:
             await self.now()

@@ -75,10 +75,10 @@ class ThreadWorker:
         return self._code or 0
 
     def wait(self) -> int:
-        """Wait for the end; answers the exit code.
+        """Wait for the end; return the exit code.
 
-        In the main thread it obeys signals meanwhile, and puts back whatever handled them
-        before.
+        In the main thread it obeys signals meanwhile, and then restores the earlier signal
+        handlers.
         """
         running, self._running = self._running, None
         if running is None:
@@ -96,7 +96,7 @@ class ThreadWorker:
 
 
 class BlockingClaimed:
-    """A job in the program's own hands. It is settled once, by `ack` or by `fail`."""
+    """A job that the program handles itself. It is settled once, by `ack` or by `fail`."""
 
     def __init__(self, thread: LoopThread, claimed: Claimed) -> None:
         self._thread = thread

@@ -71,9 +71,11 @@ class Certainty:
         return True
 
     def confirmed(self, delivery: Delivery, asked_at: float, *, said: bool) -> bool:
-        """Handle the answer to a BEAT that was sent at `asked_at` and listed the job; `said` tells
-        whether the server confirmed it as held, if it does such things. False if a waiting job is
-        lost."""
+        """Handle the answer to a BEAT that was sent at `asked_at` and listed the job; return False
+        if a waiting job is lost.
+
+        `said` tells if the server confirmed the job as held, as far as it confirms jobs.
+        """
         # A server that says nothing has not given away what it heard of in time.
         if said or self._sure(delivery):
             delivery.held_at = asked_at

@@ -28,7 +28,7 @@ _job = msgspec.json.Decoder(Job)
 
 
 class _Link:
-    """The worker as its child process sees it: progress is passed on, other calls are not
+    """The worker, seen from a child process: progress is passed on, other calls are not
     possible."""
 
     shutting_down = False

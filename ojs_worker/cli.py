@@ -47,8 +47,11 @@ MARGIN_S: Final = 4.5
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command. The process ends in here once a worker has run: threads that nobody can
-    stop would hold it up otherwise."""
+    """Run the command.
+
+    After a worker has run, the process ends here, as threads that cannot be stopped would keep it
+    alive.
+    """
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = _parser()
     _refuse_unknown(parser, arguments)

@@ -34,8 +34,11 @@ class _Unpacker(Protocol):
 
 
 def compressed(plain: bytes, how: Compression) -> tuple[bytes, str] | None:
-    """The bytes and the name of their encoding; None where they would not be smaller, or could
-    not be opened again. The same bytes become the same."""
+    """Return compressed bytes and the name of their encoding; None if they would not be smaller, or
+    too large to decompress.
+
+    Equal bytes give equal results.
+    """
     if not SHORT < len(plain) <= MAX_PLAIN:
         return None
     if how == "zstd":

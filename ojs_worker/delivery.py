@@ -97,11 +97,11 @@ class Ledger:
 
     @property
     def strays(self) -> int:
-        """The handlers that still run for jobs that are not held any more."""
+        """Return the handlers that still run for jobs that are not held any more."""
         return len(self._strays)
 
     def attempts(self) -> dict[str, int]:
-        """The jobs that are held, each with the number of its delivery."""
+        """Return the held jobs, each with the number of its delivery."""
         return {job_id: delivery.job.attempt for job_id, delivery in self._held.items()}
 
     def get(self, job_id: str) -> Delivery | None:

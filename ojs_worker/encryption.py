@@ -45,12 +45,12 @@ def new_key() -> str:
 
 
 class Encryption:
-    """Seals with the current key and opens with any of the keys.
+    """Encrypts with the current key and decrypts with any of the keys.
 
-    To change keys, give all workers the new one beside the old, then make it the current one
-    everywhere, and take the old one away when no job is left that was sealed with it.
+    To change keys, give all workers the new one as an additional key, then make it the current one
+    everywhere, and remove the old one once no job is left that was encrypted with it.
     `unique_secret` allows jobs to be unique by their arguments; it must stay the same when keys
-    change. Long arguments are compressed first, where that makes them shorter.
+    change. Long arguments are compressed first if that makes them shorter.
     """
 
     def __init__(
@@ -161,8 +161,8 @@ class _Key:
         self._for_nonces = hmac.digest(secret, b"ojs nonce", "sha256")
 
     def nonce(self, job_id: str, plain: bytes) -> bytes:
-        """Never the same for two jobs, as if drawn by lot; but the same for a request that is
-        sent twice, which is then seen to be the same."""
+        """Return a nonce that differs for different jobs, and is the same for a repeated request,
+        so that the server recognises the repetition."""
         seed = job_id.encode() + b"\0" + plain
         return hmac.digest(self._for_nonces, seed, "sha256")[:_NONCE]
 

@@ -215,7 +215,7 @@ class Engine:
         return False
 
     async def settle(self, delivery: Delivery, outcome: Outcome) -> Any:
-        """Tell how such a job ended; the verdict."""
+        """Report the end of such a job; return the server's verdict."""
         delivery.settling = True
         try:
             return await self._settler.settle(delivery.job, outcome)
@@ -223,7 +223,7 @@ class Engine:
             self._end(delivery)
 
     async def perform(self, job: Job) -> None:
-        """Do one job from its beginning to its end, as if it had just been fetched."""
+        """Run one job from start to end, as if it had just been fetched."""
         self._begin(job, self._environment.elapsed())
         delivery = self._ledger.get(job.id)
         if delivery is not None and delivery.task is not None:
@@ -366,8 +366,8 @@ class Engine:
                     self._leave_after(None)
 
     async def _end_fetch(self) -> None:
-        """Once the server knows that no job is wanted, an answer that it sent before may still
-        be on its way; then the waiting FETCH is hung up."""
+        """Close the waiting FETCH, once the server knows that no job is wanted and its last answer
+        had time to arrive."""
         if self._beats.introduced.is_set() and not self.machine.forced:
             await within(GOODBYE_S, self._beats.now())
         if self._feed is not None and not self.machine.may_fetch:

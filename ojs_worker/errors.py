@@ -96,7 +96,7 @@ class Refused(OjsError):
 
     @property
     def is_final(self) -> bool:
-        """True if the same request would be refused again, however long one waits."""
+        """True if the same request would always be refused again."""
         return self.status < 500 and self.status not in _LATER
 
 
@@ -113,7 +113,7 @@ class PermissionDenied(Refused):
 
 
 class NotFound(Refused):
-    """There is no such thing, or the server has no such call."""
+    """The object does not exist, or the server has no such call."""
 
 
 class Conflict(Refused):
@@ -121,7 +121,7 @@ class Conflict(Refused):
 
 
 class Duplicate(Conflict):
-    """The job is there already; `existing_job_id` where the server names it."""
+    """The job exists already; `existing_job_id` if the server names it."""
 
     @property
     def existing_job_id(self) -> str | None:

@@ -31,8 +31,10 @@ class Retry(Exception):
 
 
 class Discard(Exception):
-    """Give the job up: trying again would not help. With `dead_letter` it is kept as long as
-    dead letters are, whatever its policy says."""
+    """Discard the job, as another try would not help.
+
+    With `dead_letter` it is kept as a dead letter, whatever its policy says.
+    """
 
     def __init__(
         self,
@@ -49,7 +51,7 @@ class Discard(Exception):
 
 
 class Snooze(Exception):
-    """Run the job again after `delay`, as if this delivery had not been."""
+    """Run the job again after `delay`; this delivery does not count."""
 
     def __init__(self, delay: Duration, message: str = "") -> None:
         super().__init__(message)
@@ -65,7 +67,7 @@ class BadArguments(Exception):
 
 
 class BadResult(Exception):
-    """JSON cannot hold what the handler returned."""
+    """The handler's return value cannot be encoded as JSON."""
 
 
 class HandlerDied(Exception):

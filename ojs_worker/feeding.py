@@ -62,8 +62,8 @@ class Feed:
         self._room.set()
 
     def lend(self, settled: Sequence[Job]) -> dict[str, Any] | None:
-        """The terms of a FETCH that goes along with a call that settles these jobs, to be given
-        back with `repay`. None where no job is wanted, or a FETCH is on its way."""
+        """Return the terms of a FETCH to include in a call that settles these jobs, to be given
+        back with `repay`; None if no job is wanted, or a FETCH is under way."""
         if self._task is None or not (self._wanted and self._introduced.is_set()):
             return None
         if self._asking or self._lent or (count := self._free(settled)) <= 0:

@@ -60,9 +60,8 @@ _name = msgspec.json.Decoder(_Name)
 class Fetcher:
     """Sends FETCHes for one worker, one at a time.
 
-    A FETCH keeps its `fetch_id` until an answer has come: asked again with it, the server answers
-    the jobs that it gave already. A server that refuses what plain OJS does not know is asked in
-    plain OJS from then on.
+    A FETCH keeps its `fetch_id` until it is answered; the server returns the same jobs for the same
+    id. A server that refuses members beyond plain OJS gets plain OJS from then on.
     """
 
     def __init__(

@@ -28,9 +28,9 @@ _MODEL = Form(lambda model: _dumped(model), lambda kind, value: kind.model_valid
 
 
 def add_form(kind: type[T], *, write: Callable[[T], Any], read: Callable[[Any], T]) -> None:
-    """Have values of a type go into arguments and results, and come out of them.
+    """Register the conversion of a type for arguments and results.
 
-    `write` makes of one what JSON can hold, and `read` makes it of that again.
+    `write` makes a value that JSON can hold, and `read` makes the original of it.
     """
     _forms[kind] = Form(write, lambda _, value: read(value))
 

@@ -52,8 +52,8 @@ DIRECTIVES: Final = {
 
 
 def directive_of(state: object, directive: object) -> State | None:
-    """Return the state that a BEAT's answer asks for. Some servers repeat the worker's own state in
-    `state`, and put their word into `directive`."""
+    """Return the state that a BEAT's answer requests. Some servers repeat the worker's own state in
+    `state`, and send the request in `directive`."""
     for word in (directive, state):
         if isinstance(word, str) and word in DIRECTIVES:
             return DIRECTIVES[word]
@@ -61,7 +61,8 @@ def directive_of(state: object, directive: object) -> State | None:
 
 
 class Machine(msgspec.Struct):
-    """One worker's state. `grace_s` is how long handlers may run on once a shutdown began."""
+    """The state of one worker. `grace_s` is how long handlers may go on after a shutdown has
+    begun."""
 
     grace_s: float
     state: State = State.RUNNING

@@ -15,7 +15,7 @@ from ojs_worker.settling import Failed, Outcome, Verdict, done
 
 
 class Claimed:
-    """A job in the program's own hands. It is settled once, by `ack` or by `fail`."""
+    """A job that the program handles itself. It is settled once, by `ack` or by `fail`."""
 
     def __init__(self, running: Running, delivery: Delivery, extension: Any) -> None:
         self._running = running
@@ -92,8 +92,10 @@ class Manual:
         return self._running
 
     async def fetch_one(self) -> Claimed | None:
-        """One job, or None where there is none now. A job whose arguments do not fit its handler
-        class is failed, and the next one is taken."""
+        """Fetch one job; None if there is none now.
+
+        A job whose arguments do not fit its handler class is failed, and the next one is taken.
+        """
         running = self.running
         while running.engine.machine.may_fetch and running.engine.free > 0:
             fetched = await running.fetcher.fetch(1)

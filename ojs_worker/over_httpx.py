@@ -129,9 +129,11 @@ class BlockingHttpTransport:
 
 
 class Api(Protocol):
-    """An API object that a program has already: connections, headers for each request, and what
-    it does about refusals. The connections are an `httpx.Client`, `httpx.AsyncClient` or
-    alike."""
+    """An API object of the program: connections, headers for each request, and its reaction to
+    refusals.
+
+    The connections are an `httpx.Client`, `httpx.AsyncClient` or alike.
+    """
 
     @property
     def http(self) -> Any:
@@ -148,7 +150,7 @@ class Api(Protocol):
         ...
 
     def raise_for_status(self, response: Any) -> object:
-        """Raise whatever the program wants to see for a refused request."""
+        """Raise the program's exception for a refused request."""
         ...
 
 

@@ -143,8 +143,8 @@ class ProcessPool:
         progress: Callable[[dict[str, Any]], None],
         wanted: Callable[[], Awaitable[bool]],
     ) -> bytes:
-        """Do a job in a process, if it is still wanted once there is one; raises `NotWanted`
-        otherwise. Cancelled, the process is killed."""
+        """Run a job in a process; raises `NotWanted` if it is not wanted any more once a process is
+        free. If cancelled, the process is killed."""
         async with self._places:
             child = self._idle.pop() if self._idle else await Child.start(self._environ)
             self._busy[job.id] = child

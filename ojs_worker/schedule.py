@@ -32,8 +32,8 @@ def name_of(job_type: str) -> str:
 
 
 async def register(entries: Sequence[CronEntry], client: Client, patience: Patience) -> None:
-    """Register entries, or replace those of their names, as soon as the server is there. One that
-    is refused is told, and the worker works without it."""
+    """Register entries, or replace those of the same names, once the server can be reached. A
+    refused entry is logged, and the worker works without it."""
     for entry in entries:
         handler = entry.handler
 

@@ -243,7 +243,8 @@ def load(
 
 
 def check(code: Mapping[str, Any]) -> None:
-    """Raise `SettingError` for settings in code that cannot be, whatever the environment says."""
+    """Raise `SettingError` for settings in code that are never valid, whatever the environment
+    says."""
     known = {setting.name for setting in TABLE}
     for name in code:
         if name not in known:
@@ -268,8 +269,11 @@ def _merged(sources: Sequence[Source], only: Collection[str] | None) -> Config:
 def _sources(
     flags: Mapping[str, Any], code: Mapping[str, Any], environ: Mapping[str, str]
 ) -> list[Source]:
-    """All sources, the first one first. A server of the file counts as much as what names it, so
-    that its key is never sent to a URL from elsewhere."""
+    """Return all sources, those with precedence first.
+
+    A server of the file has the precedence of the source that names it, so that its key is never
+    sent to a URL from another source.
+    """
     said = {
         setting.name: name
         for setting in TABLE
@@ -295,7 +299,8 @@ def _sources(
 
 
 def variables_of(config: Config) -> dict[str, str]:
-    """The environment in which another process of the program finds the same server."""
+    """Return the environment variables by which another process of the program finds the same
+    server."""
     values = {name: getattr(config, _BY_NAME[name].field) for name in CONNECTION}
     # Its name is not looked up once more, and a variable that is empty counts as not set.
     values["server"] = None

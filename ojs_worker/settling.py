@@ -57,7 +57,8 @@ class Verdict(StrEnum):
 
 
 class Settler(Protocol):
-    """Tells outcomes. It returns when the server has answered, and is cancelled to give up."""
+    """Reports outcomes. A call returns when the server has answered, and is cancelled to give
+    up."""
 
     async def settle(self, job: Job, outcome: Outcome) -> Verdict:
         """Report one outcome, with retries."""

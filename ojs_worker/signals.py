@@ -36,10 +36,10 @@ def forced_code(sig: int) -> int:
 
 
 class SignalBox:
-    """Catches signals in the main thread, keeps them until somebody listens, and restores what
-    was there before.
+    """Catches signals in the main thread, keeps them until a worker listens, and restores the
+    earlier handlers.
 
-    With `may_exit` the process is ended hard where a forced end takes too long.
+    With `may_exit` the process is ended at once if a forced end takes too long.
     """
 
     def __init__(self, *, may_exit: bool = False) -> None:
@@ -110,11 +110,11 @@ def on_ending(caught: Callable[[], object]) -> Iterator[None]:
 
 
 def wait_obeying(future: Future[T]) -> T:
-    """Return the result of a future that another thread sets; handlers of signals run meanwhile,
-    and only the main thread can.
+    """Return the result of a future that another thread sets; only for the main thread, whose
+    signal handlers run meanwhile.
 
-    A lock does not do for that: a signal that comes when the thread is about to wait for it, or in
-    another thread, is handled no sooner than the lock is free.
+    A lock would not do: a signal that comes just before the thread waits for it is handled only
+    when the lock is free.
     """
     woken, waker = socket.socketpair()
     with woken, waker:

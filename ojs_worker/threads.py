@@ -12,7 +12,7 @@ Work = tuple[asyncio.Future[Any], contextvars.Context, Callable[[], Any]]
 
 
 class ThreadPool:
-    """Runs calls in threads, of which there are as many as were ever busy at once."""
+    """Runs calls in threads; there are as many as were ever busy at once."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -60,8 +60,10 @@ class StreamingTransport(Transport, Protocol):
     """A transport that also reads streams."""
 
     def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
-        """The pieces of an answer as they come, each within `timeout_s` of the one before. Raises
-        `Refused` where the server will not, `Unreachable` where it broke off."""
+        """Yield the pieces of an answer as they come, each within `timeout_s` of the one before.
+
+        Raises `Refused` if the server refuses, `Unreachable` if the stream breaks.
+        """
         ...
 
 
@@ -79,7 +81,7 @@ class BlockingTransport(Protocol):
 
 class SteadyTransport:
     """A transport that turns every failure of another one into `Unreachable`, so that a token that
-    is missing for a while stops no loop of a worker."""
+    is missing for a while ends no loop of a worker."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -131,7 +133,7 @@ def base_url(url: str) -> str:
 
 
 def retry_after(value: str) -> float | None:
-    """The seconds of a Retry-After header."""
+    """Return the seconds of a Retry-After header."""
     # A date is allowed here as well; without a clock of the server's it says little.
     with suppress(ValueError):
         return max(0.0, float(value))

@@ -103,10 +103,10 @@ class Worker:
         overlap: Overlap | None = None,
         **arguments: Any,
     ) -> Callable[[H], H]:
-        """Have a handler run by the clock, with these arguments; stands above `job`.
+        """Run a handler on a schedule, with these arguments; stands above `job`.
 
-        The entry is registered when the worker starts, or replaces the one of its name, which is
-        the job type where none is given.
+        The entry is registered when the worker starts, replacing the one of its name; by default
+        the name is the job type.
         """
 
         def scheduled(handler: H) -> H:
@@ -188,9 +188,8 @@ class Worker:
             self._transport, self._blocking_client = before
 
     def config(self, flags: Mapping[str, Any] | None = None) -> Config:
-        """The settings: flags before code before environment before defaults. The flags hold
-        from now on, also for the clients. Raises `SettingError`, also for files that cannot be
-        read."""
+        """The settings: flags override code, the environment and defaults. The flags hold from now
+        on, also for the clients. Raises `SettingError`, also for files that cannot be read."""
         self._flags = flags or self._flags
         config = load(self._flags, self._code)
         if self._transport is None:
@@ -230,10 +229,10 @@ class Worker:
             self.middleware.thaw()
 
     async def wait(self) -> int:
-        """Wait for the end of a worker that was entered; answers its exit code.
+        """Wait for the end of a worker that was entered; return its exit code.
 
-        In the main thread it obeys signals meanwhile, and puts back whatever handled them
-        before.
+        In the main thread it obeys signals meanwhile, and then restores the earlier signal
+        handlers.
         """
         running, self._running = self._running, None
         if running is None:

@@ -43,7 +43,7 @@ class Meaning:
         return repeat
 
     def content(self, step: str, body: bytes) -> bytes | None:
-        """The body to send, None for none."""
+        """Return the body to send; None for none."""
         raw = self._steps[step].raw_body if step in self._steps else None
         if raw is not None and not self._quirks.bite(Quirk.RAW_BODY, f"[{step}] raw_body"):
             return raw.encode()
@@ -105,7 +105,7 @@ class Meaning:
         return not wants_nothing or self._quirks.bite(Quirk.DEAD_END, place)
 
     def _json(self, text: str, place: str) -> str:
-        """Fill JSON text; what is inserted keeps its type only where that quirk is mended."""
+        """Fill JSON text; inserted values keep their types only if that quirk is off."""
         filled = self.text(text, place)
         if filled == text:
             return text

@@ -16,7 +16,7 @@ _ZERO: Final = "2030-01-31T09:00:00.000Z"
 
 
 def now_text(later_s: float = 0.0) -> str:
-    """The present moment, or a later one, as the protocol writes it."""
+    """Return the present moment, or a later one, in the form of the protocol."""
     moment = datetime.now(UTC) + timedelta(seconds=later_s)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -69,7 +69,7 @@ def registered(worker_id: str, interval_s: float, lease_s: int) -> dict[str, Any
 
 
 def deregistered(worker_id: str) -> dict[str, Any]:
-    """The answer to a goodbye."""
+    """Return the answer to a deregistration."""
     return {"ok": True, "worker_id": worker_id, "state": "terminated", "server_time": now_text()}
 
 

@@ -67,7 +67,7 @@ class Book:
         self.generous = False  # hands out what waits, whatever `count` says
 
     def offer(self, job: Job) -> None:
-        """Have a job fetched."""
+        """Add a job for a worker to fetch."""
         self.jobs[job.id] = job
 
     def waiting(self) -> list[Job]:
@@ -75,7 +75,7 @@ class Book:
         return [job for job in self.jobs.values() if job.state is Held.WAITING]
 
     def claim(self, wanted: Wanted, now: float) -> list[Job]:
-        """Hand jobs out, or those once more that the same FETCH was given before."""
+        """Deliver jobs, or again those of the same FETCH."""
         if wanted.fetch_id:
             same = [
                 job
@@ -105,7 +105,7 @@ class Book:
         ]
 
     def settle(self, told: Settlement) -> Job:
-        """Take an ACK or FAIL, or raise why not."""
+        """Accept an ACK or FAIL, or raise the reason for a refusal."""
         job = self.jobs.get(told.job_id)
         if job is None:
             raise Refused(404, "not_found", f"there is no job {told.job_id}")

@@ -11,7 +11,7 @@ from conformance.played.record import Asked
 
 
 class Odd(msgspec.Struct, frozen=True, kw_only=True):
-    """One departure from the honest answer. Without `carry_out` the call has no effect."""
+    """One deviation from the honest answer. Without `carry_out` the call has no effect."""
 
     status: int | None = None
     code: str = "unavailable"
@@ -70,7 +70,8 @@ class Script:
         self._rules: list[tuple[frozenset[Kind], Rule]] = []
 
     def add(self, *kinds: Kind, do: Odd | Rule, times: int | None = None) -> Callable[[], None]:
-        """Depart from honesty in these calls, so many times or until the returned end."""
+        """Deviate from the honest answer in these calls, a number of times or until the returned
+        end."""
         left = times
 
         def rule(asked: Asked) -> Odd | None:

@@ -76,7 +76,7 @@ class PlayedServer:
         await self._listener.close()
 
     def offer(self, job: Job) -> Job:
-        """Have a job fetched."""
+        """Add a job for a worker to fetch."""
         self.book.offer(job)
         self.notify()
         return job

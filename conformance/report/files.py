@@ -69,7 +69,7 @@ REPORTS: Final[dict[str, tuple[str, str, Callable[[Written], bytes]]]] = {
 
 
 def places(given: Given, names: Sequence[str] = tuple(REPORTS)) -> list[tuple[str, Path]]:
-    """Return where each report goes; a place that cannot be written is told before the run."""
+    """Return the path of each report; one that cannot be written is reported before the run."""
     found = []
     for name in names:
         place: Path | None = getattr(given, name.replace("-", "_"))

@@ -63,7 +63,8 @@ class Stub:
     async def call(self, method: str, /, **members: Any) -> Reply:
         """Make a call; any answer is returned, with the status of gRPC.
 
-        Of a call that the service is not known to have, nothing is said and nothing is read.
+        For a call that the service is not known to have, an empty message is sent, and the answer
+        is not read.
         """
         described = self._service.methods_by_name.get(method)
         number = self._note(method, members)

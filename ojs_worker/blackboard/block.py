@@ -15,8 +15,8 @@ class Acquired(msgspec.Struct, frozen=True):
 
 
 class Executed(msgspec.Struct, frozen=True):
-    """The result of `run`, and what it wants changed: an object of `create`, `patch` and `delete`,
-    or a list of objects."""
+    """The result of `run`, and the changes that it requests: an object of `create`, `patch` and
+    `delete`, or a list of objects."""
 
     result: Any = None
     db_updates: Json | Sequence[Json] | None = None

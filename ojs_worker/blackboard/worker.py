@@ -64,8 +64,8 @@ class BoardWorker:
                     raise
 
     async def run(self) -> None:
-        """Until cancelled; then what is at work has the grace period to end, and the worker says
-        goodbye. An engine that is away is waited for."""
+        """Run until cancelled. Running jobs then have the grace period to end, and the worker
+        deregisters. An engine that is unreachable is waited for."""
         try:
             if not self.id:
                 await self.register()
@@ -148,7 +148,7 @@ class BoardWorker:
             log.warning("the result of %s was refused: %s", job["jobId"], answer.text[:300])
 
     async def _push(self, job: Json, body: bytes) -> httpx.Response:
-        """Push a result until it is answered, because nobody else knows it."""
+        """Push a result until it is answered, because it exists nowhere else."""
         patience = Patience(f"push the result of {job['jobId']}", self._environment.dice)
         while True:
             try:

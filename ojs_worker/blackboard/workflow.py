@@ -26,32 +26,32 @@ class OtherRun(Exception):
 
 
 def new_run() -> str:
-    """The id of a new run, a UUIDv7. Whoever keeps it can go on with the run."""
+    """Return the id of a new run, a UUIDv7. With it the run can be continued later."""
     return machine().new_id()
 
 
 def _job_id(run_id: str, phase: str, step: int, block: str) -> str:
-    """Return the id of a job of a run: with the time of the run, and the same each time."""
+    """Return the id of a job of a run: the same each time, with the time of the run."""
     moment = int(run_id[:_MOMENT].replace("-", ""), 16)
     digest = hashlib.sha256(f"{run_id} {phase} {step} {block}".encode()).digest()
     return uuid7(moment, lambda bits: int.from_bytes(digest) >> (8 * len(digest) - bits))
 
 
 class BoardHooks:
-    """Callbacks for the entities that blocks find and the changes that they want; override what is
-    needed.
+    """Callbacks for the entities that blocks find and the changes that they request; override what
+    is needed.
 
-    Both are called in a thread, once a job has succeeded and before the next one is put on the
-    board. What they raise ends the workflow. A job may come twice, so that whoever writes to a
-    database keeps its id there, and does nothing for an id that it has.
+    Both are called in a thread, after a job has succeeded and before the next one is put on the
+    board. Their exceptions end the workflow. A job may come twice, so a callback that writes to a
+    database should store its id, and skip ids that it has.
     """
 
     def on_acquires(self, job_id: str, entities: Sequence[Any]) -> None:
         """Handle the entities that an ACQUIRE job has found."""
 
     def apply_db_updates(self, job_id: str, updates: Any) -> None:
-        """An EXECUTE job wants entities changed: an object of `create`, `patch` and `delete`, or a
-        list of objects, as its block pushed it."""
+        """Apply the changes that an EXECUTE job requests: an object of `create`, `patch` and
+        `delete`, or a list of objects, as its block pushed it."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -84,8 +84,8 @@ class BoardWorkflow:
     async def run(self, entities: Sequence[Any], *, run_id: str | None = None) -> Report:
         """Acquire, execute, and roll back if a block fails.
 
-        Under the id of a run that was begun with the same entities and blocks, by whomever, it
-        goes on where that was: its jobs are found on the board, whatever has become of them.
+        With the id of an earlier run with the same entities and blocks, that run continues where it
+        was: its jobs are found on the board.
         """
         run_id = new_run() if run_id is None else run_id
         if not UUID7.fullmatch(run_id):

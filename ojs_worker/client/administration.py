@@ -13,7 +13,7 @@ from ojs_worker.transport import Request
 
 
 class EventLog(Group[M]):
-    """The events that the server still keeps; to wait for new ones, use `events` of a client."""
+    """The events that the server still stores; for new ones, use `events` of a client."""
 
     @listing
     @staticmethod
@@ -24,7 +24,7 @@ class EventLog(Group[M]):
         queues: Sequence[str] | None = None,
         job_types: Sequence[str] | None = None,
     ) -> Pages[Event]:
-        """Iterate over the events behind the one named, oldest first."""
+        """Iterate over the events after the named one, oldest first."""
         query = {"after": after, "types": types, "queues": queues, "job_types": job_types}
         return Pages(url("events"), query, ("events",), Event, mark="after", next_mark="cursor")
 
@@ -405,7 +405,7 @@ class ServerCalls(Group[M]):
     @method
     @staticmethod
     def health_detail() -> Call[Json]:
-        """Read how the parts of the server are."""
+        """Read the health of the parts of the server."""
         return ask(url("health", "detail"))
 
     @method

@@ -43,10 +43,10 @@ class Client(Groups[InLoop]):
     """Enqueues jobs and asks about them.
 
     Without a `url`, or the name of a `server` in the file of servers, the environment or that file
-    says where the server is, as for workers.
+    names the server, as for workers.
 
-    Calls that may be repeated are sent again, up to three times, where the server is away or
-    busy. Every enqueue may be: its jobs have ids of their own.
+    Calls that may be repeated are sent again, up to three times, if the server is unreachable or
+    busy. Enqueues may be repeated, as their jobs have ids from the client.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Client(Groups[InLoop]):
     async def enqueue(self, type: str, args: Args = (), **options: Unpack[Options]) -> Job:
         """Store one job. `args` is a list, or a mapping for a handler with named parameters.
 
-        Raises `LookupError` where middleware dropped the job.
+        Raises `LookupError` if middleware dropped the job.
         """
         return await self.send(self.request(type, args, **options))
 
@@ -141,10 +141,10 @@ class Client(Groups[InLoop]):
     async def result(
         self, job: Job | str, *, timeout_s: float | None = None, type: Any = None
     ) -> Any:
-        """Wait until a job has ended, and answer its result: as JSON has it, or of a `type`.
+        """Wait until a job has ended, and return its result: as JSON decodes it, or of a `type`.
 
-        Raises `JobFailed`, `JobCancelled`, or `WaitTimeout` where it takes longer, which says how
-        the job stands and whether anybody serves it.
+        Raises `JobFailed`, `JobCancelled`, or `WaitTimeout` if it takes longer, with the state of
+        the job and if a worker serves it.
         """
         job_id = job if isinstance(job, str) else job.id
         monotonic = self._environment.monotonic
@@ -164,8 +164,8 @@ class Client(Groups[InLoop]):
                 await self._sleep(min(0.5, max(left, 0)))
 
     async def start(self, flow: Flow) -> dict[str, Any]:
-        """Start a workflow made by `chain`, `group` or `batch`; answers it as the server shows
-        it. Its jobs do not pass the middleware."""
+        """Start a workflow made by `chain`, `group` or `batch`; return it as the server shows it.
+        Its jobs do not pass the middleware."""
         flow_id = self._environment.rising_id(self._environment.wall_ms())
         return await self._run(calls.start_flow(flow.map(self._sealed), flow_id))
 
@@ -234,8 +234,8 @@ class Client(Groups[InLoop]):
         job: Job | str | None = None,
         after: str | None = None,
     ) -> AsyncIterator[Event]:
-        """Iterate over what happens, from now on or behind the event named, for ever; `job` keeps
-        to one job, and ends with it. A stream that breaks is taken up where it was."""
+        """Iterate over events without end, from now on or after the named one; with `job`, over
+        those of one job until it ends. A broken stream is resumed."""
         about = None if job is None else f"job:{job if isinstance(job, str) else job.id}"
         query = {"types": types, "queues": queues, "job_types": job_types, "channel": about}
         path = url("events", "stream", **query)
@@ -267,7 +267,7 @@ class Client(Groups[InLoop]):
         return await self._run(calls.result(job_id, wait_s), wait_s + self._timeout_s)
 
     async def _overdue(self, job_id: str, timeout_s: float) -> WaitTimeout:
-        """Describe a wait that took too long, as far as the server tells."""
+        """Describe a wait that timed out, as far as the server tells."""
         job: Job | None = None
         workers: list[Presence] | None = None
         with contextlib.suppress(OjsError):

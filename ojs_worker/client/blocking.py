@@ -126,7 +126,7 @@ class BlockingClient(Groups[Blocking]):
         self, job: Job | str, *, timeout_s: float | None = None, type: None = None
     ) -> Any: ...
     def result(self, job: Job | str, *, timeout_s: float | None = None, type: Any = None) -> Any:
-        """Wait until a job has ended, and answer its result: as JSON has it, or of a `type`."""
+        """Wait until a job has ended, and return its result: as JSON decodes it, or of a `type`."""
         return _run(self._client.result(job, timeout_s=timeout_s, type=type))
 
     def start(self, flow: Flow) -> dict[str, Any]:

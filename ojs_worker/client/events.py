@@ -18,7 +18,7 @@ _BROKEN: Final = (OjsError, ValueError)
 
 
 class Event(msgspec.Struct, frozen=True):
-    """Something that happened. `subject` is the id or name of what it happened to."""
+    """An event. `subject` is the id or name of the object that it is about."""
 
     type: str
     id: str = ""

@@ -182,13 +182,13 @@ class Jobs(Group[M]):
     @method
     @staticmethod
     def history(job_id: str) -> Call[Json]:
-        """Read what happened to a job."""
+        """Read the history of a job."""
         return ask(url("jobs", job_id, "history"))
 
     @method
     @staticmethod
     def progress(job_id: str) -> Call[Json]:
-        """Read how far a job is."""
+        """Read the progress of a job."""
         return ask(url("jobs", job_id, "progress"))
 
     @method
@@ -226,7 +226,7 @@ class Jobs(Group[M]):
 
 
 def list_of(items: Sequence[T]) -> Sequence[T]:
-    """Return a list, whatever the items came in."""
+    """Return the items of an iterable as a list."""
     return [*items]
 
 
@@ -511,7 +511,7 @@ class Workflows(Group[M]):
     @method
     @staticmethod
     def progress(workflow_id: str) -> Call[Json]:
-        """Read how far a workflow is, step by step."""
+        """Read the progress of a workflow, step by step."""
         return ask(url("workflows", workflow_id, "progress"))
 
     @method

@@ -14,8 +14,8 @@ OnConflict = Literal["reject", "ignore", "replace", "replace_except_schedule"]
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Number and times of the retries of a failed job. Members that are None are left to the
-    server."""
+    """Number and times of the retries of a failed job. The server decides about members that are
+    None."""
 
     max_attempts: int | None = None
     initial_interval: Duration | None = None
@@ -29,7 +29,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 class Unique(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Uniqueness of jobs: the members that make two jobs equal. If an equal job exists, the enqueue
-    answers that one, unless `on_conflict` says otherwise."""
+    returns that one, unless `on_conflict` says otherwise."""
 
     keys: Sequence[Literal["type", "queue", "args", "meta"]] | None = None
     args_keys: Sequence[str] | None = None

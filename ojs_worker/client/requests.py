@@ -35,9 +35,9 @@ class JobRequest(msgspec.Struct, kw_only=True):
 def job_request(
     type: str, args: Args, options: Options, now: datetime, new_id: Callable[[int], str]
 ) -> JobRequest:
-    """Make the request, and check what can be checked here.
+    """Make the request, with the checks that need no server.
 
-    It always has an id of its own: sent again after a lost answer, it makes no second job.
+    The job always has an id, so that a repeated request makes no second job.
     """
     check_names(options)
     if not JOB_TYPE.fullmatch(type):

@@ -19,8 +19,8 @@ class Presence(msgspec.Struct, frozen=True):
 def overdue(
     job_id: str, timeout_s: float, job: Job | None, workers: Sequence[Presence] | None
 ) -> WaitTimeout:
-    """Describe a wait that took too long. `workers` are those of the job's queue, None where the
-    server does not tell, and so is `job`."""
+    """Describe a wait that timed out. `workers` are those of the job's queue; they and `job` are
+    None if the server does not tell."""
     said = f"job {job_id} has not ended after {timeout_s:g} s"
     if job is None:
         return WaitTimeout(said)

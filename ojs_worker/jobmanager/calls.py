@@ -115,8 +115,8 @@ def cancel_task(task_id: str) -> Call[Task]:
 
 
 def claim(worker_id: str, fetch_id: str) -> Call[Task | None]:
-    """The oldest task that waits for any of a worker's jobs; under the id of a claim whose answer
-    was lost, what that one has taken."""
+    """Claim the oldest task that waits for any of a worker's jobs; repeated under the id of a claim
+    whose answer was lost, it returns the task of that claim."""
     body = encoded({"worker_id": worker_id, "fetch_id": fetch_id}, "the claim")
     return Call(
         Request("POST", f"{V1}/tasks/claim", body), lambda reply: answer_as(reply, _claimed).task

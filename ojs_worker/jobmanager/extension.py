@@ -41,7 +41,7 @@ class Extension:
         dataclasses.dataclass(cls)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Do the job, with whatever the program passes."""
+        """Do the job, with the arguments that the program passes."""
         raise NotImplementedError
 
 

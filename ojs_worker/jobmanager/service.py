@@ -94,8 +94,10 @@ class Service:
             self._serving = asyncio.create_task(self._serve(self._execute))
 
     async def claim(self) -> ClaimedTask | None:
-        """The oldest task that waits, or None. One whose payload does not fit its job is failed,
-        and the next one is taken."""
+        """Claim the oldest waiting task; None if there is none.
+
+        A task whose payload does not fit its job is failed, and the next one is taken.
+        """
         while self.worker_id is not None and not self.stopping.is_set():
             worker_id = self.worker_id
             try:

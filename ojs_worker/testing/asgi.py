@@ -23,7 +23,7 @@ Done = TypeVar("Done")
 class AsgiTransport:
     """Calls an application in its event loop, which may be another one than the caller's.
 
-    A caller that gives up has hung up: the application is told, and ends in its own time.
+    If the caller gives up, the application sees a closed connection.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class AsgiTransport:
     async def _pieces(
         self, exchange: "_Exchange", timeout_s: float | None
     ) -> AsyncGenerator[bytes, None]:
-        """The parts of the body, each within `timeout_s` of the one before."""
+        """Yield the parts of the body, each within `timeout_s` of the one before."""
         call = asyncio.ensure_future(self._call(exchange))
         try:
             while True:

@@ -10,7 +10,7 @@ Turn = Callable[[int], None]
 
 
 class Clock:
-    """The time of a sandbox: of its server, and of the delays that its clients ask for."""
+    """The clock of a sandbox: of its server, and of the delays that its clients ask for."""
 
     def __init__(self, at: Moment | None = None) -> None:
         """Begin at a moment, or now."""
@@ -35,14 +35,14 @@ class Clock:
         return self._ms
 
     def advance(self, by: Duration) -> datetime:
-        """Let time pass: what falls due on the way becomes due, each thing at its moment.
+        """Move the clock, and do what falls due on the way, each at its moment.
 
-        Nothing is run: `drain` does that.
+        No job is run: `drain` does that.
         """
         return self._go_to(self._ms + milliseconds(by, "by"))
 
     def advance_to(self, at: Moment) -> datetime:
-        """Let time pass up to a moment."""
+        """Move the clock to a moment."""
         return self._go_to(parse_moment(moment(at, "at"), self._ms))
 
     def set(self, ms: int) -> None:

@@ -85,8 +85,8 @@ class Expectations(ABC):
         count: int | None = None,
         **like: Unpack[LikeFailed],
     ) -> list[Job]:
-        """The last delivery of such a job failed: it is tried again, or was given up. `error` is
-        the type of the error, or a part of its message."""
+        """Assert that the last delivery of such a job failed, whether it is retried or not. `error`
+        is the type of the error, or a part of its message."""
         __tracebackhide__ = True
         return self._expect(type, "failed", count, states=("retryable", "discarded"), **like)
 

@@ -64,7 +64,7 @@ class _Checkpoint(msgspec.Struct):
 
 
 class Life:
-    """A worker's time between coming and going. It fetches only when it is asked to."""
+    """A worker in a test. It fetches only when asked to."""
 
     def __init__(self, worker: Worker, transport: Transport, plants: Plants) -> None:
         self._worker = worker
@@ -117,7 +117,7 @@ class Life:
         return None
 
     async def give_back(self, job: Job) -> None:
-        """Let a job go as if it had not been fetched."""
+        """Give a job back as if it had not been fetched."""
         engine = self._running.engine
         held = engine.hold(job, self._worker.environment.elapsed())
         await engine.settle(held, Released("a test wanted another job"))

@@ -88,7 +88,7 @@ def matching(jobs: Sequence[Job], wanted: Wanted) -> list[Job]:
 def complaint(jobs: Sequence[Job], wanted: Wanted, what: str, count: int | None) -> str | None:
     """Return the message of a failed assertion about jobs like this; None if it holds.
 
-    Without a count, one at least. `what` is what should have become of them.
+    Without a count, there must be at least one. `what` is the expected fate of the jobs.
     """
     found = matching(jobs, wanted)
     if count is None:

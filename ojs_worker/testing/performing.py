@@ -42,8 +42,8 @@ class Performing:
 
     @contextmanager
     def inline(self) -> Iterator[None]:
-        """For the length of a block, an enqueue runs its job before it returns, also a delayed
-        one, and raises what the handler raised. Nothing is tried again."""
+        """Within this block an enqueue runs its job before it returns, also a delayed one, and
+        raises the handler's exception. There are no retries."""
         before, self._inline = self._inline, True
         try:
             yield
@@ -57,7 +57,7 @@ class Performing:
         timeout_s: float = LIMIT_S,
         with_scheduled: bool = False,
     ) -> list[Ran]:
-        """Run what may run, also what that enqueues, one job after the other.
+        """Run all jobs that may run, also those they enqueue, one after the other.
 
         With `with_scheduled` the clock goes on to the next retry or delayed job, until none is
         left.
@@ -89,7 +89,7 @@ class Performing:
         timeout_s: float = LIMIT_S,
         with_scheduled: bool = False,
     ) -> list[Ran]:
-        """Run what may run, like `drain`, without an event loop."""
+        """Run all jobs that may run, like `drain`, without an event loop."""
         return run_here(
             lambda: self.drain(
                 *queues, max_jobs=max_jobs, timeout_s=timeout_s, with_scheduled=with_scheduled

@@ -90,7 +90,7 @@ class Sandbox(Performing, Expectations):
         return self._opened(self.blocking_client.get(job if isinstance(job, str) else job.id))
 
     def fail_next(self, type: JobType, error: Planted, *, times: int = 1) -> None:
-        """The next deliveries of such jobs fail with this error, and the handler is not called;
+        """Let the next deliveries of such jobs fail with this error, without a call of the handler;
         a text is the message of a RuntimeError."""
         self._plants.next(type_of(type), error, times)
 
@@ -99,8 +99,8 @@ class Sandbox(Performing, Expectations):
         self._plants.all(type_of(type), error)
 
     def cancel(self, job: Job | str) -> Job:
-        """Cancel a job. Where it runs, its handler is stopped: a coroutine at one of its next
-        awaits, a function sees `cancelled` from now on."""
+        """Cancel a job. If it runs, its handler is stopped: a coroutine at one of its next awaits;
+        a function sees `cancelled`."""
         job_id = job if isinstance(job, str) else job.id
         cancelled = self.blocking_client.cancel(job_id)
         self._have_told(job_id)

@@ -58,7 +58,7 @@ class PrivateServer:
         self.call(self._clear())
 
     def turn(self, until: int) -> None:
-        """Let time pass up to a moment, and do what falls due on the way."""
+        """Move the clock to a moment, and do what falls due on the way."""
         self.call(self._turn(until))
 
     def ready(self) -> list[str]:
@@ -159,9 +159,10 @@ class PrivateServer:
         return min((at for at in moments if at is not None), default=None)
 
     async def _do_due(self) -> bool:
-        """Do the housekeeping that is due; True if there was anything to do.
+        """Do the housekeeping that is due; return True if there was any.
 
-        A test's clock jumps, so leases are judged over all time: nobody was kept from beating.
+        A test's clock jumps, so leases are judged over all time: no worker was kept from sending
+        heartbeats.
         """
         from ojs_server.ops.cron.entries import Fire
         from ojs_server.ops.limits.reopening import Reopen

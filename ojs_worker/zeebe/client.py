@@ -31,7 +31,7 @@ Handler = Callable[[Any], Any]
 
 
 class ZeebeWorker:
-    """Does the jobs of one task type. A handler ends its job by `complete`, `fail` or `error`; or
+    """Runs the jobs of one task type. A handler ends its job by `complete`, `fail` or `error`; or
     it returns variables, which complete it, or raises, which fails it."""
 
     def __init__(
@@ -126,11 +126,11 @@ class ZeebeClient:
         name: str | None = None,
         **settings: Any,
     ) -> ZeebeWorker:
-        """A worker for one task type; it starts with the client.
+        """Create a worker for one task type; it starts with the client.
 
-        `timeout` says when another worker is given the job, not how long it may take. With
-        `stop_lost` a handler is stopped once its job is another worker's; otherwise it runs on,
-        and whoever completes the job first has completed it.
+        `timeout` is the time after which another worker may get the job, not a limit on its run
+        time. With `stop_lost` a handler is stopped once its job was given to another worker;
+        otherwise it goes on, and the first completion counts.
         """
         url, auth = self._place
         worker = Worker(
@@ -171,7 +171,7 @@ class ZeebeClient:
         custom_headers: Mapping[str, str] | None = None,
         retries: int = 3,
     ) -> Job:
-        """Start one job; without retries left it becomes an incident, among the dead letters."""
+        """Start one job; without retries left it becomes an incident, kept as a dead letter."""
         meta = {HEADERS: dict(custom_headers)} if custom_headers else {}
         return await self._jobs.enqueue(
             task_type,
@@ -182,7 +182,7 @@ class ZeebeClient:
         )
 
     async def result(self, job: Job | str, *, timeout_s: float | None = None) -> dict[str, Any]:
-        """Wait until a job is completed; answers its variables."""
+        """Wait until a job is completed; return its variables."""
         variables: dict[str, Any] = await self._jobs.result(job, timeout_s=timeout_s)
         return variables
 
@@ -195,13 +195,13 @@ class ZeebeClient:
         await self.close()
 
     async def close(self) -> int:
-        """Stop the workers in order, and give the connections up; answers the exit code."""
+        """Stop the workers in order and close the connections; return the exit code."""
         for life in self._lives:
             life.ask_to_stop()
         return await self._ended()
 
     def run(self) -> int:
-        """Run the workers until told to stop; answers the exit code for the process."""
+        """Run the workers until told to stop; return the exit code for the process."""
 
         async def serve() -> int:
             async with self:

@@ -11,13 +11,13 @@ class AlreadyCompleted(LeaseLost):
 
 
 class LeaseExpired(LeaseLost):
-    """The job is not this worker's any more, and nobody has completed it: its timeout ran out, or
+    """The job is not held by this worker any more, and was not completed: its timeout ran out, or
     it was failed or cancelled."""
 
 
 class BpmnError(Discard):
-    """The job ends with an error of the business, not of the program: it is not tried again, and
-    its workflow goes the way of a failed step. `code` is the type of the job's error."""
+    """The job ends with a business error: it is not retried, and its workflow continues as after a
+    failed step. `code` is the type of the job's error."""
 
     def __init__(
         self, code: str, message: str = "", variables: dict[str, Any] | None = None

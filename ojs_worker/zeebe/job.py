@@ -80,19 +80,19 @@ class ZeebeJob(_Told):
     """The job of a coroutine handler. `complete`, `fail` and `error` end it, once."""
 
     async def complete(self, variables: Mapping[str, Any] | None = None) -> None:
-        """The work is done; these variables are merged into those of the job.
+        """Complete the job; these variables are merged into those of the job.
 
-        Raises `AlreadyCompleted` where another worker was faster.
+        Raises `AlreadyCompleted` if another worker was faster.
         """
         await self._tell(self._completed(variables))
 
     async def fail(
         self, message: str = "", *, retries: int | None = None, backoff: Duration = 0
     ) -> None:
-        """The work failed. It is tried so many times again, one less than before unless said
-        otherwise, the first time after `backoff`; with none left it becomes an incident.
+        """Fail the job. By default it has one retry less than before; the first one comes after
+        `backoff`. With none left it becomes an incident.
 
-        Raises `LeaseExpired` or `AlreadyCompleted` where the timeout of the job has run out.
+        Raises `LeaseExpired` or `AlreadyCompleted` if the timeout of the job has run out.
         """
         await self._tell(self._failed(message, retries, backoff))
 
