@@ -26,6 +26,7 @@ NOTES = sorted(DECISIONS.glob("[0-9]*.md"))
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "spec").glob("*.md")),
 ]
 # What can be set outside the table of settings: flag, variable, default.
 APART = {
@@ -107,10 +108,42 @@ def test_the_architecture_stays_short() -> None:
     assert len(ARCHITECTURE.read_text(encoding="utf-8").splitlines()) < 200
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
-        assert target.startswith("http") or (page.parent / target).exists(), target
+    assert dead_links(page) == []
+
+
+def test_dead_links_are_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# A `title` of all, 1\n[a](other.md) [b](#a-title-of-all-1) [c](#b) [d](page.md#c)\n"
+        "```sh\n# no title\n```\n[e](#no-title) [f](https://example.org/#g) [g](page.md)\n"
+    )
+    assert dead_links(page) == ["other.md", "#b", "page.md#c", "#no-title"]
+
+
+def dead_links(page: Path) -> list[str]:
+    """Return the relative links of a page that lead to no file, or to no heading."""
+    links = re.findall(r"\]\(([^)\s]+)\)", prose_of(page))
+    return [link for link in links if not (link.startswith("http") or is_alive(page, link))]
+
+
+def is_alive(page: Path, link: str) -> bool:
+    """True if a relative link of a page leads to a file, and to a heading of it if it names one."""
+    path, _, heading = link.partition("#")
+    target = page.parent / path if path else page
+    return target.exists() and (not heading or heading in headings_of(target))
+
+
+def headings_of(page: Path) -> set[str]:
+    """Return the anchors that a page's headings have on a web page."""
+    headings = re.findall(r"^#+ (.+)$", prose_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings}
+
+
+def prose_of(page: Path) -> str:
+    """Return a page without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
 
 
 def test_decision_notes_are_numbered_without_gaps() -> None:
