@@ -52,7 +52,7 @@ RUN = {"first", "b1", "b2", "bad", "always", "sorry", "g1", "g2", "g3", "g4", "l
 
 
 class Seen(msgspec.Struct):
-    """Which jobs there were for each step of each workflow."""
+    """The jobs of each step of each workflow."""
 
     jobs: dict[tuple[str, str], set[str]] = msgspec.field(default_factory=lambda: defaultdict(set))
     last: dict[str, list[Any]] = {}

@@ -28,7 +28,7 @@ class Polling:
         return await self.client.post("/socket.io/", params=self._query, content=packet)
 
     async def hear(self) -> httpx.Response:
-        """What has come, as soon as something has."""
+        """Wait for packets, and return the answer that holds them."""
         return await self.client.get("/socket.io/", params=self._query)
 
     async def packets(self) -> list[str]:

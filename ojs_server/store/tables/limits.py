@@ -31,7 +31,7 @@ class LimitWrites(Writing):
         self.run_records("save_limits", limits)
 
     def gated_keys(self, names: Iterable[str]) -> set[str]:
-        """Which of these keys have jobs that may not be claimed yet."""
+        """Return those of these keys that have jobs which may not be claimed yet."""
         return {name for (name,) in self.all_ids("gated_keys", names)}
 
     def keep_taken(self, job_ids: Sequence[str]) -> None:

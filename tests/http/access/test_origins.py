@@ -1,4 +1,4 @@
-"""Which hosts requests may name, and pages of which origins may send them."""
+"""Tests of the hosts that requests may name, and of the pages that may send them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
