@@ -36,7 +36,7 @@ class Inbox(Protocol[Taken]):
     """A queue of work for a thread."""
 
     def put(self, item: Taken) -> None:
-        """Have one more done."""
+        """Add an item."""
 
     def close(self) -> None:
         """Accept no more items, and wait until all are done."""
@@ -86,7 +86,7 @@ class ThreadInbox(Generic[Item]):
         self._thread.start()
 
     def put(self, item: Item) -> None:
-        """Have one more done."""
+        """Add an item."""
         self._items.put((item,))
 
     def close(self) -> None:

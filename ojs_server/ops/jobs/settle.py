@@ -29,7 +29,8 @@ class Repeated(msgspec.Struct, frozen=True):
 
 
 class Transition(OnJob[Result], Generic[Result], frozen=True, kw_only=True):
-    """A call for a transition; those of a batch are decided with one read and one write."""
+    """A call that asks for a transition; those of a batch are decided with one read and one
+    write."""
 
     stage = Stage.SETTLE
 
@@ -37,12 +38,12 @@ class Transition(OnJob[Result], Generic[Result], frozen=True, kw_only=True):
     tenant: str | None = None
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Result:
-        """The transition that this call asks for; raises when it may not be."""
+        """Return the transition of this call; raises if it is not allowed."""
         raise NotImplementedError
 
 
 class Ack(Transition[Change | Repeated], frozen=True):
-    """The handler succeeded."""
+    """ACK: the handler succeeded."""
 
     light = True
     hears = True
@@ -57,7 +58,7 @@ class Ack(Transition[Change | Repeated], frozen=True):
         return True
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change | Repeated:
-        """Complete the job, also late where that was allowed when it was handed out."""
+        """Complete the job, or complete it late if its FETCH allowed that."""
         keep = work.keep(job.queue)
         try:
             return lifecycle.acknowledge(
@@ -84,7 +85,7 @@ class Ack(Transition[Change | Repeated], frozen=True):
         return work.tx.ended_by(job.id) == self.worker_id
 
     def _earlier(self, work: Work, job: Job) -> Earlier | None:
-        """The lost delivery that this is about."""
+        """Return the lost delivery that this ACK is about."""
         if not (self.worker_id or self.anybody):
             return None
         if not job.attached & HOLDERS or job.state in TERMINAL:
@@ -137,7 +138,7 @@ class Failing(Transition[Result], Generic[Result], frozen=True):
 
 
 class Fail(Failing[Change], frozen=True):
-    """The handler failed, or gives the job back."""
+    """FAIL: the handler failed, or gives the job back."""
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
         """End the delivery."""
@@ -153,20 +154,20 @@ class Cancel(Transition[Change], frozen=True):
 
 
 class Activate(Transition[Change], frozen=True):
-    """A pending job may run."""
+    """ACTIVATE: make a pending job available."""
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
-        """Into the queue."""
+        """Activate the job."""
         return lifecycle.activate(job, work.now, work.tx.position)
 
 
 class Revive(Transition[Change], frozen=True):
-    """A discarded job gets fresh attempts, and perhaps another queue, payload or policy."""
+    """Retry a discarded job with new attempts, and optionally another queue, payload or policy."""
 
     override: RetryChanges | None = None
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
-        """Back into the queue."""
+        """Return the change that makes the job available again."""
         if self.override is None:
             return lifecycle.revive(job, work.now, work.tx.position)
         queue = self.override.queue
@@ -179,15 +180,15 @@ class Revive(Transition[Change], frozen=True):
 
 
 class Rerun(Transition[Change], frozen=True):
-    """A discarded job starts over, one that waits for its retry waits no longer."""
+    """Retry a discarded job from its beginning, or end the wait of a retryable one."""
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
-        """Into the queue."""
+        """Return the change that makes the job available."""
         return lifecycle.rerun(job, work.now, work.places(job))
 
 
 class Remove(Transition[Change], frozen=True):
-    """A discarded job is deleted."""
+    """Delete a discarded job."""
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
         """Require a dead letter; the row is deleted, so no change is written."""
@@ -238,7 +239,7 @@ def _decide(
 
 
 def missing(job_id: str, kind: str = "job") -> NotFound:
-    """The answer for an id that is not there."""
+    """Return the error for an unknown id."""
     where = "among the dead letters" if kind == "dead_letter_job" else "here"
     return NotFound(
         f"there is no job {job_id} {where}",

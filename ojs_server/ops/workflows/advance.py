@@ -238,7 +238,7 @@ class Moves:
 
 
 def member(work: Work, draft: Draft, place: NodePlace, parent_results: bytes) -> StoredJob:
-    """The job of a node."""
+    """Return the job of a node, built from its draft."""
     stored = work.build_job(draft)
     workflow_id, node = place
     job = msgspec.structs.replace(stored.job, workflow_id=workflow_id, workflow_node=node)

@@ -89,7 +89,7 @@ class PostgresReader(PostgresStatements, Reader):
         return Contended(**found)
 
     def silent(self) -> list[Silence]:
-        """The transactions that wait for their clients."""
+        """Return the transactions that wait for their clients."""
         return [Silence(*row) for row in self.all("silent")]
 
     def end_silent(self, silence: Silence) -> int:
