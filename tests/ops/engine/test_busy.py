@@ -51,7 +51,7 @@ async def test_nobody_waits_for_each_of_many_requests_and_the_loop_for_none(
         return names(await asyncio.gather(*requests, return_exceptions=True))
 
     with locked(store_url):
-        assert await many() == ["Unavailable" if store.embedded else "Held"] * 8
+        assert await many() == ["Unavailable" if store.embedded else "LocksBusy"] * 8
         # Whoever has the file has all of it; a server that has rows has not broken the store.
         assert bool(engine.availability.reason) == store.embedded
     # On PostgreSQL it could be the fault of one of them; two that waited alone tell that it is not.

@@ -136,7 +136,7 @@ def test_what_nobody_can_see_is_found_by_trying(
         assert tx.load_states(["none"]) == {}
         assert carry_out(enqueue(), enqueue(**unique), enqueue()) == [
             "Enqueued",
-            "Held",
+            "LocksBusy",
             "Enqueued",
         ]
         assert carry_out(enqueue(**unique)) == ["LocksBusy"]
@@ -154,7 +154,7 @@ def test_a_young_transaction_is_waited_for(
     with frozen.store.transaction() as tx:
         tx.load_jobs([job_id])
         assert names(contention.carry_out([Ack(job_id, "w"), enqueue()]).outcomes) == [
-            "Held",
+            "LocksBusy",
             "Enqueued",
         ]
     hands.now += SUSPECTS_S
