@@ -181,7 +181,7 @@ def test_settlements_are_done_beside_a_fetch_that_is_refused(bench: Bench) -> No
     bench.do(Deregister("w"))
     done = bench.do(SettleAndFetch((RepeatableAck(job_id, "x", 1),), Claim(("q",), 1, "w")))
     assert bench.state(job_id) == "completed"
-    assert (done.settled[0].after.state, done.deliveries) == ("completed", ())
+    assert (done.settled[0].after.state, done.jobs) == ("completed", ())
     assert isinstance(done.refusal, Conflict)
 
 

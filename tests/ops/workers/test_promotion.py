@@ -44,7 +44,7 @@ def test_a_retry_without_delay_is_there_for_the_fetch_behind_its_fail(bench: Ben
     at_once = parse_fault({"message": "x", "details": {"action": "retry", "retry_after_ms": 0}})
     failed = RepeatableFail(job_id, at_once, "w", 1)
     (outcome,) = bench.commit(SettleAndFetch((failed,), Claim(("q",), 1, "w"))).outcomes
-    assert [one.claimed.job.id for one in outcome.deliveries] == [job_id]
+    assert [one.claimed.job.id for one in outcome.jobs] == [job_id]
 
 
 def test_priority_decides_between_what_is_promoted_and_what_lies_there(bench: Bench) -> None:
