@@ -33,7 +33,7 @@ def main(
 ) -> int:
     """Run the command line and return the exit code; a transport stands in for the network."""
     given, worker = _cut_off(sys.argv[1:] if arguments is None else arguments)
-    parsed = vars(_parser().parse_args(given))
+    parsed = vars(make_parser().parse_args(given))
     command = parsed.pop("command")
     _show_any_character()
     try:
@@ -55,7 +55,8 @@ def main(
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the options of `ojs-conformance`."""
     parser = argparse.ArgumentParser(
         prog="ojs-conformance", description="Judge an Open Job Spec server or worker."
     )

@@ -59,7 +59,7 @@ examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is 0 after a clean stop, 1 when it could not run, 2 for a
     wrong setting."""
-    parser = _parser()
+    parser = make_parser()
     _refuse_unknown(parser, sys.argv[1:] if arguments is None else arguments)
     given = vars(parser.parse_args(arguments))
     command = given.pop("command")
@@ -196,7 +196,8 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=38, width=width)
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the options of `ojs-server`."""
     parser = argparse.ArgumentParser(
         prog="ojs-server",
         usage="ojs-server [serve|migrate] [option …]",

@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     alive.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    parser = _parser()
+    parser = make_parser()
     _refuse_unknown(parser, arguments)
     given = vars(parser.parse_args(arguments))
     command, target = given.pop("command"), given.pop("target")
@@ -157,7 +157,8 @@ def _refuse_unknown(parser: argparse.ArgumentParser, arguments: Sequence[str]) -
 _OTHERS: Final = ["--help", "--version", "--reload", "--reload-dir"]
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the options of `ojs-worker`."""
     parser = argparse.ArgumentParser(
         prog="ojs-worker",
         description=DESCRIPTION,
