@@ -16,7 +16,6 @@ import uvicorn
 from ojs_server.app import Application, Server
 from ojs_server.http.server.connection import Connection
 from ojs_server.http.server.connection_limit import ConnectionLimit, most_connections, raised_limit
-from ojs_server.http.server.websocket_protocol import BoundedSocket
 from ojs_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -26,10 +25,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("ojs.server")
 
 GRACE_S = 30
-# Messages of WebSocket clients are short.
-MAX_MESSAGE = 64 * 1024
-PING_S = 20.0
-PONG_S = 10.0
 
 
 class OjsUvicorn(uvicorn.Server):
@@ -128,11 +123,8 @@ def serve(
         port=settings.port,
         loop="uvloop",
         http=protocol,
-        ws=BoundedSocket,
-        ws_max_size=MAX_MESSAGE,
-        ws_ping_interval=PING_S,
-        ws_ping_timeout=PONG_S,
-        ws_per_message_deflate=False,
+        # The connection has WebSockets of its own.
+        ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,

@@ -10,7 +10,6 @@ import uvicorn
 
 from ojs_server.app import Application, Server
 from ojs_server.http.server.connection import Connection
-from ojs_server.http.server.websocket_protocol import BoundedSocket
 
 
 @asynccontextmanager
@@ -20,7 +19,7 @@ async def on_a_socket(server: Server) -> AsyncIterator[str]:
         Application(server),
         port=0,
         http=cast(Any, partial(Connection, take=server.take)),
-        ws=BoundedSocket,
+        ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,

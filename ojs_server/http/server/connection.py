@@ -20,19 +20,18 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
 from enum import IntEnum, auto
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import unquote
 
 import httptools
 from uvicorn import Config
-from uvicorn.server import ServerState
 
 from ojs_server.domain.errors import InvalidRequest, OjsError
 from ojs_server.http.call import ANSWER
 from ojs_server.http.server.body_budget import SMALL
 from ojs_server.http.server.connection_limit import ConnectionLimit, Waits
 from ojs_server.http.server.exchange import Exchange
-from ojs_server.http.server.flow_control import MOST_UNREAD, Flow
+from ojs_server.http.server.flow_control import MOST_UNREAD, UNREAD_S, Flow
 from ojs_server.http.server.framing import (
     LONG_HEAD,
     LONG_TRAILERS,
@@ -49,10 +48,9 @@ from ojs_server.http.server.incomplete_requests import (
     too_slow,
 )
 from ojs_server.http.server.lingering import linger
+from ojs_server.http.server.websocket_protocol import WebSocketConnection
 from ojs_server.http.services import Ports
 
-# How long a client may take, once the server stops, to read what it was sent.
-UNREAD_S: Final = 5.0
 # How long it may take then to say the rest of its request, which it is answered within that time.
 UNSAID_S: Final = 3.0
 # So many requests may come behind one that is being answered before nothing more is read.
@@ -80,6 +78,15 @@ class Reads(IntEnum):
     ENDED = auto()
 
 
+class Shared(Protocol):
+    """State shared by all connections of a server: uvicorn tells each of them when it stops, and
+    waits for their tasks."""
+
+    total_requests: int
+    connections: set[Any]
+    tasks: set[asyncio.Task[None]]
+
+
 def take_nothing(exchange: Exchange, body: bytes) -> bool:
     """Take no request, so that the application answers all of them."""
     return False
@@ -94,7 +101,7 @@ class Connection(asyncio.Protocol):
     def __init__(
         self,
         config: Config,
-        server_state: ServerState,
+        server_state: Shared,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
@@ -107,8 +114,7 @@ class Connection(asyncio.Protocol):
         self._config = config
         self._app = config.loaded_app
         self._state = server_state
-        # uvicorn tells each of them when the server stops.
-        self._connections: set[Any] = server_state.connections
+        self._connections = server_state.connections
         self._app_state = app_state
         self._root_path: str = config.root_path
         self.pause_s = float(config.timeout_keep_alive)
@@ -236,8 +242,6 @@ class Connection(asyncio.Protocol):
         return parser
 
     def _is_for_sockets(self) -> bool:
-        if self._config.ws_protocol_class is None:
-            return False
         last = dict(self._headers)
         tokens = [token.strip().lower() for token in last.get(b"connection", b"").split(b",")]
         return b"upgrade" in tokens and last.get(b"upgrade", b"").lower() == b"websocket"
@@ -431,11 +435,12 @@ class Connection(asyncio.Protocol):
         """Hand the connection, and the head of the upgrade, to the WebSocket protocol."""
         self._calm()
         self._connections.discard(self)
-        sockets: Any = self._config.ws_protocol_class
-        protocol = sockets(config=self._config, server_state=self._state, app_state=self._app_state)
-        protocol.connection_made(self.transport)
-        protocol.data_received(self._head())
-        self.transport.set_protocol(protocol)
+        version, method = self._parser.get_http_version(), self._parser.get_method()
+        scope = self._scope(method, version, self._url)
+        scope["type"], scope["scheme"] = "websocket", self._scheme.replace("http", "ws")
+        socket = WebSocketConnection(self, self._connections, self._app, scope)
+        self.transport.set_protocol(socket)
+        socket.data_received(self._head())
 
     # What is refused, and the end.
 

@@ -1,9 +1,12 @@
 """Flow control of a connection: pauses reading and writing while the other side is slow."""
 
 import asyncio
+from typing import Final
 
 # So many bytes of a body may wait for whoever reads it.
-MOST_UNREAD = 64 * 1024
+MOST_UNREAD: Final = 64 * 1024
+# How long a client may take, once the server stops, to read what it was sent.
+UNREAD_S: Final = 5.0
 
 
 class Flow:
