@@ -34,6 +34,7 @@ from ojs_server.metrics import Metrics
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings
+from ojs_server.stop_signals import stop_signals
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 
@@ -210,7 +211,8 @@ class Application(Starlette):
         @asynccontextmanager
         async def lifespan(app: Starlette) -> AsyncIterator[None]:
             async with server.running():
-                yield
+                with stop_signals(server.begin_stop):
+                    yield
 
         self._server = server
         polled = [Mount(SOCKETIO.rstrip("/"), self._serve_socketio)]

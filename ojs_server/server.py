@@ -17,6 +17,7 @@ from ojs_server.app import Application, Server
 from ojs_server.http.server.connection import Connection
 from ojs_server.http.server.connection_limit import ConnectionLimit, most_connections, raised_limit
 from ojs_server.settings import Settings
+from ojs_server.stop_signals import STOPS
 
 if TYPE_CHECKING:
     # Its dependencies are optional.
@@ -28,11 +29,7 @@ GRACE_S = 30
 
 
 class OjsUvicorn(uvicorn.Server):
-    """uvicorn that tells the application as soon as it is asked to stop.
-
-    uvicorn itself waits for open requests first; a FETCH that waits for a job would hold the
-    process for half a minute.
-    """
+    """uvicorn that starts and stops gRPC beside it, and whose process exits with 0."""
 
     failed = False
 
@@ -52,12 +49,8 @@ class OjsUvicorn(uvicorn.Server):
         """The first signal stops in order, the second at once, whichever they are."""
         self.force_exit = self.should_exit
         self.should_exit = True
-        self._loop.call_soon_threadsafe(self._begin_stop)
-
-    def _begin_stop(self) -> None:
-        self._server.begin_stop()
         if self._beside is not None:
-            self._beside.begin_stop()
+            self._loop.call_soon_threadsafe(self._beside.begin_stop)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Announce the addresses once they are bound."""
@@ -91,8 +84,7 @@ class OjsUvicorn(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Handle SIGTERM and SIGINT. uvicorn would raise them again after its shutdown, and the
         process would then end by the signal instead of with exit code 0."""
-        handled = (signal.SIGTERM, signal.SIGINT)
-        before = {sig: signal.signal(sig, self.handle_exit) for sig in handled}
+        before = {sig: signal.signal(sig, self.handle_exit) for sig in STOPS}
         try:
             yield
         finally:
