@@ -1,4 +1,4 @@
-"""A row of the path table, as each module declares those of its handlers."""
+"""A route of the path table, as each module declares those of its handlers."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -13,7 +13,7 @@ Handler = Callable[[Call], Awaitable[Answer]]
 # Where the protocol's own calls are, the job manager's, and those of Camunda.
 V1: Final = "/ojs/v1"
 JOBLIB_BASE: Final = "/v1/joblib"
-_CAMUNDA_BASE: Final = "/v2"
+CAMUNDA_BASE: Final = "/v2"
 SOCKET: Final = f"{V1}/ws"
 # Where clients of Socket.IO look for it.
 SOCKETIO: Final = "/socket.io/"
@@ -50,68 +50,8 @@ class Route(msgspec.Struct, frozen=True, eq=False):
         return self.method != "GET" and self.roles.isdisjoint({Role.ANYONE, Role.VIEWER})
 
 
-def route(
-    method: str,
-    path: str,
-    handler: Handler,
-    roles: frozenset[Role],
-    *,
-    waits: bool = False,
-    tenanted: bool = False,
-    produces: bool = False,
-) -> Route:
-    """Return the route of a call of the protocol."""
-    path = V1 + path
-    return Route(method, path, handler, roles, waits=waits, tenanted=tenanted, produces=produces)
-
-
-def root_route(
-    method: str,
-    path: str,
-    handler: Handler,
-    roles: frozenset[Role],
-    *,
-    tenanted: bool = False,
-) -> Route:
-    """Return the route of a call at a path outside the prefix of the protocol."""
-    return Route(method, path, handler, roles, tenanted=tenanted)
-
-
-def joblib_route(
-    method: str,
-    path: str,
-    handler: Handler,
-    roles: frozenset[Role],
-    *,
-    waits: bool = False,
-    produces: bool = False,
-) -> Route:
-    """Return the route of a call of the job manager's own clients."""
-    path = JOBLIB_BASE + path
-    return Route(
-        method, path, handler, roles, plain=True, problems=True, waits=waits, produces=produces
-    )
-
-
-def camunda_route(
-    method: str,
-    path: str,
-    handler: Handler,
-    roles: frozenset[Role],
-    *,
-    waits: bool = False,
-    produces: bool = False,
-) -> Route:
-    """Return the route of a call of Camunda's REST API for jobs."""
-    path = _CAMUNDA_BASE + path
-    return Route(
-        method,
-        path,
-        handler,
-        roles,
-        plain=True,
-        problems=True,
-        waits=waits,
-        tenanted=True,
-        produces=produces,
+def under(prefix: str, *routes: Route, **marks: bool) -> tuple[Route, ...]:
+    """Return routes with a prefix before their paths, and with the same marks."""
+    return tuple(
+        msgspec.structs.replace(route, path=prefix + route.path, **marks) for route in routes
     )

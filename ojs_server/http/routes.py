@@ -48,7 +48,7 @@ from ojs_server.http.queues import control as queue_control
 from ojs_server.http.queues import read as queues
 from ojs_server.http.queues import removal as queue_removal
 from ojs_server.http.responses import NO_CONTENT
-from ojs_server.http.route import ANYONE, V1, Route
+from ojs_server.http.route import ANYONE, CAMUNDA_BASE, JOBLIB_BASE, V1, Route, under
 from ojs_server.http.schemas import registry as schemas
 from ojs_server.http.schemas import trials as schema_trials
 from ojs_server.http.streams import event_log, event_stream
@@ -69,55 +69,59 @@ async def _preflight(call: Call) -> Answer:
 PREFLIGHT: Final = Route("OPTIONS", "preflight", _preflight, ANYONE)
 
 CANONICAL: Final[tuple[Route, ...]] = (
-    *enqueue.ROUTES,
-    *read.ROUTES,
-    *transitions.ROUTES,
-    *result.ROUTES,
-    *fetch.ROUTES,
-    *ack.ROUTES,
-    *heartbeat.ROUTES,
-    *registry.ROUTES,
-    *settle_many.ROUTES,
-    *job_lists.ROUTES,
-    *bulk_enqueue.ROUTES,
-    *bulk.ROUTES,
-    *progress.ROUTES,
-    *checkpoints.ROUTES,
-    *worker_management.ROUTES,
-    *sessions.ROUTES,
-    *rooms.ROUTES,
-    *blackboard.ROUTES,
-    *queues.ROUTES,
-    *queue_control.ROUTES,
-    *queue_config.ROUTES,
-    *queue_removal.ROUTES,
-    *rate_limits.ROUTES,
-    *unique_keys.ROUTES,
-    *middleware.ROUTES,
-    *dead_letters.ROUTES,
-    *cron.ROUTES,
-    *workflows.ROUTES,
-    *event_log.ROUTES,
-    *event_stream.ROUTES,
-    *schemas.ROUTES,
-    *schema_trials.ROUTES,
-    *subscriptions.ROUTES,
-    *deliveries.ROUTES,
-    *directives.ROUTES,
-    *statistics.ROUTES,
-    *admin_queues.ROUTES,
-    *admin_jobs.ROUTES,
-    *admin_workers.ROUTES,
-    *maintenance.ROUTES,
-    *history.ROUTES,
-    *tenants.ROUTES,
-    *pools.ROUTES,
-    *version_routing.ROUTES,
-    *action_log.ROUTES,
+    *under(
+        V1,
+        *enqueue.ROUTES,
+        *read.ROUTES,
+        *transitions.ROUTES,
+        *result.ROUTES,
+        *fetch.ROUTES,
+        *ack.ROUTES,
+        *heartbeat.ROUTES,
+        *registry.ROUTES,
+        *settle_many.ROUTES,
+        *job_lists.ROUTES,
+        *bulk_enqueue.ROUTES,
+        *bulk.ROUTES,
+        *progress.ROUTES,
+        *checkpoints.ROUTES,
+        *worker_management.ROUTES,
+        *sessions.ROUTES,
+        *rooms.ROUTES,
+        *blackboard.ROUTES,
+        *queues.ROUTES,
+        *queue_control.ROUTES,
+        *queue_config.ROUTES,
+        *queue_removal.ROUTES,
+        *rate_limits.ROUTES,
+        *unique_keys.ROUTES,
+        *middleware.ROUTES,
+        *dead_letters.ROUTES,
+        *cron.ROUTES,
+        *workflows.ROUTES,
+        *event_log.ROUTES,
+        *event_stream.ROUTES,
+        *schemas.ROUTES,
+        *schema_trials.ROUTES,
+        *subscriptions.ROUTES,
+        *deliveries.ROUTES,
+        *directives.ROUTES,
+        *statistics.ROUTES,
+        *admin_queues.ROUTES,
+        *admin_jobs.ROUTES,
+        *admin_workers.ROUTES,
+        *maintenance.ROUTES,
+        *history.ROUTES,
+        *tenants.ROUTES,
+        *pools.ROUTES,
+        *version_routing.ROUTES,
+        *action_log.ROUTES,
+        *logins.ROUTES,
+        *me.ROUTES,
+        *system.ROUTES,
+    ),
     *manifest.ROUTES,
-    *logins.ROUTES,
-    *me.ROUTES,
-    *system.ROUTES,
+    *system.AT_ROOT,
     *metrics.ROUTES,
 )
 
@@ -144,14 +148,17 @@ def at_root(parts: Sequence[str]) -> tuple[Route, ...]:
 
 
 # The calls of the job manager's own clients, which know their prefix.
-JOBLIB: Final[tuple[Route, ...]] = (
+JOBLIB: Final = under(
+    JOBLIB_BASE,
     *joblib.ROUTES,
     *joblib_workers.ROUTES,
     *providers.ROUTES,
+    plain=True,
+    problems=True,
 )
 
 # The calls of Camunda's REST API for jobs.
-CAMUNDA: Final[tuple[Route, ...]] = camunda.ROUTES
+CAMUNDA: Final = under(CAMUNDA_BASE, *camunda.ROUTES, plain=True, problems=True, tenanted=True)
 
 # For browsers: a page takes what it shows from its query, since names may hold a slash.
 DASHBOARD: Final[tuple[Route, ...]] = dashboard.ROUTES

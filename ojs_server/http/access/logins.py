@@ -13,7 +13,7 @@ from ojs_server.domain.errors import Denied, NotFound, OjsError
 from ojs_server.http.access.auth import Role, unauthenticated
 from ojs_server.http.access.me import shown
 from ojs_server.http.call import Answer, Call, parsed
-from ojs_server.http.route import ANYONE, route
+from ojs_server.http.route import ANYONE, Route
 from ojs_server.ops.access.logins import LogIn, LogOut
 from ojs_wire import codes
 from ojs_wire.calls import LoginRequest
@@ -151,6 +151,6 @@ async def _found(call: Call, token_hash: str) -> Login | None:
 
 
 ROUTES: Final = (
-    route("POST", "/login", log_in, ANYONE, tenanted=True),
-    route("POST", "/logout", log_out, ANYONE, tenanted=True),
+    Route("POST", "/login", log_in, ANYONE, tenanted=True),
+    Route("POST", "/logout", log_out, ANYONE, tenanted=True),
 )

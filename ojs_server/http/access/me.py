@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from ojs_server.http.access.auth import ADMINISTER, ENQUEUE, LOOK, OPERATE, ROLES, WORK, Role
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_wire.values import format_timestamp
 
 _LOCAL: Final = "local"
@@ -45,4 +45,4 @@ def name_of(call: Call) -> str:
     return f"{keys.role_of(call.key_holder)}-{call.key_holder[:_KEY_LENGTH]}"
 
 
-ROUTES: Final = (route("GET", "/me", read, frozenset(ROLES), tenanted=True),)
+ROUTES: Final = (Route("GET", "/me", read, frozenset(ROLES), tenanted=True),)

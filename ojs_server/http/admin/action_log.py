@@ -7,7 +7,7 @@ from ojs_server.domain.errors import invalid
 from ojs_server.http.access.auth import LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import number
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_wire.values import UUID7, format_timestamp, parse_timestamp, position_of, position_uuid
 
 _PREFIX: Final = "act_"
@@ -76,4 +76,4 @@ def _moment(query: dict[str, str], name: str) -> int | None:
         raise invalid(name, str(error)) from None
 
 
-ROUTES: Final = (route("GET", "/admin/actions", listing, LOOK),)
+ROUTES: Final = (Route("GET", "/admin/actions", listing, LOOK),)

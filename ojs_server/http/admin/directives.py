@@ -8,7 +8,7 @@ from ojs_server.domain.workers.worker import Directive
 from ojs_server.http.access.auth import ADMINISTER
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import known_as
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.admin.maintenance import Reset
 from ojs_server.ops.workers.presence import Direct
 from ojs_wire.calls import DirectiveRequest, EmptyRequest
@@ -58,9 +58,9 @@ async def _direct_one(call: Call, directive: Directive) -> Answer:
 
 
 ROUTES: Final = (
-    route("POST", "/admin/workers/directive", direct_all, ADMINISTER),
-    route("POST", "/admin/workers/{id}/quiet", quiet, ADMINISTER, tenanted=True),
-    route("POST", "/admin/workers/{id}/resume", resume, ADMINISTER, tenanted=True),
-    route("POST", "/admin/workers/{id}/terminate", terminate, ADMINISTER, tenanted=True),
-    route("POST", "/admin/reset", reset, ADMINISTER),
+    Route("POST", "/admin/workers/directive", direct_all, ADMINISTER),
+    Route("POST", "/admin/workers/{id}/quiet", quiet, ADMINISTER, tenanted=True),
+    Route("POST", "/admin/workers/{id}/resume", resume, ADMINISTER, tenanted=True),
+    Route("POST", "/admin/workers/{id}/terminate", terminate, ADMINISTER, tenanted=True),
+    Route("POST", "/admin/reset", reset, ADMINISTER),
 )

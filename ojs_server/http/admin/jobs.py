@@ -16,7 +16,7 @@ from ojs_server.http.jobs.read import load_job
 from ojs_server.http.jobs.scheduled import list_scheduled
 from ojs_server.http.jobs.transitions import changed
 from ojs_server.http.jobs.views import enqueued_at, envelope, job_answer, times
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.jobs.priority import Prioritize
 from ojs_server.ops.jobs.settle import Rerun
 from ojs_wire.calls import EmptyRequest
@@ -79,8 +79,8 @@ async def amend(call: Call) -> Answer:
 
 
 ROUTES: Final = (
-    route("GET", "/admin/jobs", listing, LOOK, tenanted=True),
-    route("GET", "/admin/jobs/{id}", detail, LOOK, tenanted=True),
-    route("PATCH", "/admin/jobs/{id}", amend, OPERATE, tenanted=True),
-    route("POST", "/admin/jobs/{id}/retry", retry, OPERATE, tenanted=True),
+    Route("GET", "/admin/jobs", listing, LOOK, tenanted=True),
+    Route("GET", "/admin/jobs/{id}", detail, LOOK, tenanted=True),
+    Route("PATCH", "/admin/jobs/{id}", amend, OPERATE, tenanted=True),
+    Route("POST", "/admin/jobs/{id}/retry", retry, OPERATE, tenanted=True),
 )

@@ -7,7 +7,7 @@ from ojs_server.http import dialects
 from ojs_server.http.access.auth import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.admin.maintenance import Maintain
 from ojs_server.settings import TABLE, value_of
 from ojs_wire.calls import MaintenanceRequest
@@ -58,7 +58,7 @@ def _shown(maintenance: Maintenance | None) -> dict[str, Any]:
 
 
 ROUTES: Final = (
-    route("GET", "/admin/system/maintenance", read, LOOK),
-    route("POST", "/admin/system/maintenance", change, ADMINISTER),
-    route("GET", "/admin/system/config", config, LOOK),
+    Route("GET", "/admin/system/maintenance", read, LOOK),
+    Route("POST", "/admin/system/maintenance", change, ADMINISTER),
+    Route("GET", "/admin/system/config", config, LOOK),
 )

@@ -6,7 +6,7 @@ from ojs_server.domain.jobs.middleware import AUTHENTICATION, CHAIN, TRACING
 from ojs_server.http.access.auth import LOOK
 from ojs_server.http.admin.lists import admin_page
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 
 
 async def listing(call: Call) -> Answer:
@@ -30,4 +30,4 @@ async def listing(call: Call) -> Answer:
     return Answer({"items": part, "enqueue": part, "execution": [], "pagination": pagination})
 
 
-ROUTES: Final = (route("GET", "/middleware", listing, LOOK),)
+ROUTES: Final = (Route("GET", "/middleware", listing, LOOK),)

@@ -12,7 +12,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.queues.config import shown
 from ojs_server.http.queues.read import known_queue
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.store.records import QueueCounts
 from ojs_wire.values import format_timestamp
 
@@ -69,6 +69,6 @@ def _run_times(hours: Sequence[Period]) -> Mapping[str, int | None]:
 
 
 ROUTES: Final = (
-    route("GET", "/admin/queues", listing, LOOK),
-    route("GET", "/admin/queues/{name}", detail, LOOK),
+    Route("GET", "/admin/queues", listing, LOOK),
+    Route("GET", "/admin/queues/{name}", detail, LOOK),
 )

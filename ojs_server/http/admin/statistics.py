@@ -28,7 +28,7 @@ from ojs_server.http import dialects
 from ojs_server.http.access.auth import LOOK
 from ojs_server.http.admin.lists import checked_query
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.http.services import Lifetime
 from ojs_server.ops.admin.maintenance import Collect
 from ojs_server.ops.engine.engine import Engine
@@ -184,6 +184,6 @@ def _queue_in(query: Mapping[str, str]) -> str:
 
 
 ROUTES: Final = (
-    route("GET", "/admin/stats", now, LOOK),
-    route("GET", "/admin/stats/history", history, LOOK),
+    Route("GET", "/admin/stats", now, LOOK),
+    Route("GET", "/admin/stats/history", history, LOOK),
 )

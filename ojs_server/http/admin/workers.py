@@ -8,7 +8,7 @@ from ojs_server.http.access.auth import ADMINISTER, LOOK
 from ojs_server.http.admin.lists import admin_page
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import known_as
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.http.workers.registry import page_of_workers, shown_worker
 from ojs_server.ops.workers.presence import Deregister
 from ojs_server.store.records import WorkerLoad
@@ -46,7 +46,7 @@ def _kind(load: WorkerLoad, now: int, timeout_ms: int | None) -> str:
 
 
 ROUTES: Final = (
-    route("GET", "/admin/workers", listing, LOOK),
-    route("GET", "/admin/workers/{id}", detail, LOOK),
-    route("DELETE", "/admin/workers/{id}", remove, ADMINISTER, tenanted=True),
+    Route("GET", "/admin/workers", listing, LOOK),
+    Route("GET", "/admin/workers/{id}", detail, LOOK),
+    Route("DELETE", "/admin/workers/{id}", remove, ADMINISTER, tenanted=True),
 )

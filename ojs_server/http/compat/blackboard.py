@@ -24,7 +24,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.compat.function_blocks import check_result
 from ojs_server.http.ids import job_id_of, known_as
 from ojs_server.http.jobs.read import load_job
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.http.workers.ack import result_of
 from ojs_server.http.workers.fetch import withheld_headers
 from ojs_server.ops.jobs.enqueue import Enqueue
@@ -164,8 +164,8 @@ def _context(args: bytes) -> Any:
 
 
 ROUTES: Final = (
-    route("POST", "/blackboard/jobs", put, ENQUEUE, tenanted=True, produces=True),
-    route("POST", "/blackboard/job", poll, WORK, tenanted=True, produces=True),
-    route("POST", "/blackboard/job/result", result, WORK, tenanted=True, produces=True),
-    route("GET", "/blackboard/job/{id}", read, READ, tenanted=True),
+    Route("POST", "/blackboard/jobs", put, ENQUEUE, tenanted=True, produces=True),
+    Route("POST", "/blackboard/job", poll, WORK, tenanted=True, produces=True),
+    Route("POST", "/blackboard/job/result", result, WORK, tenanted=True, produces=True),
+    Route("GET", "/blackboard/job/{id}", read, READ, tenanted=True),
 )

@@ -9,7 +9,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.compat import zeebe
 from ojs_server.http.compat.zeebe import TENANT, VERSION, Activated, Activation, definition_key
 from ojs_server.http.responses import NO_CONTENT
-from ojs_server.http.route import ANYONE, camunda_route
+from ojs_server.http.route import ANYONE, Route
 from ojs_wire.calls import (
     ActivationRequest,
     CompletionRequest,
@@ -172,14 +172,14 @@ def _key(call: Call) -> int:
 
 
 ROUTES: Final = (
-    camunda_route("POST", "/jobs/activation", activate, WORK, waits=True),
-    camunda_route("POST", "/jobs/{key}/completion", complete, WORK),
-    camunda_route("POST", "/jobs/{key}/failure", fail, WORK),
-    camunda_route("POST", "/jobs/{key}/error", throw, WORK),
-    camunda_route("PATCH", "/jobs/{key}", update, WORK),
-    camunda_route("POST", "/incidents/{key}/resolution", resolve, OPERATE),
-    camunda_route("POST", "/process-instances", create, ENQUEUE, waits=True, produces=True),
-    camunda_route("POST", "/process-instances/{key}/cancellation", cancel, ENQUEUE),
-    camunda_route("PUT", "/element-instances/{key}/variables", set_variables, WORK),
-    camunda_route("GET", "/topology", topology, ANYONE),
+    Route("POST", "/jobs/activation", activate, WORK, waits=True),
+    Route("POST", "/jobs/{key}/completion", complete, WORK),
+    Route("POST", "/jobs/{key}/failure", fail, WORK),
+    Route("POST", "/jobs/{key}/error", throw, WORK),
+    Route("PATCH", "/jobs/{key}", update, WORK),
+    Route("POST", "/incidents/{key}/resolution", resolve, OPERATE),
+    Route("POST", "/process-instances", create, ENQUEUE, waits=True, produces=True),
+    Route("POST", "/process-instances/{key}/cancellation", cancel, ENQUEUE),
+    Route("PUT", "/element-instances/{key}/variables", set_variables, WORK),
+    Route("GET", "/topology", topology, ANYONE),
 )

@@ -24,7 +24,7 @@ from ojs_server.http.compat.function_blocks import check_payload, kept_schema
 from ojs_server.http.ids import job_id_in
 from ojs_server.http.paging import Page, number
 from ojs_server.http.prefer_header import applied, preference
-from ojs_server.http.route import joblib_route
+from ojs_server.http.route import Route
 from ojs_server.ops.compat.rooms import Begin, Join
 from ojs_server.ops.jobs.enqueue import Enqueue
 from ojs_server.ops.jobs.settle import Ack, Cancel, Fail
@@ -389,13 +389,13 @@ def _paged(page: Page, items: Sequence[Any], total: int) -> Shown:
 
 
 ROUTES: Final = (
-    joblib_route("POST", "/tasks/claim", claim, WORK),
-    joblib_route("GET", "/tasks/{id}", read_task, READ, waits=True),
-    joblib_route("PATCH", "/tasks/{id}", move_task, WORK),
-    joblib_route("PUT", "/rooms/{room}/jobs", put_job, WORK),
-    joblib_route("GET", "/rooms/{room}/jobs", list_jobs, READ),
-    joblib_route("GET", "/rooms/{room}/jobs/{name}", read_job, READ),
-    joblib_route("GET", "/rooms/{room}/jobs/{name}/tasks", list_job_tasks, READ),
-    joblib_route("GET", "/rooms/{room}/tasks", list_tasks, READ),
-    joblib_route("POST", "/rooms/{room}/tasks/{name}", submit, ENQUEUE, produces=True),
+    Route("POST", "/tasks/claim", claim, WORK),
+    Route("GET", "/tasks/{id}", read_task, READ, waits=True),
+    Route("PATCH", "/tasks/{id}", move_task, WORK),
+    Route("PUT", "/rooms/{room}/jobs", put_job, WORK),
+    Route("GET", "/rooms/{room}/jobs", list_jobs, READ),
+    Route("GET", "/rooms/{room}/jobs/{name}", read_job, READ),
+    Route("GET", "/rooms/{room}/jobs/{name}/tasks", list_job_tasks, READ),
+    Route("GET", "/rooms/{room}/tasks", list_tasks, READ),
+    Route("POST", "/rooms/{room}/tasks/{name}", submit, ENQUEUE, produces=True),
 )

@@ -8,7 +8,7 @@ from ojs_server.http.access.auth import READ, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.compat.joblib import jobs_seen_from, page_of, require_worker
 from ojs_server.http.responses import NO_CONTENT
-from ojs_server.http.route import joblib_route
+from ojs_server.http.route import Route
 from ojs_server.ops.workers.heartbeat import Beat
 from ojs_server.ops.workers.presence import Delete, Register
 from ojs_server.store.base import Reader
@@ -77,9 +77,9 @@ def _heard(worker_id: str, at: int) -> dict[str, Any]:
 
 
 ROUTES: Final = (
-    joblib_route("POST", "/workers", create, WORK),
-    joblib_route("GET", "/workers", listing, READ),
-    joblib_route("PATCH", "/workers/{id}", beat, WORK),
-    joblib_route("DELETE", "/workers/{id}", delete, WORK),
-    joblib_route("GET", "/rooms/{room}/workers", of_room, READ),
+    Route("POST", "/workers", create, WORK),
+    Route("GET", "/workers", listing, READ),
+    Route("PATCH", "/workers/{id}", beat, WORK),
+    Route("DELETE", "/workers/{id}", delete, WORK),
+    Route("GET", "/rooms/{room}/workers", of_room, READ),
 )

@@ -15,7 +15,7 @@ from ojs_server.http.compat.function_blocks import kept_schema
 from ojs_server.http.compat.joblib import page_of, require_admin, require_worker
 from ojs_server.http.prefer_header import applied, preference
 from ojs_server.http.responses import NO_CONTENT
-from ojs_server.http.route import joblib_route
+from ojs_server.http.route import Route
 from ojs_server.ops.compat import providers as operations
 from ojs_server.store.base import Reader
 from ojs_server.store.records import EventFilter
@@ -178,10 +178,10 @@ def _shown(provider: Provider) -> dict[str, Any]:
 
 
 ROUTES: Final = (
-    joblib_route("PUT", "/rooms/{room}/providers", put, WORK),
-    joblib_route("GET", "/rooms/{room}/providers", listing, READ),
-    joblib_route("GET", "/rooms/{room}/providers/{name}/info", info, READ),
-    joblib_route("GET", "/rooms/{room}/providers/{name}", read, READ, waits=True),
-    joblib_route("POST", "/providers/{id}/results", answer, WORK),
-    joblib_route("DELETE", "/providers/{id}", delete, WORK),
+    Route("PUT", "/rooms/{room}/providers", put, WORK),
+    Route("GET", "/rooms/{room}/providers", listing, READ),
+    Route("GET", "/rooms/{room}/providers/{name}/info", info, READ),
+    Route("GET", "/rooms/{room}/providers/{name}", read, READ, waits=True),
+    Route("POST", "/providers/{id}/results", answer, WORK),
+    Route("DELETE", "/providers/{id}", delete, WORK),
 )

@@ -20,7 +20,7 @@ from ojs_server.http.jobs.lists import check_place
 from ojs_server.http.jobs.read import load_job
 from ojs_server.http.paging import page_of
 from ojs_server.http.prefer_header import applied, preference
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.http.workers.ack import result_of
 from ojs_server.http.workers.fetch import fetch_id_of, withheld_members
 from ojs_server.ops.compat.rooms import Begin, Join
@@ -228,12 +228,12 @@ def _wait(call: Call) -> tuple[float, Mapping[str, str]]:
 
 
 ROUTES: Final = (
-    route("POST", "/tasks/claim", claim, WORK, tenanted=True, produces=True),
-    route("GET", "/tasks/{id}", read_task, READ, waits=True, tenanted=True),
-    route("PATCH", "/tasks/{id}", move_task, WORK, tenanted=True, produces=True),
-    route("DELETE", "/tasks/{id}", cancel_task, ENQUEUE, tenanted=True),
-    route("PUT", "/rooms/{room}/jobs", put_job, WORK, tenanted=True, produces=True),
-    route("GET", "/rooms/{room}/jobs", list_jobs, READ, tenanted=True),
-    route("POST", "/rooms/{room}/tasks", submit, ENQUEUE, tenanted=True, produces=True),
-    route("GET", "/rooms/{room}/tasks", list_tasks, READ, tenanted=True),
+    Route("POST", "/tasks/claim", claim, WORK, tenanted=True, produces=True),
+    Route("GET", "/tasks/{id}", read_task, READ, waits=True, tenanted=True),
+    Route("PATCH", "/tasks/{id}", move_task, WORK, tenanted=True, produces=True),
+    Route("DELETE", "/tasks/{id}", cancel_task, ENQUEUE, tenanted=True),
+    Route("PUT", "/rooms/{room}/jobs", put_job, WORK, tenanted=True, produces=True),
+    Route("GET", "/rooms/{room}/jobs", list_jobs, READ, tenanted=True),
+    Route("POST", "/rooms/{room}/tasks", submit, ENQUEUE, tenanted=True, produces=True),
+    Route("GET", "/rooms/{room}/tasks", list_tasks, READ, tenanted=True),
 )

@@ -17,7 +17,7 @@ from ojs_server.http.compat.function_blocks import parse_blocks
 from ojs_server.http.ids import known_as
 from ojs_server.http.jobs.views import array, envelope
 from ojs_server.http.paging import page_of
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.http.workers.registry import known_worker, page_of_workers
 from ojs_server.ops.workers.presence import Cleanup, Delete, Describe
 from ojs_server.store.base import Reader
@@ -127,11 +127,11 @@ def _recovery(call: Call) -> Recovery | None:
 
 
 ROUTES: Final = (
-    route("GET", "/workers/online", online, LOOK),
-    route("POST", "/workers/cleanup", cleanup, ADMINISTER),
-    route("POST", "/workers/cleanup-offline", cleanup_offline, ADMINISTER),
-    route("DELETE", "/workers/{id}", delete, OPERATE | WORK, tenanted=True),
-    route("GET", "/workers/{id}/capabilities", capabilities, LOOK | WORK),
-    route("PUT", "/workers/{id}/capabilities", describe, WORK, produces=True),
-    route("GET", "/workers/{id}/jobs", jobs, LOOK | WORK),
+    Route("GET", "/workers/online", online, LOOK),
+    Route("POST", "/workers/cleanup", cleanup, ADMINISTER),
+    Route("POST", "/workers/cleanup-offline", cleanup_offline, ADMINISTER),
+    Route("DELETE", "/workers/{id}", delete, OPERATE | WORK, tenanted=True),
+    Route("GET", "/workers/{id}/capabilities", capabilities, LOOK | WORK),
+    Route("PUT", "/workers/{id}/capabilities", describe, WORK, produces=True),
+    Route("GET", "/workers/{id}/jobs", jobs, LOOK | WORK),
 )

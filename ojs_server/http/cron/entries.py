@@ -11,7 +11,7 @@ from ojs_server.http.access.auth import ENQUEUE, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import job_answer, timestamp
 from ojs_server.http.paging import page_of
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.cron.entries import AmendEntry, Forget, RegisterEntry, Trigger, missing
 from ojs_wire.calls import CronRequest, EmptyRequest
 from ojs_wire.values import format_timestamp
@@ -169,13 +169,13 @@ def _run(run: CronRun) -> dict[str, Any]:
 
 
 ROUTES: Final = (
-    route("POST", "/cron", register, ENQUEUE, tenanted=True),
-    route("GET", "/cron", listing, READ, tenanted=True),
-    route("GET", "/cron/{name}", detail, READ, tenanted=True),
-    route("PATCH", "/cron/{name}", amend, ENQUEUE, tenanted=True),
-    route("DELETE", "/cron/{name}", delete, ENQUEUE, tenanted=True),
-    route("POST", "/cron/{name}/pause", pause, ENQUEUE, tenanted=True),
-    route("POST", "/cron/{name}/resume", resume, ENQUEUE, tenanted=True),
-    route("POST", "/cron/{name}/trigger", trigger, ENQUEUE, tenanted=True),
-    route("GET", "/cron/{name}/history", history, READ, tenanted=True),
+    Route("POST", "/cron", register, ENQUEUE, tenanted=True),
+    Route("GET", "/cron", listing, READ, tenanted=True),
+    Route("GET", "/cron/{name}", detail, READ, tenanted=True),
+    Route("PATCH", "/cron/{name}", amend, ENQUEUE, tenanted=True),
+    Route("DELETE", "/cron/{name}", delete, ENQUEUE, tenanted=True),
+    Route("POST", "/cron/{name}/pause", pause, ENQUEUE, tenanted=True),
+    Route("POST", "/cron/{name}/resume", resume, ENQUEUE, tenanted=True),
+    Route("POST", "/cron/{name}/trigger", trigger, ENQUEUE, tenanted=True),
+    Route("GET", "/cron/{name}/history", history, READ, tenanted=True),
 )

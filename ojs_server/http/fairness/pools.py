@@ -13,7 +13,7 @@ from ojs_server.http.access.auth import ADMINISTER, LOOK
 from ojs_server.http.admin.lists import admin_page, checked_query
 from ojs_server.http.admin.statistics import collect, lately
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.fairness.pools import DropPool, SavePool
 from ojs_server.ops.tenants.administration import no_such
 from ojs_server.store.base import Reader
@@ -120,9 +120,9 @@ def _shown(name: str, pool: Pool, workers: int, running: dict[str, int]) -> dict
 
 
 ROUTES: Final = (
-    route("GET", "/admin/pools", listing, LOOK),
-    route("GET", "/admin/pools/{name}", detail, LOOK),
-    route("PUT", "/admin/pools/{name}", save, ADMINISTER),
-    route("DELETE", "/admin/pools/{name}", delete, ADMINISTER),
-    route("GET", "/admin/scheduling/stats", stats, LOOK),
+    Route("GET", "/admin/pools", listing, LOOK),
+    Route("GET", "/admin/pools/{name}", detail, LOOK),
+    Route("PUT", "/admin/pools/{name}", save, ADMINISTER),
+    Route("DELETE", "/admin/pools/{name}", delete, ADMINISTER),
+    Route("GET", "/admin/scheduling/stats", stats, LOOK),
 )

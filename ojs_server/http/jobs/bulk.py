@@ -15,7 +15,7 @@ from ojs_server.http.access.auth import OPERATE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import summary_of
 from ojs_server.http.jobs.batches import check_size, is_atomic, receipt_for
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.jobs.bulk import Action, Bulk, Item
 from ojs_server.ops.jobs.bulk_search import by_filter
 from ojs_wire.calls import BulkRequest
@@ -197,7 +197,7 @@ def _shown(index: int, item: Item, action: Action, undone: bool) -> dict[str, An
 
 
 ROUTES: Final = (
-    route("POST", "/jobs/bulk/cancel", cancel, OPERATE, tenanted=True),
-    route("POST", "/jobs/bulk/retry", retry, OPERATE, tenanted=True),
-    route("POST", "/jobs/bulk/delete", delete, OPERATE, tenanted=True),
+    Route("POST", "/jobs/bulk/cancel", cancel, OPERATE, tenanted=True),
+    Route("POST", "/jobs/bulk/retry", retry, OPERATE, tenanted=True),
+    Route("POST", "/jobs/bulk/delete", delete, OPERATE, tenanted=True),
 )

@@ -11,7 +11,7 @@ from ojs_server.http.errors import summary_of
 from ojs_server.http.jobs.batches import checked_batch, is_atomic, receipt_for
 from ojs_server.http.jobs.enqueue import checking, require_own_ids
 from ojs_server.http.jobs.views import array, envelope, warnings
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue, BulkEntry
 from ojs_server.ops.jobs.enqueue import Enqueue, ReceiptKey
 from ojs_wire.calls import BulkEnqueueRequest
@@ -115,4 +115,4 @@ _WITH_ANOTHER = {
 }
 
 
-ROUTES: Final = (route("POST", "/jobs/bulk", enqueue, ENQUEUE, tenanted=True, produces=True),)
+ROUTES: Final = (Route("POST", "/jobs/bulk", enqueue, ENQUEUE, tenanted=True, produces=True),)

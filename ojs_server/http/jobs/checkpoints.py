@@ -10,7 +10,7 @@ from ojs_server.domain.jobs.checkpoint import MAX_METADATA, MAX_STATE
 from ojs_server.http.access.auth import OPERATE, READ, WORK
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.ids import holder_of, job_id_of
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.jobs.checkpoint import Clear, Save
 from ojs_server.ops.jobs.settle import missing
 from ojs_wire.calls import CheckpointRequest
@@ -118,8 +118,8 @@ def _members(one: Checkpoint) -> bytes:
 
 
 ROUTES: Final = (
-    route("PUT", "/jobs/{id}/checkpoint", save, WORK, tenanted=True, produces=True),
-    route("GET", "/jobs/{id}/checkpoint", read, READ, tenanted=True),
-    route("DELETE", "/jobs/{id}/checkpoint", clear, WORK | OPERATE, tenanted=True),
-    route("GET", "/checkpoints/{id}/resume", resume, READ, tenanted=True),
+    Route("PUT", "/jobs/{id}/checkpoint", save, WORK, tenanted=True, produces=True),
+    Route("GET", "/jobs/{id}/checkpoint", read, READ, tenanted=True),
+    Route("DELETE", "/jobs/{id}/checkpoint", clear, WORK | OPERATE, tenanted=True),
+    Route("GET", "/checkpoints/{id}/resume", resume, READ, tenanted=True),
 )

@@ -19,7 +19,7 @@ from ojs_server.http.jobs.views import (
     timestamp,
 )
 from ojs_server.http.paging import cursor_at, page_of, place_of
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.jobs.settle import Remove, Revive, missing
 from ojs_server.store.records import JobPage, ListPosition
 from ojs_wire.calls import ReviveRequest
@@ -147,13 +147,13 @@ async def _job_id(call: Call) -> str:
 
 
 ROUTES: Final = (
-    route("GET", "/dead-letter", listing, LOOK, tenanted=True),
-    route("DELETE", "/dead-letter", purge, OPERATE, tenanted=True),
-    route("GET", "/dead-letter/stats", stats, LOOK),
-    route("POST", "/dead-letter/retry", retry_many, OPERATE, tenanted=True),
-    route("GET", "/dead-letter/{id}", detail, LOOK, tenanted=True),
-    route("POST", "/dead-letter/{id}/retry", retry, OPERATE, tenanted=True),
-    route("DELETE", "/dead-letter/{id}", delete, OPERATE, tenanted=True),
-    route("GET", "/admin/dead-letter", admin_listing, LOOK, tenanted=True),
-    route("DELETE", "/admin/dead-letter/{id}", admin_delete, OPERATE, tenanted=True),
+    Route("GET", "/dead-letter", listing, LOOK, tenanted=True),
+    Route("DELETE", "/dead-letter", purge, OPERATE, tenanted=True),
+    Route("GET", "/dead-letter/stats", stats, LOOK),
+    Route("POST", "/dead-letter/retry", retry_many, OPERATE, tenanted=True),
+    Route("GET", "/dead-letter/{id}", detail, LOOK, tenanted=True),
+    Route("POST", "/dead-letter/{id}/retry", retry, OPERATE, tenanted=True),
+    Route("DELETE", "/dead-letter/{id}", delete, OPERATE, tenanted=True),
+    Route("GET", "/admin/dead-letter", admin_listing, LOOK, tenanted=True),
+    Route("DELETE", "/admin/dead-letter/{id}", admin_delete, OPERATE, tenanted=True),
 )

@@ -18,7 +18,7 @@ from ojs_server.http.jobs.batches import checked_batch, receipt_for
 from ojs_server.http.jobs.views import array, envelopes, job_answer, warnings
 from ojs_server.http.limits import rate_limits
 from ojs_server.http.prefer_header import MAX_TIMEOUT_S, applied, preference
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.jobs.enqueue import Enqueue, Enqueued
 from ojs_server.ops.limits.blocking_enqueue import BLOCK_MS
 from ojs_server.ops.limits.blocking_enqueue import enqueue as enqueue_or_wait
@@ -185,6 +185,6 @@ def pressure_headers(done: Enqueued) -> Mapping[str, str]:
 
 
 ROUTES: Final = (
-    route("POST", "/jobs", enqueue, ENQUEUE, tenanted=True, produces=True),
-    route("POST", "/jobs/batch", enqueue_batch, ENQUEUE, tenanted=True, produces=True),
+    Route("POST", "/jobs", enqueue, ENQUEUE, tenanted=True, produces=True),
+    Route("POST", "/jobs/batch", enqueue_batch, ENQUEUE, tenanted=True, produces=True),
 )

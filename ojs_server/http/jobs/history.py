@@ -12,7 +12,7 @@ from ojs_server.http.access.auth import READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
 from ojs_server.http.jobs.views import timestamp
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.jobs.settle import missing
 from ojs_server.store.base import Reader
 from ojs_wire.values import format_timestamp
@@ -64,4 +64,4 @@ def _shown(one: Happening, tenant: str | None) -> _Item:
     return item
 
 
-ROUTES: Final = (route("GET", "/jobs/{id}/history", read, READ, tenanted=True),)
+ROUTES: Final = (Route("GET", "/jobs/{id}/history", read, READ, tenanted=True),)

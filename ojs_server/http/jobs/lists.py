@@ -12,7 +12,7 @@ from ojs_server.http.access.auth import LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import array, envelope
 from ojs_server.http.paging import Page, page_of
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.store.base import Reader
 from ojs_server.store.records import JobIds
 from ojs_wire.values import UUID7
@@ -101,4 +101,4 @@ def known_total(reader: Reader, wanted: JobFilter) -> int | None:
     )
 
 
-ROUTES: Final = (route("GET", "/jobs", listing, LOOK, tenanted=True),)
+ROUTES: Final = (Route("GET", "/jobs", listing, LOOK, tenanted=True),)

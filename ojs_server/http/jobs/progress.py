@@ -13,7 +13,7 @@ from ojs_server.http.access.auth import READ, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import holder_of, job_id_of
 from ojs_server.http.jobs.views import timestamp
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.jobs.progress import Advance
 from ojs_server.ops.jobs.settle import missing
 from ojs_server.store.base import Reader
@@ -104,6 +104,6 @@ def described(job: Job, seen: Shown) -> dict[str, Any]:
 
 
 ROUTES: Final = (
-    route("PUT", "/jobs/{id}/progress", report, WORK, tenanted=True, produces=True),
-    route("GET", "/jobs/{id}/progress", read, READ, tenanted=True),
+    Route("PUT", "/jobs/{id}/progress", report, WORK, tenanted=True, produces=True),
+    Route("GET", "/jobs/{id}/progress", read, READ, tenanted=True),
 )

@@ -11,7 +11,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
 from ojs_server.http.jobs.progress import with_progress
 from ojs_server.http.jobs.views import job_answer, progress_members
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.jobs.settle import missing
 from ojs_wire.codec import decode
 
@@ -46,6 +46,6 @@ async def load_job(call: Call) -> tuple[StoredJob, Lease | None]:
 
 
 ROUTES: Final = (
-    route("GET", "/jobs/{id}", read, READ, tenanted=True),
-    route("GET", "/jobs/{id}/retries", retries, READ, tenanted=True),
+    Route("GET", "/jobs/{id}", read, READ, tenanted=True),
+    Route("GET", "/jobs/{id}/retries", retries, READ, tenanted=True),
 )

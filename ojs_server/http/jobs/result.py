@@ -9,7 +9,7 @@ from ojs_server.http.access.auth import READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.read import load_job
 from ojs_server.http.prefer_header import MAX_TIMEOUT_S, applied, preference
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.jobs.wait_for_end import wait_for_end
 from ojs_wire.codec import encode
 
@@ -60,4 +60,4 @@ def _wait(call: Call) -> float | None:
     return min(float(text), call.server.engine.rules.profile.max_wait_ms / 1000) if wait else 0
 
 
-ROUTES: Final = (route("GET", "/jobs/{id}/result", result, READ, waits=True, tenanted=True),)
+ROUTES: Final = (Route("GET", "/jobs/{id}/result", result, READ, waits=True, tenanted=True),)

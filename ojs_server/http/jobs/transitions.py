@@ -10,7 +10,7 @@ from ojs_server.http.access.auth import ENQUEUE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
 from ojs_server.http.jobs.views import changed_answer, enqueued_at, job_answer
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.jobs.settle import Activate, Cancel
 from ojs_wire.calls import EmptyRequest
 from ojs_wire.codec import encode
@@ -46,6 +46,6 @@ async def changed(call: Call, change: Change, **more: Any) -> Answer:
 
 
 ROUTES: Final = (
-    route("DELETE", "/jobs/{id}", cancel, ENQUEUE, tenanted=True),
-    route("POST", "/jobs/{id}/activate", activate, ENQUEUE, tenanted=True),
+    Route("DELETE", "/jobs/{id}", cancel, ENQUEUE, tenanted=True),
+    Route("POST", "/jobs/{id}/activate", activate, ENQUEUE, tenanted=True),
 )

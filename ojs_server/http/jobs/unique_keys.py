@@ -10,7 +10,7 @@ from ojs_server.http.admin.lists import admin_page
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.lists import list_jobs
 from ojs_server.http.jobs.views import timestamp
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
 
@@ -38,4 +38,4 @@ def _shown(stored: StoredJob) -> bytes:
     return encode(dialects.unique_key(shown))
 
 
-ROUTES: Final = (route("GET", "/unique-jobs", listing, LOOK, tenanted=True),)
+ROUTES: Final = (Route("GET", "/unique-jobs", listing, LOOK, tenanted=True),)

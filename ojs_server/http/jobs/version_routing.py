@@ -7,7 +7,7 @@ from ojs_server.domain.fields import job_type
 from ojs_server.domain.jobs.version_routing import Routing, parse_routing
 from ojs_server.http.access.auth import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.jobs.version_routing import DropRouting, SaveRouting, no_routing
 
 
@@ -46,7 +46,7 @@ def _shown(kind: str, routing: Routing) -> dict[str, Any]:
 
 
 ROUTES: Final = (
-    route("GET", "/admin/routing/{type}", detail, LOOK),
-    route("PUT", "/admin/routing/{type}", save, ADMINISTER),
-    route("DELETE", "/admin/routing/{type}", delete, ADMINISTER),
+    Route("GET", "/admin/routing/{type}", detail, LOOK),
+    Route("PUT", "/admin/routing/{type}", save, ADMINISTER),
+    Route("DELETE", "/admin/routing/{type}", delete, ADMINISTER),
 )

@@ -23,7 +23,7 @@ from ojs_server.http.access.auth import OPERATE, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.paging import page_of
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.limits.reopening import Override
 from ojs_wire.values import format_duration, format_timestamp, parse_moment
 
@@ -166,8 +166,8 @@ def _future(moment: int | None, now: int) -> int | None:
 
 
 ROUTES: Final = (
-    route("GET", "/rate-limits", listing, READ, tenanted=True),
-    route("GET", "/rate-limits/{key}", detail, READ, tenanted=True),
-    route("PUT", "/rate-limits/{key}", override, OPERATE, tenanted=True),
-    route("DELETE", "/rate-limits/{key}", restore, OPERATE, tenanted=True),
+    Route("GET", "/rate-limits", listing, READ, tenanted=True),
+    Route("GET", "/rate-limits/{key}", detail, READ, tenanted=True),
+    Route("PUT", "/rate-limits/{key}", override, OPERATE, tenanted=True),
+    Route("DELETE", "/rate-limits/{key}", restore, OPERATE, tenanted=True),
 )

@@ -14,7 +14,7 @@ from ojs_server.domain.queues.config import (
 from ojs_server.http.access.auth import ADMINISTER, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.queues.control import Configure
 from ojs_server.store.records import QueueCounts
 from ojs_wire.calls import CreateQueueRequest
@@ -90,9 +90,9 @@ def shown(config: QueueConfig | None) -> Mapping[str, Any]:
 
 
 ROUTES: Final = (
-    route("POST", "/queues", create, ADMINISTER),
-    route("GET", "/queues/{name}/config", read, READ),
-    route("PUT", "/queues/{name}/config", replace, ADMINISTER),
-    route("PATCH", "/queues/{name}/config", amend, ADMINISTER),
-    route("PUT", "/queues/{name}/rate-limit", limit, ADMINISTER),
+    Route("POST", "/queues", create, ADMINISTER),
+    Route("GET", "/queues/{name}/config", read, READ),
+    Route("PUT", "/queues/{name}/config", replace, ADMINISTER),
+    Route("PATCH", "/queues/{name}/config", amend, ADMINISTER),
+    Route("PUT", "/queues/{name}/rate-limit", limit, ADMINISTER),
 )

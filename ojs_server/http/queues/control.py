@@ -5,7 +5,7 @@ from typing import Any, Final
 from ojs_server.domain.fields import parse_queue
 from ojs_server.http.access.auth import OPERATE
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.queues.control import SetPaused
 from ojs_wire.calls import EmptyRequest
 from ojs_wire.values import format_timestamp
@@ -44,8 +44,8 @@ async def _set_paused(call: Call, paused: bool) -> tuple[dict[str, Any], dict[st
 
 
 ROUTES: Final = (
-    route("POST", "/queues/{name}/pause", pause, OPERATE),
-    route("POST", "/queues/{name}/resume", resume, OPERATE),
-    route("POST", "/admin/queues/{name}/pause", admin_pause, OPERATE),
-    route("POST", "/admin/queues/{name}/resume", admin_resume, OPERATE),
+    Route("POST", "/queues/{name}/pause", pause, OPERATE),
+    Route("POST", "/queues/{name}/resume", resume, OPERATE),
+    Route("POST", "/admin/queues/{name}/pause", admin_pause, OPERATE),
+    Route("POST", "/admin/queues/{name}/resume", admin_resume, OPERATE),
 )

@@ -13,7 +13,7 @@ from ojs_server.http.admin.statistics import last_hour
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
 from ojs_server.http.queues.config import shown
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.store.records import QueueCounts
 from ojs_wire.values import QUEUE, format_timestamp
 
@@ -148,8 +148,8 @@ def _shown(queue: QueueCounts) -> dict[str, Any]:
 
 
 ROUTES: Final = (
-    route("GET", "/queues", listing, READ, tenanted=True),
-    route("GET", "/queues/{name}", detail, READ, tenanted=True),
-    route("GET", "/queues/{name}/stats", stats, READ, tenanted=True),
-    route("GET", "/queues/{name}/priority-stats", priorities, READ),
+    Route("GET", "/queues", listing, READ, tenanted=True),
+    Route("GET", "/queues/{name}", detail, READ, tenanted=True),
+    Route("GET", "/queues/{name}/stats", stats, READ, tenanted=True),
+    Route("GET", "/queues/{name}/priority-stats", priorities, READ),
 )

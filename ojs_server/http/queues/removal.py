@@ -11,7 +11,7 @@ from ojs_server.domain.suggestions import nearest
 from ojs_server.http.access.auth import ADMINISTER
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.queues.config import queue_counts
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.queues.control import Drop, Purge, SetPaused
 from ojs_server.ops.queues.move_jobs import Move
 from ojs_server.store.base import Reader
@@ -152,6 +152,6 @@ async def _before(call: Call, given: object) -> int | None:
 
 
 ROUTES: Final = (
-    route("DELETE", "/queues/{name}", delete, ADMINISTER),
-    route("DELETE", "/queues/{name}/jobs", purge, ADMINISTER),
+    Route("DELETE", "/queues/{name}", delete, ADMINISTER),
+    Route("DELETE", "/queues/{name}/jobs", purge, ADMINISTER),
 )

@@ -13,7 +13,7 @@ from ojs_server.http.access.auth import OPERATE, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.paging import page_of
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.schemas.registry import RegisterSchema, RemoveSchema, compiled, missing
 from ojs_wire.calls import SchemaRequest
 
@@ -149,12 +149,12 @@ def _whole(schema: Schema) -> Shown:
 
 
 ROUTES: Final = (
-    route("POST", "/schemas", register, OPERATE),
-    route("GET", "/schemas", listing, READ),
-    route("GET", "/schemas/{schema}", named, READ, tenanted=True),
-    route("DELETE", "/schemas/{schema}", remove_named, OPERATE),
-    route("GET", "/schemas/{type}/versions", versions, READ, tenanted=True),
-    route("PUT", "/schemas/{type}/{version}", put, OPERATE),
-    route("GET", "/schemas/{type}/{version}", detail, READ, tenanted=True),
-    route("DELETE", "/schemas/{type}/{version}", remove, OPERATE),
+    Route("POST", "/schemas", register, OPERATE),
+    Route("GET", "/schemas", listing, READ),
+    Route("GET", "/schemas/{schema}", named, READ, tenanted=True),
+    Route("DELETE", "/schemas/{schema}", remove_named, OPERATE),
+    Route("GET", "/schemas/{type}/versions", versions, READ, tenanted=True),
+    Route("PUT", "/schemas/{type}/{version}", put, OPERATE),
+    Route("GET", "/schemas/{type}/{version}", detail, READ, tenanted=True),
+    Route("DELETE", "/schemas/{type}/{version}", remove, OPERATE),
 )

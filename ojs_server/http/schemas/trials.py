@@ -9,7 +9,7 @@ from ojs_server.domain.version import Version, parse_version
 from ojs_server.http import dialects
 from ojs_server.http.access.auth import READ
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.schemas.registry import Broken, breaks, compiled, missing
 from ojs_server.store.base import Reader
 from ojs_wire.calls import SchemaRequest, SchemaTrial
@@ -90,6 +90,6 @@ def _next(newest: Version) -> Version:
 
 
 ROUTES: Final = (
-    route("POST", "/schemas/{type}/validate", validate, READ, tenanted=True),
-    route("POST", "/schemas/{type}/compatibility", compatibility, READ, tenanted=True),
+    Route("POST", "/schemas/{type}/validate", validate, READ, tenanted=True),
+    Route("POST", "/schemas/{type}/compatibility", compatibility, READ, tenanted=True),
 )

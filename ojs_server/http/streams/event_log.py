@@ -11,7 +11,7 @@ from ojs_server.http.access.auth import READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import array
 from ojs_server.http.paging import number, page_of
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.http.streams import event_stream
 from ojs_server.http.streams.event_cursor import cursor_of, names, position
 from ojs_server.http.streams.sse import EVENT_STREAM
@@ -82,4 +82,4 @@ async def _newest(
     )
 
 
-ROUTES: Final = (route("GET", "/events", poll, READ, tenanted=True),)
+ROUTES: Final = (Route("GET", "/events", poll, READ, tenanted=True),)

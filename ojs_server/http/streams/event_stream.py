@@ -13,7 +13,7 @@ from ojs_server.http.access.auth import LOOK, READ
 from ojs_server.http.access.authorization import require_own
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.queues.read import known_queue
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.http.streams.event_cursor import is_place, names, position
 from ojs_server.http.streams.event_feed import EventStream, Form, Subscription
 from ojs_server.http.streams.progress_stream import NAMES, ProgressStream
@@ -156,10 +156,10 @@ def _asked(call: Call, channel: str, form: Form, wanted: EventFilter) -> Subscri
 
 
 ROUTES: Final = (
-    route("GET", "/events/stream", everything, READ, waits=True, tenanted=True),
-    route("GET", "/queues/{name}/events", of_queue, READ, waits=True, tenanted=True),
-    route("GET", "/jobs/{id}/events", of_job, READ, waits=True, tenanted=True),
-    route("GET", "/jobs/{id}/progress/stream", of_progress, READ, waits=True),
-    route("GET", "/ws", not_upgraded, READ),
-    route("GET", "/admin/stats/stream", of_statistics, LOOK, waits=True),
+    Route("GET", "/events/stream", everything, READ, waits=True, tenanted=True),
+    Route("GET", "/queues/{name}/events", of_queue, READ, waits=True, tenanted=True),
+    Route("GET", "/jobs/{id}/events", of_job, READ, waits=True, tenanted=True),
+    Route("GET", "/jobs/{id}/progress/stream", of_progress, READ, waits=True),
+    Route("GET", "/ws", not_upgraded, READ),
+    Route("GET", "/admin/stats/stream", of_statistics, LOOK, waits=True),
 )

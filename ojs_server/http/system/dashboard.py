@@ -5,7 +5,7 @@ from typing import Final
 from ojs_server.domain.errors import NotFound
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.responses import NOT_MODIFIED
-from ojs_server.http.route import ANYONE, root_route
+from ojs_server.http.route import ANYONE, Route
 from ojs_server.http.system.manifest import manifest
 from ojs_ui import files
 
@@ -47,11 +47,11 @@ def _sent(call: Call, file: files.File) -> Answer:
 
 
 ROUTES: Final = (
-    root_route("GET", "/", root, ANYONE),
-    root_route("GET", "/ui", entrance, ANYONE),
+    Route("GET", "/", root, ANYONE),
+    Route("GET", "/ui", entrance, ANYONE),
     # Where the protocol's own tools look for one.
-    root_route("GET", "/ojs/admin/", entrance, ANYONE),
-    root_route("GET", "/ui/", page, ANYONE),
-    root_route("GET", "/ui/{page}", page, ANYONE),
-    root_route("GET", "/ui/assets/{file}", asset, ANYONE),
+    Route("GET", "/ojs/admin/", entrance, ANYONE),
+    Route("GET", "/ui/", page, ANYONE),
+    Route("GET", "/ui/{page}", page, ANYONE),
+    Route("GET", "/ui/assets/{file}", asset, ANYONE),
 )

@@ -11,7 +11,7 @@ from ojs_server.domain.jobs.job import STATES
 from ojs_server.domain.workers.worker import is_stale
 from ojs_server.http.access.auth import LOOK
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.route import ANYONE, root_route, route
+from ojs_server.http.route import ANYONE, Route
 from ojs_server.store.base import Reader
 from ojs_server.store_metrics import state_of
 
@@ -101,7 +101,7 @@ async def _examined(call: Call) -> dict[str, Any]:
 
 
 ROUTES: Final = (
-    route("GET", "/health", health, ANYONE, tenanted=True),
-    route("GET", "/health/detail", health_in_detail, LOOK),
-    root_route("GET", "/ready", ready, ANYONE, tenanted=True),
+    Route("GET", "/health", health, ANYONE, tenanted=True),
+    Route("GET", "/health/detail", health_in_detail, LOOK),
 )
+AT_ROOT: Final = (Route("GET", "/ready", ready, ANYONE, tenanted=True),)

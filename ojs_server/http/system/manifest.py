@@ -16,7 +16,7 @@ from ojs_server.domain.webhooks.delivery import MAX_ATTEMPTS
 from ojs_server.domain.workers.requirements import RUNTIME
 from ojs_server.http.access.authorization import known
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.route import ANYONE, root_route
+from ojs_server.http.route import ANYONE, Route
 from ojs_server.http.system.health import PATIENCE_S
 from ojs_wire.calls import MAX_RESULTS
 from ojs_wire.tracing import PROPAGATED
@@ -170,4 +170,4 @@ async def _inventory(call: Call) -> dict[str, Any]:
     return {"queues": found.queues, "job_types": found.job_types}
 
 
-ROUTES: Final = (root_route("GET", "/ojs/manifest", manifest, ANYONE, tenanted=True),)
+ROUTES: Final = (Route("GET", "/ojs/manifest", manifest, ANYONE, tenanted=True),)

@@ -15,7 +15,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.content_negotiation import preferred
 from ojs_server.http.dialects import OPENJOBSPEC, PLAIN_JSON
 from ojs_server.http.queues.read import pressure_of
-from ojs_server.http.route import root_route
+from ojs_server.http.route import Route
 from ojs_server.http.system.metrics_json import StoredFigures, in_json
 from ojs_server.http.tenants.administration import counts_of
 from ojs_server.metrics import CONTENT_TYPE
@@ -95,4 +95,4 @@ async def _observe_stored(call: Call) -> StoredFigures:
     )
 
 
-ROUTES: Final = (root_route("GET", "/metrics", exposition, READ),)
+ROUTES: Final = (Route("GET", "/metrics", exposition, READ),)

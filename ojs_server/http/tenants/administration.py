@@ -27,7 +27,7 @@ from ojs_server.http.admin.statistics import collect, lately, throughput
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.lists import FILTERS, list_jobs
 from ojs_server.http.jobs.views import timestamp
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.tenants.administration import DropTenant, SaveTenant, no_such
 from ojs_server.store.base import Reader
 from ojs_server.store.records import QueueCounts, Stamped
@@ -203,11 +203,11 @@ def _fairness(
 
 
 ROUTES: Final = (
-    route("GET", "/admin/tenants", listing, LOOK),
-    route("GET", "/admin/tenants/{id}", detail, LOOK, tenanted=True),
-    route("PUT", "/admin/tenants/{id}", replace, ADMINISTER),
-    route("DELETE", "/admin/tenants/{id}", delete, ADMINISTER),
-    route("PUT", "/admin/tenants/{id}/limits", limit, ADMINISTER),
-    route("GET", "/admin/tenants/{id}/stats", stats, LOOK, tenanted=True),
-    route("GET", "/admin/tenants/{id}/jobs", jobs, LOOK, tenanted=True),
+    Route("GET", "/admin/tenants", listing, LOOK),
+    Route("GET", "/admin/tenants/{id}", detail, LOOK, tenanted=True),
+    Route("PUT", "/admin/tenants/{id}", replace, ADMINISTER),
+    Route("DELETE", "/admin/tenants/{id}", delete, ADMINISTER),
+    Route("PUT", "/admin/tenants/{id}/limits", limit, ADMINISTER),
+    Route("GET", "/admin/tenants/{id}/stats", stats, LOOK, tenanted=True),
+    Route("GET", "/admin/tenants/{id}/jobs", jobs, LOOK, tenanted=True),
 )

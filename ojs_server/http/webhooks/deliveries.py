@@ -10,7 +10,7 @@ from ojs_server.http.access.auth import LOOK, OPERATE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.paging import cursor_at, page_of, place_of
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.webhooks.subscriptions import Replay, missing
 from ojs_server.store.records import DeliveryFilter, ListPosition
 from ojs_wire import codec
@@ -88,7 +88,7 @@ def _sent(delivery: Delivery) -> dict[str, Any]:
 
 
 ROUTES: Final = (
-    route("GET", "/webhooks/deliveries", deliveries, LOOK, tenanted=True),
-    route("GET", "/webhooks/deliveries/{id}", delivery, LOOK, tenanted=True),
-    route("POST", "/webhooks/deliveries/{id}/retry", replay, OPERATE, tenanted=True),
+    Route("GET", "/webhooks/deliveries", deliveries, LOOK, tenanted=True),
+    Route("GET", "/webhooks/deliveries/{id}", delivery, LOOK, tenanted=True),
+    Route("POST", "/webhooks/deliveries/{id}/retry", replay, OPERATE, tenanted=True),
 )

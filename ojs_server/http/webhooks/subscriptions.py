@@ -13,7 +13,7 @@ from ojs_server.http.access.auth import LOOK, OPERATE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.paging import page_of
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.streams.event_json import envelope
 from ojs_server.ops.webhooks.subscriptions import (
     AmendWebhook,
@@ -170,11 +170,11 @@ def _shown(webhook: Webhook, **more: Any) -> dict[str, Any]:
 
 
 ROUTES: Final = (
-    route("POST", "/webhooks/subscriptions", subscribe, OPERATE, tenanted=True),
-    route("GET", "/webhooks/subscriptions", listing, LOOK, tenanted=True),
-    route("GET", "/webhooks/subscriptions/{id}", detail, LOOK, tenanted=True),
-    route("PATCH", "/webhooks/subscriptions/{id}", amend, OPERATE, tenanted=True),
-    route("DELETE", "/webhooks/subscriptions/{id}", delete, OPERATE, tenanted=True),
-    route("POST", "/webhooks/subscriptions/{id}/rotate-secret", rotate, OPERATE, tenanted=True),
-    route("POST", "/webhooks/subscriptions/{id}/test", test, OPERATE, waits=True, tenanted=True),
+    Route("POST", "/webhooks/subscriptions", subscribe, OPERATE, tenanted=True),
+    Route("GET", "/webhooks/subscriptions", listing, LOOK, tenanted=True),
+    Route("GET", "/webhooks/subscriptions/{id}", detail, LOOK, tenanted=True),
+    Route("PATCH", "/webhooks/subscriptions/{id}", amend, OPERATE, tenanted=True),
+    Route("DELETE", "/webhooks/subscriptions/{id}", delete, OPERATE, tenanted=True),
+    Route("POST", "/webhooks/subscriptions/{id}/rotate-secret", rotate, OPERATE, tenanted=True),
+    Route("POST", "/webhooks/subscriptions/{id}/test", test, OPERATE, waits=True, tenanted=True),
 )

@@ -12,7 +12,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.hot_call import Asked, HotCall
 from ojs_server.http.ids import holder_of, job_id_in
 from ojs_server.http.jobs.views import settled
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.jobs.settle import Ack, Fail, Repeated
 from ojs_wire import codes
 from ojs_wire.calls import AckRequest, NackRequest
@@ -83,6 +83,6 @@ nack: Final = HotCall(_nack, _failed)
 
 
 ROUTES: Final = (
-    route("POST", "/workers/ack", ack, WORK, tenanted=True, produces=True),
-    route("POST", "/workers/nack", nack, WORK, tenanted=True, produces=True),
+    Route("POST", "/workers/ack", ack, WORK, tenanted=True, produces=True),
+    Route("POST", "/workers/nack", nack, WORK, tenanted=True, produces=True),
 )

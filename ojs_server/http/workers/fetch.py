@@ -17,7 +17,7 @@ from ojs_server.http.dialects import fetch_answer
 from ojs_server.http.hot_call import Asked, HotCall
 from ojs_server.http.jobs.views import envelope, left_members
 from ojs_server.http.prefer_header import applied, preference
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.fairness.fair_claim import ServingOrder
 from ojs_server.ops.workers.claim import Claim, FetchedJobs
 from ojs_server.ops.workers.fetch import fetch as fetch_or_wait
@@ -159,5 +159,5 @@ def _lease_ms(request: FetchTerms) -> int | None:
 
 
 ROUTES: Final = (
-    route("POST", "/workers/fetch", fetch, WORK, waits=True, tenanted=True, produces=True),
+    Route("POST", "/workers/fetch", fetch, WORK, waits=True, tenanted=True, produces=True),
 )

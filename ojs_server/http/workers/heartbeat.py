@@ -12,7 +12,7 @@ from ojs_server.http.access.authorization import strangers
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.hot_call import Asked, HotCall
 from ojs_server.http.ids import worker_id_of
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.http.workers.registry import profile_in
 from ojs_server.ops.workers.heartbeat import Beat, Beaten
 from ojs_wire.calls import BeatRequest
@@ -85,6 +85,6 @@ ping: Final = HotCall(_ping, _beaten)
 
 
 ROUTES: Final = (
-    route("POST", "/workers/heartbeat", beat, WORK, tenanted=True, produces=True),
-    route("POST", "/workers/{id}/ping", ping, WORK, tenanted=True, produces=True),
+    Route("POST", "/workers/heartbeat", beat, WORK, tenanted=True, produces=True),
+    Route("POST", "/workers/{id}/ping", ping, WORK, tenanted=True, produces=True),
 )

@@ -22,7 +22,7 @@ from ojs_server.http.compat.function_blocks import parse_blocks
 from ojs_server.http.ids import worker_id_of
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.paging import Page, page_of
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.ops.workers.presence import Deregister, Register, unknown_worker
 from ojs_server.store.records import WorkerLoad
 from ojs_wire.calls import DeregisterRequest, RegisterRequest, WorkerProfile
@@ -194,9 +194,9 @@ def profile_in(request: WorkerProfile) -> Mapping[str, object]:
 
 
 ROUTES: Final = (
-    route("POST", "/workers/register", register, WORK, tenanted=True, produces=True),
-    route("POST", "/workers/deregister", deregister, WORK, tenanted=True, produces=True),
-    route("GET", "/workers", listing, LOOK, tenanted=True),
-    route("GET", "/workers/{id}", detail, LOOK | WORK, tenanted=True),
-    route("GET", "/workers/{id}/health", health, LOOK | WORK, tenanted=True),
+    Route("POST", "/workers/register", register, WORK, tenanted=True, produces=True),
+    Route("POST", "/workers/deregister", deregister, WORK, tenanted=True, produces=True),
+    Route("GET", "/workers", listing, LOOK, tenanted=True),
+    Route("GET", "/workers/{id}", detail, LOOK | WORK, tenanted=True),
+    Route("GET", "/workers/{id}/health", health, LOOK | WORK, tenanted=True),
 )

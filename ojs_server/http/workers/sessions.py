@@ -10,7 +10,7 @@ from ojs_server.domain.workers.worker import Worker
 from ojs_server.http.access.auth import WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import known_as
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.http.services import Services
 from ojs_server.http.streams.event_feed import HEARTBEAT_S
 from ojs_server.http.streams.sse import EVENT_STREAM, HEADERS, OPENING, SHUTDOWN, comment, frame
@@ -92,5 +92,5 @@ class Session(HeldStream):
 
 
 ROUTES: Final = (
-    route("GET", "/workers/{id}/session", hold, WORK, waits=True, tenanted=True, produces=True),
+    Route("GET", "/workers/{id}/session", hold, WORK, waits=True, tenanted=True, produces=True),
 )

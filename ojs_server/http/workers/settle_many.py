@@ -17,7 +17,7 @@ from ojs_server.http.errors import error_object
 from ojs_server.http.hot_call import Asked, HotCall
 from ojs_server.http.ids import known_as
 from ojs_server.http.jobs.views import array
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.http.workers.ack import result_of
 from ojs_server.http.workers.fetch import (
     claim_of,
@@ -212,5 +212,5 @@ def _inside(where: str) -> Iterator[None]:
 
 
 ROUTES: Final = (
-    route("POST", "/workers/settle", settle, WORK, waits=True, tenanted=True, produces=True),
+    Route("POST", "/workers/settle", settle, WORK, waits=True, tenanted=True, produces=True),
 )

@@ -13,7 +13,7 @@ from ojs_server.http.access.auth import ENQUEUE, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.batches import receipt_for
 from ojs_server.http.paging import cursor_at, page_of, place_of
-from ojs_server.http.route import route
+from ojs_server.http.route import Route
 from ojs_server.http.workflows.views import progress_shown, shown, shown_briefly
 from ojs_server.ops.workflows import operations as ops
 from ojs_server.ops.workflows.operations import CancelWorkflow, missing, start
@@ -139,10 +139,10 @@ def _name(query: dict[str, str]) -> str | None:
 
 
 ROUTES: Final = (
-    route("POST", "/workflows", create, ENQUEUE, tenanted=True, produces=True),
-    route("GET", "/workflows", listing, READ, tenanted=True),
-    route("GET", "/workflows/{id}", detail, READ, tenanted=True),
-    route("DELETE", "/workflows/{id}", cancel, ENQUEUE, tenanted=True),
-    route("POST", "/workflows/{id}/retry", retry, ENQUEUE, tenanted=True),
-    route("GET", "/workflows/{id}/progress", progress, READ, tenanted=True),
+    Route("POST", "/workflows", create, ENQUEUE, tenanted=True, produces=True),
+    Route("GET", "/workflows", listing, READ, tenanted=True),
+    Route("GET", "/workflows/{id}", detail, READ, tenanted=True),
+    Route("DELETE", "/workflows/{id}", cancel, ENQUEUE, tenanted=True),
+    Route("POST", "/workflows/{id}/retry", retry, ENQUEUE, tenanted=True),
+    Route("GET", "/workflows/{id}/progress", progress, READ, tenanted=True),
 )
