@@ -101,7 +101,7 @@ async def due_beside_many(stage: Stage) -> None:
     async def now() -> datetime:
         return moment((await stage.beat(worker))["server_time"])
 
-    for _ in range(2):
+    for _ in range(4):
         due = await now() + timedelta(seconds=2)
         for _ in range(2):
             await stage.enqueue_many(crowd, 1000, scheduled_at=due.isoformat())
