@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
-from starlette.routing import Mount
+from starlette.routing import Mount, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
 from ojs_server import job_log
@@ -16,9 +16,11 @@ from ojs_server.domain.access.failed_attempts import Attempts
 from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.environment import Environment, machine
 from ojs_server.http.admin import statistics
+from ojs_server.http.admission import Admission
 from ojs_server.http.hot_dispatch import Dispatcher
-from ojs_server.http.pipeline import Gate
-from ojs_server.http.route import SOCKETIO, Route
+from ojs_server.http.paths import Paths
+from ojs_server.http.pipeline import Gate, middleware
+from ojs_server.http.route import SOCKET, SOCKETIO
 from ojs_server.http.routes import routes_of
 from ojs_server.http.server.body_budget import BodyBudget
 from ojs_server.http.server.exchange import Exchange
@@ -52,7 +54,6 @@ class Server:
     # While it runs.
     engine: Engine
     services: Services
-    routes: tuple[Route, ...]
     gate: Gate
     _dispatcher: Dispatcher
 
@@ -71,6 +72,10 @@ class Server:
         self._socket_server = socket_server
         # The Socket.IO server, if the profile has clients for it.
         self.socketio: SocketServer | None = None
+        routes = routes_of(settings.profile)
+        self.routes = routes if tracing is None else tracing.traced(routes)
+        self._admission = Admission()
+        self.paths = Paths(self.routes, self._admission)
         self._metrics = Metrics()
         self._lifetime = Lifetime(self._environment.monotonic)
         self.ports = Ports()
@@ -148,9 +153,8 @@ class Server:
         self.engine.wakeups.on_first = housekeeping.nudge
         self.engine.producers.on_first = housekeeping.nudge
         self.services = self._services(outbound, deliver, housekeeping)
-        self.routes = self._routes()
-        self.gate = Gate(self.services, self.routes)
-        self._dispatcher = Dispatcher(self.gate, self.routes)
+        self.gate = Gate(self.services)
+        self._dispatcher = Dispatcher(self.gate, self.routes, self._admission)
         loops = Loops()
         if self._socket_server is not None:
             self.socketio = self._socket_server(self.services)
@@ -195,10 +199,6 @@ class Server:
             tracer=self._tracing,
         )
 
-    def _routes(self) -> tuple[Route, ...]:
-        routes = routes_of(self.settings.profile)
-        return routes if self._tracing is None else self._tracing.traced(routes)
-
 
 class Application(Starlette):
     """A node as an application of Starlette, which may be mounted into another one.
@@ -216,16 +216,18 @@ class Application(Starlette):
 
         self._server = server
         polled = [Mount(SOCKETIO.rstrip("/"), self._serve_socketio)]
-        super().__init__(routes=polled if server.serves_socketio else (), lifespan=lifespan)
-        # Paths are the gate's: it says which there are, and how one that is not is answered.
+        super().__init__(
+            routes=[
+                *(polled if server.serves_socketio else ()),
+                WebSocketRoute(SOCKET, websocket.serve),
+                server.paths,
+            ],
+            middleware=middleware(lambda: server.gate),
+            lifespan=lifespan,
+        )
+        # An API answers a path with a slash too many as one that is not there.
         self.router.redirect_slashes = False
-        self.router.default = self._serve
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":
-            await websocket.serve(self._server.services, scope, receive, send)
-        else:
-            await self._server.gate(scope, receive, send)
+        self.router.default = server.paths.refuse
 
     async def _serve_socketio(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert self._server.socketio is not None

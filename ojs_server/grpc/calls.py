@@ -107,6 +107,7 @@ class Rpc:
             "method": route.method,
             "path": route.path,
             "query_string": urlencode(asked.query).encode(),
+            "path_params": asked.params,
             "headers": [
                 (b"content-length", str(len(body)).encode()),
                 *((name, text.encode("utf-8", "replace")) for name, text in headers.items()),
@@ -114,7 +115,7 @@ class Rpc:
         }
         call = Call(scope, _receiving(body, self.left), self.server)
         call.request_id, call.sent_request_id = self.request_id, self._sent_request_id
-        call.params, call.media_type = asked.params, PLAIN_JSON
+        call.media_type = PLAIN_JSON
         prove(call, route)
         return call
 

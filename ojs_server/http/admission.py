@@ -14,7 +14,6 @@ from ojs_server.http import dialects
 from ojs_server.http.access.authorization import denied, identify
 from ojs_server.http.call import Call
 from ojs_server.http.route import Route
-from ojs_server.http.services import Services
 
 # Beside the key, which is remembered by its hash.
 _DECIDING: Final = (
@@ -43,24 +42,23 @@ class _Admitted(msgspec.Struct, frozen=True):
 class Admission:
     """Checks whether a call may use its route, and sets the caller and the form of the answer."""
 
-    def __init__(self, server: Services) -> None:
-        self._server = server
+    def __init__(self) -> None:
         self._remembered: OrderedDict[tuple[object, ...], _Admitted] = OrderedDict()
 
     def admit(self, call: Call, route: Route) -> None:
         """Check whether a call may use its route; raises the error that it is refused with."""
         if call.login is not None:
             # A session may end at any time.
-            self._decide(call, route)
+            _decide(call, route)
             return
-        headers = call.headers
+        headers = call.fields
         values = [headers.get(name) for name in _DECIDING]
         key = headers.get(b"authorization")
         shown = None if key is None else sha256(key).digest()
         name = (route, shown, *values)
         admitted = self._remembered.get(name)
         if admitted is None:
-            admitted = self._decide(call, route)
+            admitted = _decide(call, route)
             if sum(len(value) for value in values if value is not None) > MOST_BYTES:
                 return
             self._remembered[name] = admitted
@@ -74,16 +72,15 @@ class Admission:
         call.media_type = admitted.media_type
         call.for_page = admitted.for_page
 
-    def _decide(self, call: Call, route: Route) -> _Admitted:
-        call.for_page = self._server.origins.admit(call.headers)
-        if route.plain:
-            call.media_type = dialects.PLAIN_JSON
-        dialects.check_version(call.header(b"ojs-version"))
-        prove(call, route)
-        call.media_type = call.media_type or dialects.media_type(call)
-        return _Admitted(
-            call.principal, call.key_holder, call.tenant, call.media_type, call.for_page
-        )
+
+def _decide(call: Call, route: Route) -> _Admitted:
+    call.for_page = call.server.origins.admit(call.fields)
+    if route.plain:
+        call.media_type = dialects.PLAIN_JSON
+    dialects.check_version(call.header(b"ojs-version"))
+    prove(call, route)
+    call.media_type = call.media_type or dialects.media_type(call)
+    return _Admitted(call.principal, call.key_holder, call.tenant, call.media_type, call.for_page)
 
 
 def prove(call: Call, route: Route) -> None:

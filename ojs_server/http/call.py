@@ -1,11 +1,11 @@
 """One request on its way through the server, and the answer it gets."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from itertools import count
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qsl
 
 import msgspec
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import Receive, Scope
 
 from ojs_server.domain.access.login import Login
@@ -20,9 +20,8 @@ from ojs_wire.values import RandomBits, kind_of, uuid7
 Wanted = TypeVar("Wanted", bound=msgspec.Struct)
 
 MEDIA_TYPES: Final = ("application/openjobspec+json", "application/json")
-# The extension of a server that sends a whole answer at once: status, lines of the head, body, and
-# whether the connection may stay open.
-ANSWER: Final = "ojs.answer"
+# Where the scope of a request has its call.
+CALL: Final = "ojs.call"
 # The extension of a server that sends a WebSocket several texts at once.
 TEXTS: Final = "ojs.texts"
 # The extension of a request whose server waits for the rest of its body no longer: the error.
@@ -30,10 +29,6 @@ GIVEN_UP: Final = "ojs.given-up"
 # As they are nearly always written.
 _USUAL_TYPES: Final = {None, *(name.encode() for name in MEDIA_TYPES)}
 ANONYMOUS: Final = ""
-
-
-class Disconnected(Exception):
-    """The client disconnected while its request was being read."""
 
 
 class Stream:
@@ -57,10 +52,10 @@ class Answer(msgspec.Struct, frozen=True):
     media_type: str | None = None
 
 
-class Call:
-    """A request: its route's parameters, headers, query, and body (read once, bounded)."""
+class Call(HTTPConnection):
+    """A request as handlers see it: beside what Starlette reads of it, the services of the node,
+    its caller, and its body (read once, bounded)."""
 
-    params: Mapping[str, str] = {}
     principal = ANONYMOUS
     # The same without the tenant that was named: whose key it is.
     key_holder = ANONYMOUS
@@ -75,33 +70,35 @@ class Call:
     for_page = ""
     # What its answer is, unless the handler says something else; None where that is still unknown.
     media_type: str | None = None
-    # As they came; names in lower case, the last of each name.
-    headers: Mapping[bytes, bytes]
-    # How an answer is sent at once; None where the server cannot.
-    send_whole: Callable[[int, bytes, bytes, bool], Awaitable[None]] | None = None
+    # Its route, once it is found, and whether its answer is counted.
+    route: Any = None
+    counts = False
     # What its body takes of the budget for large ones.
     held = 0
 
     def __init__(self, scope: Scope, receive: Receive, server: Services) -> None:
-        self.scope = scope
+        super().__init__(scope)
         self.server = server
-        # Where this application is mounted, and the path from there on.
-        self.root: str = scope.get("root_path", "")
-        self.path: str = scope["path"].removeprefix(self.root)
         self._receive = receive
-        extensions = scope.get("extensions") or {}
-        if ANSWER in extensions:
-            self.send_whole = extensions[ANSWER]["send"]
-        self.headers = dict(scope["headers"])
+        # The headers in bytes, of each name the last; `headers` would look each up in a list.
+        self.fields: dict[bytes, bytes] = dict(scope["headers"])
+
+    @property
+    def root(self) -> str:
+        """The prefix under which this application is mounted."""
+        root: str = self.scope.get("root_path", "")
+        return root
+
+    @property
+    def path(self) -> str:
+        """The path behind that prefix."""
+        path: str = self.scope["path"]
+        return path.removeprefix(self.root)
 
     def header(self, name: bytes) -> str | None:
         """Return a header's value as text; names are in lower case."""
-        value = self.headers.get(name)
+        value = self.fields.get(name)
         return None if value is None else value.decode("latin-1")
-
-    def query(self) -> dict[str, str]:
-        """Return the query parameters; of repeated names, the last value."""
-        return dict(parse_qsl(self.scope["query_string"].decode("latin-1"), keep_blank_values=True))
 
     async def json(self) -> Any:
         """Decode the body, which must be a JSON object."""
@@ -143,7 +140,7 @@ class Call:
         while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise Disconnected
+                raise ClientDisconnect
             piece: bytes = message.get("body", b"")
             size += len(piece)
             if size > within:
@@ -160,7 +157,7 @@ class Call:
     def check_body(self, limit: int | None = None, *, of_any_type: bool = False) -> int:
         """Check the type, encoding and length of the body by its headers; returns its largest
         size."""
-        headers = self.headers
+        headers = self.fields
         length = headers.get(b"content-length", b"0")
         # What is empty is of no type, whatever its head says.
         is_empty = length == b"0" and b"transfer-encoding" not in headers

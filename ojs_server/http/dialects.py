@@ -144,7 +144,7 @@ def flat(call: Call) -> bool:
 
     SDKs send OJS-Version; the conformance cases and command lines do not.
     """
-    return b"ojs-version" in call.headers
+    return b"ojs-version" in call.fields
 
 
 def is_administration(call: Call) -> bool:
@@ -159,7 +159,7 @@ _TENANT: Final = (b"x-ojs-tenant", b"x-ojs-tenant-id")
 def tenant_header(call: Call) -> str | None:
     """Return the tenant that a request names."""
     for name in _TENANT:
-        if name in call.headers:
+        if name in call.fields:
             return call.header(name)
     return None
 

@@ -9,35 +9,38 @@ from collections.abc import Sequence
 from typing import Any
 
 from ojs_server.http import responses
+from ojs_server.http.admission import Admission
 from ojs_server.http.call import Call
 from ojs_server.http.errors import answer_of
 from ojs_server.http.hot_call import Asked, HotCall, Work
+from ojs_server.http.paths import Paths
 from ojs_server.http.pipeline import Gate
 from ojs_server.http.route import Route
-from ojs_server.http.routes import Router
 from ojs_server.http.server.exchange import Exchange
 
 
 class Dispatcher:
     """Carries out the hot calls of a route table without a task."""
 
-    def __init__(self, gate: Gate, routes: Sequence[Route]) -> None:
+    def __init__(self, gate: Gate, routes: Sequence[Route], admission: Admission) -> None:
         self._gate = gate
+        self._admission = admission
         # What is traced is a handler of another kind, and has a context, which is a task's.
-        self._router = Router([one for one in routes if isinstance(one.handler, HotCall)])
+        hot = [one for one in routes if isinstance(one.handler, HotCall)]
+        self._paths = Paths(hot, admission)
 
     def take(self, exchange: Exchange, body: bytes) -> bool:
         """Carry out a request if it is a hot call; tell whether it is."""
-        methods, params = self._router.find(exchange.scope["path"]) or ({}, {})
+        methods, params = self._paths.find(exchange.scope["path"]) or ({}, {})
         route = methods.get(exchange.scope["method"])
         if route is None:
             return False
         call = self._gate.begin(exchange.scope, exchange.receive)
-        if b"cookie" in call.headers or b"origin" in call.headers:
+        if b"cookie" in call.fields or b"origin" in call.fields:
             # It is a page's: whose it is has to be read, and what it does to be noted.
             return False
-        call.params = params
-        _Taken(self._gate, exchange, call, route).begin(body)
+        exchange.scope["path_params"] = params
+        _Taken(self._gate, exchange, call, route).begin(body, self._admission)
         return True
 
 
@@ -56,11 +59,11 @@ class _Taken:
         self._route = route
         self._hot: Any = route.handler
 
-    def begin(self, body: bytes) -> None:
+    def begin(self, body: bytes, admission: Admission) -> None:
         """Check the call, parse it, and give its operation to the engine."""
         call = self._call
         try:
-            self._gate.admission.admit(call, self._route)
+            admission.admit(call, self._route)
             call.check_body()
             self._asked = asked = self._hot.parse(call, body)
             if asked.patiently is None:

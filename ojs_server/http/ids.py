@@ -19,7 +19,7 @@ async def job_id_of(call: Call, given: str | None = None) -> str:
 
 def job_id_in(call: Call, given: str | None) -> str:
     """Return the id of the job that a call is about, whoever owns it."""
-    job_id = call.params.get("id", given)
+    job_id: str | None = call.path_params.get("id", given)
     if job_id is None:
         raise invalid("job_id", "is missing")
     if given is not None and given != job_id:
@@ -34,7 +34,7 @@ def job_id_in(call: Call, given: str | None) -> str:
 
 def worker_id_of(call: Call, given: str | None) -> str:
     """Return the id of the worker that a call is about, from the path or the body."""
-    worker_id = call.params.get("id", given)
+    worker_id = call.path_params.get("id", given)
     if worker_id is None:
         raise invalid("worker_id", "is missing")
     if given is not None and given != worker_id:

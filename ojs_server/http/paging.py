@@ -1,7 +1,7 @@
 """Pages of lists, in all the spellings of clients: limit and offset, page and per_page, cursor."""
 
 from base64 import b64decode, urlsafe_b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -93,7 +93,7 @@ def _read_place(cursor: str) -> tuple[int, str]:
 
 def page_of(call: Call, default: int = DEFAULT, largest: int = LARGEST) -> Page:
     """Return the page that the query asks for. A cursor of digits is an offset."""
-    query = call.query()
+    query = call.query_params
     limit = number(query, "limit", default, 1, largest)
     limit = number(query, "per_page", limit, 1, largest)
     offset = number(query, "offset", 0, 0, 2**53)
@@ -105,7 +105,7 @@ def page_of(call: Call, default: int = DEFAULT, largest: int = LARGEST) -> Page:
     return Page(limit, offset, cursor)
 
 
-def number(query: dict[str, str], name: str, default: int, least: int, most: int) -> int:
+def number(query: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
     """Return a whole number of the query within its bounds; larger values are cut to the
     maximum."""
     text = query.get(name)

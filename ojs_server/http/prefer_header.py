@@ -38,7 +38,7 @@ class Preference(msgspec.Struct, frozen=True):
 
 def preference(call: Call) -> Preference:
     """Read the preferences of a request."""
-    if HEADER not in call.headers:
+    if HEADER not in call.fields:
         return Preference()
     lines = (value for name, value in call.scope["headers"] if name == HEADER)
     return parse(b",".join(lines).decode("latin-1"))

@@ -1,17 +1,72 @@
-"""Encoding of answers: status line, headers and body."""
+"""Responses made of what handlers answer."""
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
 from functools import lru_cache
 from typing import Final
 
 from msgspec.structs import replace
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
+from ojs_server.domain.errors import OjsError
 from ojs_server.http import dialects
-from ojs_server.http.call import Answer, Call
+from ojs_server.http.access.logins import Watch
+from ojs_server.http.call import Answer, Call, Stream
 from ojs_wire.codec import encode
 
 NO_CONTENT: Final = 204
 NOT_MODIFIED: Final = 304
 _BODILESS: Final = (NO_CONTENT, NOT_MODIFIED)
+
+
+def response_of(call: Call, answer: Answer) -> Response:
+    """Return the response of a call."""
+    if isinstance(answer.body, Stream):
+        return Flow(call, answer, answer.body)
+    status, head, body, _ = whole(call, answer)
+    response = Response(body, status)
+    response.raw_headers = headers(head)
+    return response
+
+
+class Flow(StreamingResponse):
+    """A stream as a response. It learns by itself when its client has gone, so that Starlette need
+    not listen for that."""
+
+    def __init__(self, call: Call, answer: Answer, stream: Stream) -> None:
+        self._pieces = _pieces(call, stream)
+        super().__init__(self._pieces, answer.status)
+        media_type = answer.media_type or dialects.OPENJOBSPEC
+        self.raw_headers = headers(lines(call.request_id, answer, media_type, call.for_page))
+        self._stream = stream
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the stream, or for HEAD its head, and close it."""
+        try:
+            if scope["method"] == "HEAD":
+                self.body_iterator = _nothing()
+            async with aclosing(self._pieces):
+                await self.stream_response(send)
+        finally:
+            self._stream.close()
+
+
+async def _pieces(call: Call, stream: Stream) -> AsyncGenerator[bytes, None]:
+    """Yield the chunks of a stream until it ends, or the session by which it was opened."""
+    watch = None if call.login is None else Watch(call, call.login)
+    # The status has been sent: whatever goes wrong now can only end the stream.
+    with suppress(OjsError):
+        async with aclosing(stream.pieces()) as pieces:
+            async for piece in pieces:
+                yield piece
+                if watch is not None and await watch.is_over():
+                    break
+
+
+async def _nothing() -> AsyncGenerator[bytes, None]:
+    return
+    yield
 
 
 def whole(call: Call, answer: Answer) -> tuple[int, bytes, bytes, bool]:
@@ -30,7 +85,7 @@ def whole(call: Call, answer: Answer) -> tuple[int, bytes, bytes, bool]:
         media_type = answer.media_type or call.media_type or dialects.media_type(call)
         rest = f"{call.for_page}content-length: {len(body)}\r\n"
         head = lines(call.request_id, answer, media_type, rest)
-    if call.scope["method"] == "HEAD":
+    if call.scope.get("method") == "HEAD":
         body = b""
     return answer.status, head, body, "Connection" not in answer.headers
 

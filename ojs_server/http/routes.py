@@ -1,20 +1,16 @@
 """The one path table, of the rows that modules declare beside their handlers."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from ojs_server.domain.profile import Profile
 from ojs_server.http.access import logins, me
-from ojs_server.http.access.origins import PREFLIGHT_HEADERS
 from ojs_server.http.admin import action_log, directives, maintenance, middleware, statistics
 from ojs_server.http.admin import jobs as admin_jobs
 from ojs_server.http.admin import queues as admin_queues
 from ojs_server.http.admin import workers as admin_workers
-from ojs_server.http.call import Answer, Call
 from ojs_server.http.compat import (
     blackboard,
     camunda,
@@ -47,8 +43,7 @@ from ojs_server.http.queues import config as queue_config
 from ojs_server.http.queues import control as queue_control
 from ojs_server.http.queues import read as queues
 from ojs_server.http.queues import removal as queue_removal
-from ojs_server.http.responses import NO_CONTENT
-from ojs_server.http.route import ANYONE, CAMUNDA_BASE, JOBLIB_BASE, V1, Route, under
+from ojs_server.http.route import CAMUNDA_BASE, JOBLIB_BASE, V1, Route, under
 from ojs_server.http.schemas import registry as schemas
 from ojs_server.http.schemas import trials as schema_trials
 from ojs_server.http.streams import event_log, event_stream
@@ -58,15 +53,6 @@ from ojs_server.http.tenants import administration as tenants
 from ojs_server.http.webhooks import deliveries, subscriptions
 from ojs_server.http.workers import ack, fetch, heartbeat, registry, sessions, settle_many
 from ojs_server.http.workflows import operations as workflows
-
-
-async def _preflight(call: Call) -> Answer:
-    """Answer a preflight of CORS: the page of a listed origin may call."""
-    return Answer(b"", NO_CONTENT, PREFLIGHT_HEADERS)
-
-
-# Of every path, whether or not it is there: the request itself is told.
-PREFLIGHT: Final = Route("OPTIONS", "preflight", _preflight, ANYONE)
 
 CANONICAL: Final[tuple[Route, ...]] = (
     *under(
@@ -169,41 +155,3 @@ def routes_of(profile: Profile) -> tuple[Route, ...]:
     routes = ROUTES + DASHBOARD + at_root(profile.at_root)
     routes += JOBLIB if profile.serves_joblib else ()
     return routes + (CAMUNDA if profile.serves_camunda else ())
-
-
-class Router:
-    """Finds the route of a request: fixed paths in one look-up, the others by pattern."""
-
-    def __init__(self, routes: Iterable[Route] = ROUTES) -> None:
-        self._fixed: dict[str, dict[str, Route]] = {}
-        patterns: dict[str, dict[str, Route]] = {}
-        for route in routes:
-            table = patterns if "{" in route.path else self._fixed
-            table.setdefault(route.path, {})[route.method] = route
-        # What has fewer parameters says more.
-        by_parameters = sorted(patterns.items(), key=lambda row: row[0].count("{"))
-        self._patterns = [(_pattern(path), methods) for path, methods in by_parameters]
-
-    def find(self, path: str) -> tuple[Mapping[str, Route], Mapping[str, str]] | None:
-        """Return the methods of a path, and its parameters."""
-        if "\0" in path:
-            # Not every store can look for it, and none holds it.
-            return None
-        if (methods := self._fixed.get(path)) is not None:
-            return methods, {}
-        for pattern, methods in self._patterns:
-            if match := pattern.fullmatch(path):
-                return methods, match.groupdict()
-        return None
-
-
-# A schema is named by its type or by its URI, whose slashes reach us decoded.
-_PARAMETERS: Final = {"schema": r"[^/:]+|[A-Za-z][A-Za-z0-9+.-]*:.+"}
-
-
-@cache
-def _pattern(path: str) -> re.Pattern[str]:
-    def one(found: re.Match[str]) -> str:
-        return f"(?P<{found[1]}>{_PARAMETERS.get(found[1], '[^/]+')})"
-
-    return re.compile(re.sub(r"\{(\w+)\}", one, path))

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
+from starlette.requests import ClientDisconnect
 
 from ojs_server import __version__
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.jobs.job import Job, StoredJob
-from ojs_server.http.call import Answer, Call, Disconnected
+from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import Route
 from ojs_server.ops.workers.claim import FetchedJobs
 from ojs_wire.codec import decode
@@ -95,7 +96,7 @@ class Tracing:
             ) as span:
                 try:
                     answer = await route.handler(call)
-                except Disconnected:
+                except ClientDisconnect:
                     raise
                 except Exception as error:
                     code = error.answer_code if isinstance(error, OjsError) else INTERNAL_ERROR

@@ -60,7 +60,7 @@ def unheard(name: str) -> None:
     def make(begin: Callable[..., None]) -> Callable[..., None]:
         def begun(self: Any, *given: Any) -> None:
             begin(self, *given)
-            self.headers.pop(name.encode(), None)
+            self.fields.pop(name.encode(), None)
 
         return begun
 
@@ -70,11 +70,15 @@ def unheard(name: str) -> None:
 def queried(change: Callable[[dict[str, str]], object]) -> None:
     """Change the parameters of the query."""
 
-    def make(found: dict[str, str], _: Call) -> dict[str, str]:
-        change(found)
-        return found
+    def make(reads: property) -> property:
+        def changed(self: Call) -> dict[str, str]:
+            found = dict(reads.__get__(self))
+            change(found)
+            return found
 
-    after(Call, "query", make)
+        return property(changed)
+
+    wrap(Call, "query_params", make)
 
 
 def answered(

@@ -67,7 +67,7 @@ def token_of(call: Call) -> str | None:
     """Return the session token in a request's cookies; None without one."""
     cookies = call.header(b"cookie")
     # A page of a listed origin calls for itself; whoever shows a key is who the key says.
-    if cookies is None or call.for_page or b"authorization" in call.headers:
+    if cookies is None or call.for_page or b"authorization" in call.fields:
         return None
     if not call.server.settings.keys.needed:
         return None
@@ -102,7 +102,7 @@ class Watch:
 async def recognise(call: Call, roles: frozenset[Role]) -> None:
     """Set the caller of a request with a session. Raises Denied if the session has ended and the
     roles need one, or if a change is not sent by a page of this server."""
-    call.for_page = call.server.origins.admit(call.headers)
+    call.for_page = call.server.origins.admit(call.fields)
     token = token_of(call)
     if token is None:
         return
@@ -129,7 +129,7 @@ def address_of(call: Call) -> str:
 
 def _require_own_page(call: Call) -> None:
     # That it is this server's was looked at before anything else.
-    if b"origin" not in call.headers or call.for_page:
+    if b"origin" not in call.fields or call.for_page:
         raise Denied(
             "a session is for pages of this server, which say their Origin",
             hint="programs send their key: Authorization: Bearer KEY",

@@ -1,5 +1,6 @@
 """The action log, page by page."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ojs_server.domain.admin.action import Action, ActionFilter
@@ -18,7 +19,7 @@ _MOST: Final = 500
 
 async def listing(call: Call) -> Answer:
     """List the actions of operators, newest first."""
-    query = call.query()
+    query = call.query_params
     limit = number(query, "limit", _DEFAULT, 1, _MOST)
     below = _below(query.get("cursor"))
     wanted = ActionFilter(
@@ -66,7 +67,7 @@ def _below(cursor: str | None) -> int:
     return min(position_of(cursor[len(_PREFIX) :]), _NEWEST)
 
 
-def _moment(query: dict[str, str], name: str) -> int | None:
+def _moment(query: Mapping[str, str], name: str) -> int | None:
     text = query.get(name)
     if not text:
         return None

@@ -53,8 +53,8 @@ async def reset(call: Call) -> Answer:
 
 async def _direct_one(call: Call, directive: Directive) -> Answer:
     await call.read(EmptyRequest, optional=True)
-    await call.server.engine.run(Direct(directive, known_as(call, call.params["id"])))
-    return Answer({"worker_id": call.params["id"], "directive": directive, "updated": 1})
+    await call.server.engine.run(Direct(directive, known_as(call, call.path_params["id"])))
+    return Answer({"worker_id": call.path_params["id"], "directive": directive, "updated": 1})
 
 
 ROUTES: Final = (

@@ -1,6 +1,6 @@
 """Paging and query checks shared by the lists of the admin API."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from ojs_server.domain.suggestions import refuse_unknown
@@ -12,15 +12,15 @@ _MOST: Final = 100
 _PAGING: Final = frozenset({"page", "per_page", "limit", "offset", "cursor"})
 
 
-def admin_page(call: Call, known: Iterable[str] = ()) -> tuple[Page, dict[str, str]]:
+def admin_page(call: Call, known: Iterable[str] = ()) -> tuple[Page, Mapping[str, str]]:
     """Return the page that is asked for, and the query."""
     return page_of(call, _PER_PAGE, _MOST), checked_query(call, _PAGING.union(known))
 
 
-def checked_query(call: Call, known: Collection[str]) -> dict[str, str]:
+def checked_query(call: Call, known: Collection[str]) -> Mapping[str, str]:
     """Return the query. A strict server refuses unknown parameters: ignoring a misspelt filter
     would widen the list."""
-    query = call.query()
+    query = call.query_params
     if call.server.settings.strict:
         refuse_unknown("", query, known)
     return query

@@ -32,7 +32,7 @@ async def listing(call: Call) -> Answer:
 
 async def detail(call: Call) -> Answer:
     """Show one queue with its settings."""
-    queue, _ = await known_queue(call, call.params["name"])
+    queue, _ = await known_queue(call, call.path_params["name"])
     await collect(call.server.engine)
     (item,) = await _shown(call, [queue])
     return Answer({**item, "configuration": shown(queue.config)})

@@ -31,7 +31,7 @@ def actor_of(call: Call, route: Route) -> Actor | None:
             return None
     else:
         via = "none"
-        is_page = b"origin" in call.headers and not call.for_page
+        is_page = b"origin" in call.fields and not call.for_page
         if not (is_page or route.roles <= _PEOPLE):
             return None
     return Actor(
@@ -41,6 +41,6 @@ def actor_of(call: Call, route: Route) -> Actor | None:
         tenant=call.tenant,
         address=address_of(call),
         call=f"{route.method} {route.path}",
-        target="/".join(call.params.values())[:_LONGEST],
+        target="/".join(call.path_params.values())[:_LONGEST],
         request_id=call.request_id,
     )

@@ -34,9 +34,9 @@ async def detail(call: Call) -> Answer:
 
 async def remove(call: Call) -> Answer:
     """Remove a worker whose heartbeat is overdue; its jobs go back to their queues."""
-    worker_id = known_as(call, call.params["id"])
+    worker_id = known_as(call, call.path_params["id"])
     await call.server.engine.run(Deregister(worker_id, silent=True))
-    return Answer({"deleted": True, "worker_id": call.params["id"]})
+    return Answer({"deleted": True, "worker_id": call.path_params["id"]})
 
 
 def _kind(load: WorkerLoad, now: int, timeout_ms: int | None) -> str:

@@ -164,7 +164,7 @@ async def set_variables(call: Call) -> Answer:
 
 
 def _key(call: Call) -> int:
-    text = call.params["key"]
+    text = call.path_params["key"]
     # A text of another form is no key.
     if not (text.isascii() and text.isdigit() and len(text) <= _KEY_DIGITS):
         raise NotFound(f"there is no job with the key {text[:100]}")

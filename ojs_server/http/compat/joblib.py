@@ -50,7 +50,7 @@ LOOK_AGAIN: Final = "1"
 async def put_job(call: Call) -> Answer:
     """Register a job of a room for a worker; without an id the server makes the worker."""
     request = await call.read(JoblibJobRequest)
-    room = joblib.parse_room(call.params["room"])
+    room = joblib.parse_room(call.path_params["room"])
     if room in (GLOBAL, INTERNAL):
         require_admin(call, f"jobs of {room} are registered by administrators only")
     category = joblib.parse_category(request.category, call.server.settings.job_categories)
@@ -77,7 +77,8 @@ async def put_job(call: Call) -> Answer:
 
 async def list_jobs(call: Call) -> Answer:
     """List the jobs that are visible in a room, newest first."""
-    found = await call.server.engine.read(jobs_seen_from(joblib.parse_room(call.params["room"])))
+    room = joblib.parse_room(call.path_params["room"])
+    found = await call.server.engine.read(jobs_seen_from(room))
     found.sort(key=lambda one: (one.kind.created_at, one.kind.name), reverse=True)
     return page_of(call, [_summary(one) for one in found])
 
@@ -90,17 +91,17 @@ def jobs_seen_from(room: str) -> Callable[[Reader], list[Staffed]]:
 
 async def read_job(call: Call) -> Answer:
     """Show one job, by its full name."""
-    joblib.parse_room(call.params["room"])
+    joblib.parse_room(call.path_params["room"])
     return Answer({**_shown_job(await _job_named(call)), "worker_id": None})
 
 
 async def submit(call: Call) -> Answer:
     """Submit a task for a job in a room."""
     request = await call.read(PayloadRequest)
-    room = joblib.parse_room(call.params["room"])
+    room = joblib.parse_room(call.path_params["room"])
     if not isinstance(request.payload, dict):
         raise invalid("payload", f"must be an object, not {kind_of(request.payload)}")
-    name = joblib.parse_full_name(call.params["name"])
+    name = joblib.parse_full_name(call.path_params["name"])
     kind = (await _job_named(call)).kind
     if name.room == INTERNAL:
         raise Unavailable(
@@ -127,19 +128,19 @@ async def submit(call: Call) -> Answer:
 
 async def list_tasks(call: Call) -> Answer:
     """List the tasks that were submitted in a room, newest first."""
-    room = joblib.parse_room(call.params["room"])
+    room = joblib.parse_room(call.path_params["room"])
     return await _list(call, JobFilter(meta={rooms.ROOM: room}))
 
 
 async def list_job_tasks(call: Call) -> Answer:
     """List the tasks of one job."""
-    room = joblib.parse_room(call.params["room"])
+    room = joblib.parse_room(call.path_params["room"])
     kind = (await _job_named(call)).kind
     return await _list(call, JobFilter(queue=kind.queue, type=kind.type, meta={rooms.ROOM: room}))
 
 
 async def _list(call: Call, wanted: JobFilter) -> Answer:
-    word = call.query().get("status")
+    word = call.query_params.get("status")
     states = () if word is None else rooms.STATES[rooms.parse_status(word, tuple(rooms.STATES))]
     wanted = JobFilter(wanted.queue, wanted.type, states=states, meta=wanted.meta)
     page = _page(call)
@@ -245,7 +246,7 @@ async def _worker(call: Call, worker_id: str) -> Worker | None:
 
 
 async def _job_named(call: Call) -> Staffed:
-    name = joblib.parse_full_name(call.params["name"])
+    name = joblib.parse_full_name(call.path_params["name"])
     found = await call.server.engine.read(
         lambda reader: _find_staffed(reader, name.room, name.in_room)
     )
@@ -379,7 +380,7 @@ def page_of(call: Call, items: Sequence[Item]) -> Answer:
 
 
 def _page(call: Call) -> Page:
-    query = call.query()
+    query = call.query_params
     limit = number(query, "limit", USUAL_PAGE, 0, LARGEST_PAGE)
     return Page(limit, number(query, "offset", 0, 0, 2**53))
 

@@ -27,7 +27,7 @@ async def create(call: Call) -> Answer:
 async def beat(call: Call) -> Answer:
     """Extend the leases of all tasks of a worker."""
     await call.read(EmptyRequest, optional=True)
-    worker_id = await require_worker(call, call.params["id"])
+    worker_id = await require_worker(call, call.path_params["id"])
     done = await call.server.engine.run(
         Beat(worker_id, WorkerState.RUNNING, draining=False, active_ids=None, known=True)
     )
@@ -37,7 +37,7 @@ async def beat(call: Call) -> Answer:
 async def delete(call: Call) -> Answer:
     """Deregister a worker: its tasks fail, and jobs without another worker are removed."""
     await call.read(EmptyRequest, optional=True)
-    worker_id = await require_worker(call, call.params["id"])
+    worker_id = await require_worker(call, call.path_params["id"])
     await call.server.engine.run(Delete(worker_id))
     return Answer(b"", NO_CONTENT)
 
@@ -49,7 +49,7 @@ async def listing(call: Call) -> Answer:
 
 async def of_room(call: Call) -> Answer:
     """List the workers that run jobs that are visible in a room."""
-    seen = jobs_seen_from(joblib.parse_room(call.params["room"]))
+    seen = jobs_seen_from(joblib.parse_room(call.path_params["room"]))
 
     def read(reader: Reader) -> list[dict[str, Any]]:
         there = {worker_id for job in seen(reader) for worker_id in job.workers}

@@ -30,7 +30,7 @@ _MEDIA_TYPE: Final = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}", re.ASCII)
 async def put(call: Call) -> Answer:
     """Register a provider for a worker; without an id the server makes the worker."""
     request = await call.read(ProviderRequest)
-    room = providers.parse_room(joblib.parse_room(call.params["room"]))
+    room = providers.parse_room(joblib.parse_room(call.path_params["room"]))
     if room == GLOBAL:
         require_admin(call, f"providers of {GLOBAL} are registered by administrators only")
     name = joblib.FullName(
@@ -64,7 +64,7 @@ async def put(call: Call) -> Answer:
 
 async def listing(call: Call) -> Answer:
     """List the providers that are visible in a room, newest first."""
-    rooms = providers.visible_from(joblib.parse_room(call.params["room"]))
+    rooms = providers.visible_from(joblib.parse_room(call.path_params["room"]))
     found = await call.server.engine.read(
         lambda reader: [one for room in rooms for one in reader.providers_in(room)]
     )
@@ -80,7 +80,7 @@ async def info(call: Call) -> Answer:
 async def read(call: Call) -> Answer:
     """Return the result of a provider for these parameters: a cached one, or a new one."""
     provider = await _named(call)
-    params = providers.canonical_params(call.query())
+    params = providers.canonical_params(call.query_params)
     wished = preference(call).wait_s
     wait_s = providers.WAIT_S if wished is None else min(wished, providers.MAX_WAIT_S)
     found = await _answer(call, provider, params, wait_s)
@@ -143,8 +143,8 @@ async def _find(call: Call, provider_id: str) -> Provider | None:
 
 
 async def _named(call: Call) -> Provider:
-    room = joblib.parse_room(call.params["room"])
-    name = providers.parse_name(call.params["name"])
+    room = joblib.parse_room(call.path_params["room"])
+    name = providers.parse_name(call.path_params["name"])
     found = await _find(call, providers.id_of(name))
     if found is None or not providers.may_read(room, name):
         raise providers.unknown(str(name))
@@ -152,9 +152,9 @@ async def _named(call: Call) -> Provider:
 
 
 async def _owned(call: Call) -> Provider:
-    found = await _find(call, call.params["id"])
+    found = await _find(call, call.path_params["id"])
     if found is None:
-        raise providers.unknown(call.params["id"])
+        raise providers.unknown(call.path_params["id"])
     _require_own(call, found)
     return found
 

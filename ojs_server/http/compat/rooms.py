@@ -41,7 +41,7 @@ _SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 async def put_job(call: Call) -> Answer:
     """Register a job of a room for a worker; without an id the server makes the worker."""
     request = await call.read(RoomJobRequest)
-    room = rooms.parse_room(call.params["room"])
+    room = rooms.parse_room(call.path_params["room"])
     schema = None if request.schema is None else checked_schema(request.schema, "schema")
     kind = rooms.parse_kind(room, request.name, request.category, schema, call.tenant)
     given = request.worker_id
@@ -57,7 +57,7 @@ async def put_job(call: Call) -> Answer:
 
 async def list_jobs(call: Call) -> Answer:
     """List the jobs of a room that a worker runs or that have waiting tasks."""
-    room = rooms.parse_room(call.params["room"])
+    room = rooms.parse_room(call.path_params["room"])
     found = await call.server.engine.read(lambda reader: reader.kinds_in(scoped(call.tenant, room)))
     page = page_of(call)
     shown, pagination = page.cut([_shown_kind(call, one) for one in found])
@@ -67,7 +67,7 @@ async def list_jobs(call: Call) -> Answer:
 async def submit(call: Call) -> Answer:
     """Submit a task for a job of a room."""
     request = await call.read(TaskRequest)
-    room = rooms.parse_room(call.params["room"])
+    room = rooms.parse_room(call.path_params["room"])
     name = rooms.job_name(room, request.job)
     payload = request.payload
     if not isinstance(payload, dict):
@@ -97,8 +97,8 @@ async def submit(call: Call) -> Answer:
 
 async def list_tasks(call: Call) -> Answer:
     """List the tasks of a room, newest first."""
-    room = rooms.parse_room(call.params["room"])
-    query, page = call.query(), page_of(call)
+    room = rooms.parse_room(call.path_params["room"])
+    query, page = call.query_params, page_of(call)
     word = query.get("status")
     states = () if word is None else rooms.STATES[rooms.parse_status(word, tuple(rooms.STATES))]
     check_place(page, query)
@@ -218,7 +218,7 @@ def _wait(call: Call) -> tuple[float, Mapping[str, str]]:
     """Return the seconds to wait, from the query or the Prefer header, and the headers for the
     latter."""
     most_ms = call.server.engine.rules.profile.max_wait_ms
-    text = call.query().get("wait")
+    text = call.query_params.get("wait")
     if text is None:
         wait_ms = preference(call).wait_ms(most_ms)
         return (wait_ms or 0) / 1000, applied(wait_ms)

@@ -47,7 +47,7 @@ async def capabilities(call: Call) -> Answer:
 async def describe(call: Call) -> Answer:
     """Replace the description of what a worker runs."""
     request = await call.read(CapabilitiesRequest)
-    worker_id = parse_worker_id(call.params["id"])
+    worker_id = parse_worker_id(call.path_params["id"])
     kinds = parse_blocks(request.functionBlocks)
     await call.server.engine.run(Describe(worker_id, kinds))
     kept = await call.server.engine.read(lambda reader: reader.kinds_of(worker_id))
@@ -57,7 +57,7 @@ async def describe(call: Call) -> Answer:
 async def jobs(call: Call) -> Answer:
     """List the jobs that a worker holds or held; with `status`, those in these states, waiting ones
     included."""
-    word = call.query().get("status")
+    word = call.query_params.get("status")
     states = HAD if word is None else states_of(word)
     load, _ = await known_worker(call)
     found = await call.server.engine.read(lambda reader: _jobs(reader, load, states))
@@ -82,7 +82,7 @@ def _jobs(reader: Reader, load: WorkerLoad, states: frozenset[str]) -> list[byte
 async def delete(call: Call) -> Answer:
     """Delete a worker, even if it holds jobs."""
     await call.read(EmptyRequest, optional=True)
-    worker_id = call.params["id"]
+    worker_id = call.path_params["id"]
     known = await call.server.engine.run(Delete(known_as(call, worker_id), _recovery(call)))
     return Answer(
         {
@@ -119,7 +119,7 @@ def _described(worker_id: str, kinds: Sequence[Kind]) -> dict[str, Any]:
 
 
 def _recovery(call: Call) -> Recovery | None:
-    word = call.query().get("action")
+    word = call.query_params.get("action")
     if word is not None and word not in RECOVERIES:
         allowed = ", ".join(RECOVERIES)
         raise invalid("action", f"must be one of {allowed}{nearest(word, RECOVERIES)}")

@@ -37,7 +37,7 @@ async def register(call: Call) -> Answer:
 
 async def listing(call: Call) -> Answer:
     """List the entries, newest first; `enabled` filters."""
-    wanted = call.query().get("enabled") or None
+    wanted = call.query_params.get("enabled") or None
     if wanted is not None and wanted not in _TRUTH:
         raise invalid("enabled", f"must be one of {', '.join(_TRUTH)}")
     page = page_of(call)
@@ -119,7 +119,7 @@ async def _switch(call: Call, enabled: bool) -> Answer:
 
 
 def _name(call: Call) -> str:
-    name = call.params["name"]
+    name = call.path_params["name"]
     # A name of another form names no entry.
     if not NAME.fullmatch(name):
         raise missing(name[:100])

@@ -83,7 +83,7 @@ def _is_starved(queue: QueueCounts, dispatched: float) -> bool:
 
 
 def _name(call: Call) -> str:
-    return parse_key("name", call.params["name"])
+    return parse_key("name", call.path_params["name"])
 
 
 async def _one(call: Call, name: str) -> dict[str, Any]:

@@ -112,7 +112,7 @@ async def purge(call: Call) -> Answer:
 
 
 async def _listing(call: Call, name: str) -> Answer:
-    query = call.query()
+    query = call.query_params
     page = page_of(call)
     after = None if page.cursor is None else place_of(page.cursor)
     given = from_query(query, _FILTERS)
@@ -139,7 +139,7 @@ def _cursor_of(found: JobPage) -> str | None:
 
 
 async def _job_id(call: Call) -> str:
-    job_id = call.params["id"]
+    job_id: str = call.path_params["id"]
     if not UUID7.fullmatch(job_id):
         raise missing(job_id[:100], "dead_letter_job")
     await require_own(call, job_id, "dead_letter_job")

@@ -25,7 +25,7 @@ MAX_OFFSET: Final = 10_000
 
 async def listing(call: Call) -> Answer:
     """List jobs of any state, with filters."""
-    return await list_jobs(call, "jobs", page_of(call), call.query(), call.tenant)
+    return await list_jobs(call, "jobs", page_of(call), call.query_params, call.tenant)
 
 
 async def list_jobs(

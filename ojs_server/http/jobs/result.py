@@ -47,7 +47,7 @@ async def result(call: Call) -> Answer:
 
 def _wait(call: Call) -> float | None:
     """Return the seconds that the query asks to wait; None if it asks for no wait."""
-    query = call.query()
+    query = call.query_params
     word = query.get("wait")
     wait = _TRUTH.get("false" if word is None else word.lower())
     if wait is None:

@@ -38,7 +38,7 @@ async def delete(call: Call) -> Answer:
 
 
 def _kind(call: Call) -> str:
-    return job_type({"type": call.params["type"]})
+    return job_type({"type": call.path_params["type"]})
 
 
 def _shown(kind: str, routing: Routing) -> dict[str, Any]:

@@ -50,8 +50,8 @@ async def detail(call: Call) -> Answer:
     found, now = await call.server.engine.read(lambda reader: (reader.limit(key), reader.now()))
     if found is None:
         raise NotFound(
-            f"there is no rate limit {call.params['key']}",
-            details={"resource_type": "rate_limit", "resource_id": call.params["key"]},
+            f"there is no rate limit {call.path_params['key']}",
+            details={"resource_type": "rate_limit", "resource_id": call.path_params["key"]},
             hint="a key appears with its first job, or with PUT",
         )
     return Answer(dialects.rate_limit(_shown(call, *found, now)))
@@ -103,7 +103,7 @@ async def headers(call: Call, draft: Draft) -> Mapping[str, str]:
 
 
 def _key(call: Call) -> str:
-    key = call.params["key"]
+    key = call.path_params["key"]
     if key.startswith(OF_KEYLESS):
         key = OF_KEYLESS + parse_queue("key", key.removeprefix(OF_KEYLESS))
     else:

@@ -34,7 +34,7 @@ async def create(call: Call) -> Answer:
 
 async def read(call: Call) -> Answer:
     """The settings of a queue, set or not."""
-    return Answer(await _read(call, parse_queue("queue", call.params["name"])))
+    return Answer(await _read(call, parse_queue("queue", call.path_params["name"])))
 
 
 async def replace(call: Call) -> Answer:
@@ -59,7 +59,7 @@ async def limit(call: Call) -> Answer:
 
 
 async def _configure(call: Call, decide: Decide) -> Answer:
-    name = parse_queue("queue", call.params["name"])
+    name = parse_queue("queue", call.path_params["name"])
     await call.server.engine.run(Configure(name, decide))
     return Answer(await _read(call, name))
 

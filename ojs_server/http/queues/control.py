@@ -37,7 +37,7 @@ async def admin_resume(call: Call) -> Answer:
 
 async def _set_paused(call: Call, paused: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     await call.read(EmptyRequest, optional=True)
-    name = parse_queue("queue", call.params["name"])
+    name = parse_queue("queue", call.path_params["name"])
     done = await call.server.engine.run(SetPaused(name, paused))
     moment = {"paused_at" if paused else "resumed_at": format_timestamp(done.now)}
     return {"name": name, "paused": paused}, moment

@@ -81,7 +81,7 @@ async def priorities(call: Call) -> Answer:
 
 
 async def _known(call: Call) -> tuple[QueueCounts, int]:
-    return await known_queue(call, call.params["name"])
+    return await known_queue(call, call.path_params["name"])
 
 
 async def known_queue(call: Call, name: str) -> tuple[QueueCounts, int]:

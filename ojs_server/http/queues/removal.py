@@ -30,7 +30,7 @@ Listed = Sequence[tuple[str, str, int]]
 
 async def purge(call: Call) -> Answer:
     """Remove a queue's jobs of certain states, step by step."""
-    name = parse_queue("queue", call.params["name"])
+    name = parse_queue("queue", call.path_params["name"])
     request = await call.read(PurgeRequest, optional=True)
     if request.confirm is not True:
         raise invalid("confirm", "must be true: the jobs are removed for good")
@@ -43,16 +43,18 @@ async def purge(call: Call) -> Answer:
 async def delete(call: Call) -> Answer:
     """Delete a queue. With jobs that are not final it is refused, unless a strategy for them is
     given."""
-    name = parse_queue("queue", call.params["name"])
+    name = parse_queue("queue", call.path_params["name"])
     request = await call.read(DeleteQueueRequest, optional=True)
-    asked = call.query().get("strategy") or "reject"
+    asked = call.query_params.get("strategy") or "reject"
     strategy = asked if request.strategy is None else request.strategy
     if strategy not in STRATEGIES:
         raise invalid(
             "strategy", f"must be one of {', '.join(STRATEGIES)}{nearest(strategy, STRATEGIES)}"
         )
     named = request.target_queue
-    target = _target(name, strategy, call.query().get("target_queue") if named is None else named)
+    if named is None:
+        named = call.query_params.get("target_queue")
+    target = _target(name, strategy, named)
     queue = await queue_counts(call, name)
     alive = sum(queue.counts[state] for state in STATES if state not in TERMINAL) if queue else 0
     if alive and strategy == "reject":

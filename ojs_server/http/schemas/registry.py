@@ -22,7 +22,7 @@ Shown = dict[str, Any]
 
 async def put(call: Call) -> Answer:
     """Register the version that the path names."""
-    kind, version = call.params["type"], call.params["version"]
+    kind, version = call.path_params["type"], call.path_params["version"]
     whole = int(version) if version.isdecimal() and len(version) < 10 else version
     stored = await _register(call, {**await _body(call), "type": kind, "version": whole})
     return Answer(_whole(stored), 201, _location(stored))
@@ -44,7 +44,7 @@ async def listing(call: Call) -> Answer:
 
 async def named(call: Call) -> Answer:
     """Show the newest version of a type, or the schema with a URI."""
-    name = call.params["schema"]
+    name = call.path_params["schema"]
     if _is_uri(name):
         return Answer(dialects.schema_answer(_whole(await _by_uri(call, name))))
     return Answer(_whole(await _find(call, name, None)))
@@ -52,7 +52,7 @@ async def named(call: Call) -> Answer:
 
 async def versions(call: Call) -> Answer:
     """List the versions of a type, newest first."""
-    kind = call.params["type"]
+    kind = call.path_params["type"]
     found = await call.server.engine.read(lambda reader: reader.schemas(kind))
     if not found:
         raise missing(kind[:100])
@@ -62,19 +62,19 @@ async def versions(call: Call) -> Answer:
 
 async def detail(call: Call) -> Answer:
     """Show one version of a type."""
-    return Answer(_whole(await _find(call, call.params["type"], _version(call))))
+    return Answer(_whole(await _find(call, call.path_params["type"], _version(call))))
 
 
 async def remove(call: Call) -> Answer:
     """Delete one version of a type; the newest of the rest takes its place."""
-    kind, version = call.params["type"], _version(call)
+    kind, version = call.path_params["type"], _version(call)
     await call.server.engine.run(RemoveSchema(kind, version))
     return Answer({"deleted": True, "type": kind, "job_type": kind, "version": str(version)})
 
 
 async def remove_named(call: Call) -> Answer:
     """Delete the schema of a URI."""
-    name = call.params["schema"]
+    name = call.path_params["schema"]
     if not _is_uri(name):
         raise invalid(
             "schema",
@@ -107,7 +107,7 @@ def _location(schema: Schema) -> dict[str, str]:
 
 
 def _version(call: Call) -> Version:
-    return parse_version("version", call.params["version"])
+    return parse_version("version", call.path_params["version"])
 
 
 def _is_uri(name: str) -> bool:

@@ -21,7 +21,7 @@ _FIRST = Version(1)
 
 async def validate(call: Call) -> Answer:
     """Validate arguments against a version of a schema, or the newest, as for a new job."""
-    request, kind = await call.read(SchemaTrial), call.params["type"]
+    request, kind = await call.read(SchemaTrial), call.path_params["type"]
     args, meta = request.args, {} if request.meta is None else request.meta
     if not isinstance(args, list):
         raise invalid("args", f"must be an array, not {kind_of(args)}")
@@ -50,7 +50,7 @@ async def compatibility(call: Call) -> Answer:
     """Compare a schema with its neighbours, as its registration would; nothing is stored."""
     body = await call.json()
     call.check_members(body, SchemaRequest)
-    kind = job_type({"type": call.params["type"]})
+    kind = job_type({"type": call.path_params["type"]})
     given = {**dialects.schema_request(body), "type": kind}
 
     def compare(reader: Reader) -> tuple[Version, Broken | None]:

@@ -27,7 +27,6 @@ import httptools
 from uvicorn import Config
 
 from ojs_server.domain.errors import InvalidRequest, OjsError
-from ojs_server.http.call import ANSWER
 from ojs_server.http.server.body_budget import SMALL
 from ojs_server.http.server.connection_limit import ConnectionLimit, Waits
 from ojs_server.http.server.exchange import Exchange
@@ -370,7 +369,6 @@ class Connection(asyncio.Protocol):
             if self._take(exchange, body):
                 return
             exchange.feed(body)
-        exchange.scope["extensions"] = {ANSWER: {"send": exchange.answer}}
         self.begin(exchange.run(self._app))
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:

@@ -153,12 +153,6 @@ class Exchange:
             return {"type": "http.disconnect"}
         return {"type": "http.request", "body": self.body(), "more_body": self.more_body}
 
-    async def answer(self, status: int, lines: bytes, body: bytes, stays: bool) -> None:
-        """Send the whole answer, once the client reads."""
-        if self._line.flow.write_paused and not self.disconnected:
-            await self._line.flow.drain()
-        self.reply(status, lines, body, stays)
-
     def reply(self, status: int, lines: bytes, body: bytes, stays: bool) -> None:
         """Send the whole answer: head and body in one write. If the connection is to close, the
         head says so."""

@@ -1,5 +1,6 @@
 """Cursors and ids of events in the log, as clients see them."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from ojs_server.domain.errors import invalid
@@ -27,7 +28,7 @@ def position(after: str | None, parameter: str) -> int:
     return min(position_of(after[4:]), 2**63 - 1)
 
 
-def names(query: dict[str, str], parameter: str) -> tuple[str, ...]:
+def names(query: Mapping[str, str], parameter: str) -> tuple[str, ...]:
     """Split a list of names that is joined by commas."""
     found = tuple(name for name in query.get(parameter, "").split(",") if name)
     if len(found) > _NAMES:

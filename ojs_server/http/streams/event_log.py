@@ -30,7 +30,7 @@ async def poll(call: Call) -> Answer:
     accept = call.header(b"accept") or ""
     if EVENT_STREAM in accept:
         return await event_stream.everything(call)
-    query = call.query()
+    query = call.query_params
     form = query.get("format") or ("cloudevents" if MEDIA_TYPE in accept else "catalogue")
     if form not in _FORMATS:
         raise invalid("format", f"must be one of {', '.join(_FORMATS)}{nearest(form, _FORMATS)}")

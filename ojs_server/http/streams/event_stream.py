@@ -28,7 +28,7 @@ _FORMATS: Final[tuple[Form, ...]] = get_args(Form)
 
 async def everything(call: Call) -> Answer:
     """Stream all events, or those of the job or queue that `channel` names."""
-    channel = call.query().get("channel") or "all"
+    channel = call.query_params.get("channel") or "all"
     kind, _, name = channel.partition(":")
     if kind == "job" and name:
         return await _job(call, name, "catalogue")
@@ -51,7 +51,7 @@ async def not_upgraded(call: Call) -> Answer:
 
 async def of_queue(call: Call) -> Answer:
     """Stream the events of an existing queue and its jobs."""
-    name = call.params["name"]
+    name = call.path_params["name"]
     asked = _of_queue(call, name, "realtime")
     await known_queue(call, name)
     return await _open(call, asked)
@@ -59,12 +59,12 @@ async def of_queue(call: Call) -> Answer:
 
 async def of_job(call: Call) -> Answer:
     """Stream the events of one job until it ends."""
-    return await _job(call, call.params["id"], "realtime")
+    return await _job(call, call.path_params["id"], "realtime")
 
 
 async def of_progress(call: Call) -> Answer:
     """Stream the progress of one job until it ends."""
-    return await _job(call, call.params["id"], "catalogue", ProgressStream, tuple(NAMES))
+    return await _job(call, call.path_params["id"], "catalogue", ProgressStream, tuple(NAMES))
 
 
 async def of_statistics(call: Call) -> Answer:
@@ -124,7 +124,7 @@ async def _open(
 
 
 def _asked(call: Call, channel: str, form: Form, wanted: EventFilter) -> Subscription:
-    query = call.query()
+    query = call.query_params
     if given := query.get("format"):
         known = next((one for one in _FORMATS if one == given), None)
         if known is None:

@@ -9,21 +9,19 @@ from contextlib import aclosing, suppress
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
 
 from ojs_server.domain.access.login import Login
 from ojs_server.domain.errors import InvalidRequest, NotFound, OjsError, Unavailable
 from ojs_server.domain.jobs.job import TERMINAL, Event
 from ojs_server.domain.streams.realtime import STATE_CHANGED, state_changed
 from ojs_server.domain.suggestions import nearest
-from ojs_server.http import dialects, responses
+from ojs_server.http import dialects
 from ojs_server.http.access import logins
 from ojs_server.http.access.authorization import identify, require_own
-from ojs_server.http.call import TEXTS, Answer, Call, RequestIds
-from ojs_server.http.errors import answer_of
+from ojs_server.http.call import CALL, TEXTS, Call
 from ojs_server.http.queues.read import known_queue
-from ojs_server.http.route import READERS, SOCKET
-from ojs_server.http.services import Services
+from ojs_server.http.route import READERS
 from ojs_server.http.streams.channels import ChannelStream, message
 from ojs_server.http.streams.event_cursor import is_place, position
 from ojs_server.http.streams.event_feed import Form, Subscription
@@ -41,6 +39,8 @@ _GOING_AWAY: Final = 1001
 _TEXT_ONLY: Final = 1003
 _NOT_ALLOWED: Final = 1008
 _FAILED: Final = 1011
+# What sending raises once the connection is closed.
+GONE: Final = (OSError, WebSocketDisconnect, WebSocketDisconnected)
 
 log = logging.getLogger("ojs.http")
 
@@ -76,38 +76,27 @@ class Unknown(OjsError):
     """The cursor is not from this server's log."""
 
 
-async def serve(server: Services, scope: Scope, receive: Receive, send: Send) -> None:
+async def serve(socket: WebSocket) -> None:
     """Serve one connection, from its handshake to its end."""
-    call = Call(scope, receive, server)
-    call.request_id = RequestIds(server.environment.chance.bits, server.environment.wall_ms)()
-    await receive()
-    try:
-        await _admit(call)
-    except OjsError as error:
-        await _refuse(send, call, answer_of(error, call.request_id))
-        return
-    offered = scope.get("subprotocols") or ()
-    await send(
-        {
-            "type": "websocket.accept",
-            "subprotocol": SUBPROTOCOL if SUBPROTOCOL in offered else None,
-            "headers": [
-                (b"ojs-version", dialects.VERSION.encode()),
-                (b"x-request-id", call.request_id.encode()),
-            ],
-        }
-    )
-    await Socket(call, receive, send).run()
+    call: Call = socket.scope[CALL]
+    await _admit(call)
+    offered = socket.scope.get("subprotocols") or ()
+    headers = {"ojs-version": dialects.VERSION, "x-request-id": call.request_id}
+    with suppress(*GONE):
+        await socket.accept(
+            SUBPROTOCOL if SUBPROTOCOL in offered else None,
+            [(name.encode(), value.encode()) for name, value in headers.items()],
+        )
+        await Socket(call, socket).run()
 
 
 class Socket:
     """An open connection and its channels."""
 
-    def __init__(self, call: Call, receive: Receive, send: Send) -> None:
+    def __init__(self, call: Call, socket: WebSocket) -> None:
         self._call = call
         self._server = call.server
-        self._receive = receive
-        self._send = send
+        self._socket = socket
         self._channels: dict[str, Channel] = {}
         # Where channels begin that this connection has not had yet, after a resume.
         self._after: int | None = None
@@ -118,12 +107,10 @@ class Socket:
         if self._call.login is not None:
             watch = asyncio.create_task(self._watch(self._call.login))
         try:
-            while (came := await self._receive())["type"] == "websocket.receive":
+            while (came := await self._socket.receive())["type"] == "websocket.receive":
                 text = came.get("text")
                 if text is None:
-                    await self._send(
-                        {"type": "websocket.close", "code": _TEXT_ONLY, "reason": "text only"}
-                    )
+                    await self._socket.close(_TEXT_ONLY, "text only")
                     return
                 await self._obey(text)
             if self._server.lifetime.stopping:
@@ -139,14 +126,12 @@ class Socket:
         watch = logins.Watch(self._call, login)
         with suppress(OjsError):
             await watch.ended()
-        await self._send(
-            {"type": "websocket.close", "code": _NOT_ALLOWED, "reason": "the session has ended"}
-        )
+        await self._socket.close(_NOT_ALLOWED, "the session has ended")
 
     async def _take_leave(self) -> None:
         """Send on every channel that the server stops, and close the connection."""
         await asyncio.gather(*self._pumps())
-        await self._send({"type": "websocket.close", "code": _GOING_AWAY})
+        await self._socket.close(_GOING_AWAY)
 
     def _pumps(self) -> list[asyncio.Task[None]]:
         return [channel.task for channel in self._channels.values()]
@@ -236,12 +221,12 @@ class Socket:
             await self._say(
                 type="error", code=error.answer_code.name, message=error.message, channel=name
             )
-        except OSError:
+        except GONE:
             # The client has gone; the other task of this connection sees it, too.
             return
         except Exception:
             log.exception("a channel of a WebSocket failed; the connection ends")
-            await self._send({"type": "websocket.close", "code": _FAILED})
+            await self._socket.close(_FAILED)
         finally:
             stream.close()
 
@@ -289,27 +274,16 @@ class Socket:
             await extensions[TEXTS]["send"](lines.splitlines())
             return
         for line in lines.splitlines():
-            await self._send({"type": "websocket.send", "text": line.decode()})
+            await self._socket.send_text(line.decode())
 
 
 async def _admit(call: Call) -> None:
-    call.for_page = call.server.origins.admit(call.headers)
-    if call.path != SOCKET:
-        raise NotFound("there is no such path", hint=f"the WebSocket is at {SOCKET}")
+    call.for_page = call.server.origins.admit(call.fields)
     dialects.check_version(call.header(b"ojs-version"))
     await logins.recognise(call, READERS)
     identify(call, READERS, call.header(b"authorization"), dialects.tenant_header(call))
     if call.server.lifetime.stopping:
         raise Unavailable("the server is stopping", headers={"Retry-After": "5"})
-
-
-async def _refuse(send: Send, call: Call, answer: Answer) -> None:
-    body = encode(answer.body)
-    length = f"content-length: {len(body)}\r\n"
-    head = responses.lines(call.request_id, answer, dialects.OPENJOBSPEC, call.for_page + length)
-    start = {"type": "websocket.http.response.start", "status": answer.status}
-    await send({**start, "headers": responses.headers(head)})
-    await send({"type": "websocket.http.response.body", "body": body})
 
 
 def _order(text: str) -> Order:

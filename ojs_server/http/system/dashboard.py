@@ -33,7 +33,7 @@ async def page(call: Call) -> Answer:
 
 async def asset(call: Call) -> Answer:
     """Serve a file that the document loads."""
-    found = files.asset(call.params["file"])
+    found = files.asset(call.path_params["file"])
     if found is None:
         raise NotFound("the dashboard has no such file")
     return _sent(call, found)

@@ -32,7 +32,7 @@ _FORMATS: Final = {"prometheus": TEXT, "json": PLAIN_JSON}
 async def exposition(call: Call) -> Answer:
     """Answer Prometheus text, or JSON if the request prefers it."""
     accept = call.header(b"accept")
-    named = call.query().get("format")
+    named = call.query_params.get("format")
     if named and named not in _FORMATS:
         raise invalid("format", f"must be {' or '.join(_FORMATS)}{nearest(named, _FORMATS)}")
     wanted = _FORMATS[named] if named else preferred(accept, _OFFERS)

@@ -132,7 +132,7 @@ def counts_of(reader: Reader, names: Iterable[str]) -> dict[str, QueueCounts]:
 
 def _name(call: Call) -> str:
     """Return the tenant that the path names; a tenant may name only itself."""
-    name = call.params["id"]
+    name = call.path_params["id"]
     if call.tenant is not None and name != call.tenant:
         raise no_such("tenant", name)
     return name if name == DEFAULT else parse_tenant("tenant_id", name)

@@ -23,7 +23,7 @@ _STATUSES: Final = tuple(Status)
 
 async def deliveries(call: Call) -> Answer:
     """List deliveries, newest first; `subscription_id` and `status` filter."""
-    query = call.query()
+    query = call.query_params
     status = query.get("status") or None
     if status is not None and status not in _STATUSES:
         allowed = ", ".join(_STATUSES)
@@ -57,13 +57,13 @@ async def replay(call: Call) -> Answer:
     await call.read(EmptyRequest, optional=True)
     if call.tenant is not None:
         await _delivery(call)
-    replayed = await call.server.engine.run(Replay(call.params["id"]))
+    replayed = await call.server.engine.run(Replay(call.path_params["id"]))
     call.server.webhooks_changed()
     return Answer(dialects.delivery_answer(_sent(replayed)), 202)
 
 
 async def _delivery(call: Call) -> Delivery:
-    name = call.params["id"]
+    name = call.path_params["id"]
     found = await call.server.engine.read(lambda reader: reader.delivery(name))
     if found is None or call.tenant not in (None, found.tenant):
         raise missing("webhook_delivery", name[:100])

@@ -139,7 +139,7 @@ async def _tested(call: Call, webhook: Webhook) -> Reply:
 
 
 async def _known(call: Call) -> Webhook:
-    name = call.params["id"]
+    name = call.path_params["id"]
     found = await call.server.engine.read(lambda reader: reader.webhooks([name]))
     if not found or call.tenant not in (None, found[0].tenant):
         raise missing("webhook_subscription", name[:100])
@@ -148,7 +148,7 @@ async def _known(call: Call) -> Webhook:
 
 async def _own(call: Call) -> str:
     """Return the subscription to change. Its owner never changes."""
-    return call.params["id"] if call.tenant is None else (await _known(call)).id
+    return call.path_params["id"] if call.tenant is None else (await _known(call)).id
 
 
 def _shown(webhook: Webhook, **more: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ojs_wire.codec import encode
 
 
 def _ack(call: Call, body: bytes) -> Asked:
-    request = call.parsed(body, AckRequest, optional="id" in call.params)
+    request = call.parsed(body, AckRequest, optional="id" in call.path_params)
     return Asked(
         Ack(
             job_id_in(call, request.job_id),
@@ -60,7 +60,7 @@ def result_of(given: object, limit: int) -> bytes | None:
 
 
 def _nack(call: Call, body: bytes) -> Asked:
-    request = call.parsed(body, NackRequest, optional="id" in call.params)
+    request = call.parsed(body, NackRequest, optional="id" in call.path_params)
     return Asked(
         Fail(
             job_id_in(call, request.job_id),

@@ -20,7 +20,7 @@ from ojs_wire.values import format_timestamp, in_seconds
 
 
 def _beat(call: Call, body: bytes) -> Asked:
-    return _sign_of_life(call, call.parsed(body, BeatRequest, optional="id" in call.params))
+    return _sign_of_life(call, call.parsed(body, BeatRequest, optional="id" in call.path_params))
 
 
 def _ping(call: Call, body: bytes) -> Asked:

@@ -67,7 +67,7 @@ async def register(call: Call) -> Answer:
 
 async def deregister(call: Call) -> Answer:
     """Deregister a worker; its jobs go back to their queues at once."""
-    request = await call.read(DeregisterRequest, optional="id" in call.params)
+    request = await call.read(DeregisterRequest, optional="id" in call.path_params)
     worker_id = worker_id_of(call, request.worker_id)
     known = await call.server.engine.run(Deregister(worker_id))
     return Answer(
@@ -90,7 +90,7 @@ async def page_of_workers(
     call: Call, page: Page, **fixed: str
 ) -> tuple[Sequence[Shown], dict[str, Any]]:
     """A page of the workers that the query means; deleted ones only where it asks for them."""
-    query = {**call.query(), **fixed}
+    query = {**call.query_params, **fixed}
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
     own = [load for load in loads if load.worker.id.startswith(scoped(call.tenant, ""))]
     created = {unscoped(call.tenant, load.worker.id): load.worker.created_at for load in own}
@@ -171,7 +171,7 @@ def _shown(call: Call, load: WorkerLoad, now: int) -> dict[str, Any]:
 
 async def known_worker(call: Call) -> tuple[WorkerLoad, int]:
     """Return the worker that the path names, and the time."""
-    worker_id = call.params["id"]
+    worker_id = call.path_params["id"]
     if not worker_id.isprintable():
         raise unknown_worker("with such an id")
     loads, now = await call.server.engine.read(

@@ -38,7 +38,7 @@ async def hold(call: Call) -> Answer:
         # Whoever only asks for it opens none.
         await known_worker(call)
         return Answer(b"", headers=HEADERS, media_type=EVENT_STREAM)
-    worker_id = known_as(call, call.params["id"])
+    worker_id = known_as(call, call.path_params["id"])
     # A place among the streams, which end when the server stops; it follows no events.
     follower = engine.log_reader.admit(EventFilter(subject=worker_id))
     try:

@@ -1,5 +1,6 @@
 """Workflows: start, list, read, cancel, retry, progress."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ojs_server.domain.errors import InvalidRequest, invalid
@@ -41,7 +42,7 @@ async def create(call: Call) -> Answer:
 
 async def listing(call: Call) -> Answer:
     """List workflows without their steps, newest first."""
-    query = call.query()
+    query = call.query_params
     page = page_of(call)
     wanted = WorkflowFilter(
         state=_word(query, "state", tuple(WorkflowState)),
@@ -103,7 +104,7 @@ async def progress(call: Call) -> Answer:
 
 
 def _workflow_id(call: Call) -> str:
-    workflow_id = call.params["id"]
+    workflow_id: str = call.path_params["id"]
     if not UUID7.fullmatch(workflow_id):
         raise missing(workflow_id[:100])
     return workflow_id
@@ -122,14 +123,14 @@ async def _load(call: Call, workflow_id: str) -> WorkflowView:
     return found
 
 
-def _word(query: dict[str, str], field: str, words: tuple[str, ...]) -> str | None:
+def _word(query: Mapping[str, str], field: str, words: tuple[str, ...]) -> str | None:
     word = query.get(field) or None
     if word is not None and word not in words:
         raise invalid(field, f"must be one of {', '.join(words)}{nearest(word, words)}")
     return word
 
 
-def _name(query: dict[str, str]) -> str | None:
+def _name(query: Mapping[str, str]) -> str | None:
     name = query.get("name") or None
     if name is not None and len(name) > MAX_NAME:
         raise InvalidRequest(

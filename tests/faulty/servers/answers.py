@@ -10,8 +10,8 @@ from ojs_server.domain.admin.statistics import Recent
 from ojs_server.http import call as calls
 from ojs_server.http import dialects, pipeline, prefer_header
 from ojs_server.http.access.auth import Keys, Role
+from ojs_server.http.paths import Paths
 from ojs_server.http.queues import read as queues
-from ojs_server.http.routes import Router
 from ojs_server.http.system import manifest
 from ojs_server.http.system.inventory import Inventories
 from ojs_server.http.workers import fetch
@@ -154,7 +154,7 @@ def claims_are_empty() -> None:
     def make(find: Callable[..., Any]) -> Callable[..., Any]:
         return lambda self, path: None if "workflows" in path else find(self, path)
 
-    wrap(Router, "find", make)
+    wrap(Paths, "find", make)
 
 
 @fault("OJS-HTP-029")

@@ -5,7 +5,7 @@ from typing import Any
 
 from ojs_server.http.access import origins
 from ojs_server.http.access.origins import Origins
-from ojs_server.http.routes import Router
+from ojs_server.http.paths import Paths
 from ojs_server.http.server import framing
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
@@ -46,7 +46,7 @@ def the_last_of_two_counts() -> None:
 @fault("OJS-HTP-027")
 def nul_is_passed_over() -> None:
     """NUL in a path is ignored."""
-    wrap(Router, "find", lambda find: lambda self, path: find(self, path.replace("\0", "")))
+    wrap(Paths, "find", lambda find: lambda self, path: find(self, path.replace("\0", "")))
 
 
 @fault("OJS-HTP-028")
