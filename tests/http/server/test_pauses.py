@@ -8,8 +8,9 @@ import pytest
 
 from ojs_server.app import Server
 from ojs_server.http.call import GIVEN_UP
-from ojs_server.http.server import connection
-from ojs_server.http.server.connection import BODY_S, HEAD_S, PAUSE_S, Connection
+from ojs_server.http.server import deadlines
+from ojs_server.http.server.connection import Connection
+from ojs_server.http.server.deadlines import BODY_S, HEAD_S, PAUSE_S
 from tests.http.alarms import Clock
 from tests.http.listening import on_a_socket
 from tests.http.reading import Reading
@@ -170,7 +171,7 @@ async def test_nobody_is_blamed_for_a_pause_of_the_server(
 async def test_a_body_that_does_not_go_on_is_answered(
     server: Server, monkeypatch: pytest.MonkeyPatch, behind: bool
 ) -> None:
-    monkeypatch.setattr(connection, "PAUSE_S", 0.1)
+    monkeypatch.setattr(deadlines, "PAUSE_S", 0.1)
     async with on_a_socket(server) as url:
         host, port = url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))

@@ -1,0 +1,208 @@
+"""Reading of requests, one behind the other, on httptools.
+
+idle ──▶ head ──▶ body ──▶ idle       a request begins, its head is whole, so is its body
+  └────────┴────────┴────▶ ended      nothing more is read: something was refused, or it stops
+"""
+
+import logging
+from collections.abc import Mapping
+from enum import IntEnum, auto
+from typing import Any, Final, Protocol
+from urllib.parse import unquote
+
+import httptools
+
+from ojs_server.http.server.framing import (
+    LONG_HEAD,
+    LONG_TRAILERS,
+    MAX_HEAD,
+    NO_HTTP,
+    Refused,
+    check_head,
+)
+
+# What a head has beside its method, its target and its headers.
+_FIXED: Final = len(b"  HTTP/1.1\r\n\r\n")
+
+log = logging.getLogger("ojs.http")
+
+
+class Reads(IntEnum):
+    """The part of a request that a connection reads next."""
+
+    IDLE = auto()
+    HEAD = auto()
+    BODY = auto()
+    ENDED = auto()
+
+
+class Reader(Protocol):
+    """The connection whose requests are read."""
+
+    def begin_request(
+        self, scope: dict[str, Any], *, keep_alive: bool, waits_to_send: bool
+    ) -> None:
+        """Begin a request, whose head is complete."""
+
+    def add_body(self, piece: bytes) -> None:
+        """Add a part of its body."""
+
+    def end_body(self) -> None:
+        """Complete its body."""
+
+
+class RequestParser:
+    """Parses the requests of a connection, and refuses what could be understood in two ways."""
+
+    def __init__(self, reader: Reader, common: Mapping[str, Any]) -> None:
+        """Set up the parser; `common` is the part of the scope that all requests share."""
+        self._reader = reader
+        self._common = common
+        self._parser = self._new_parser()
+        self.reads = Reads.IDLE
+        # Since when the head or the body that has begun is awaited, as the connection notes it.
+        self.since: float | None = None
+        # Of the head that is being read.
+        self._url = b""
+        self._headers: list[tuple[bytes, bytes]] = []
+        # How many bytes have come since the end of a head or of a piece of a body was known last.
+        # Those of the read in which it was are left out: nobody says how many lie behind that end.
+        self._unread = 0
+        # How many the lines have that were read since then.
+        self._lines = 0
+
+    def feed(self, data: bytes) -> bool:
+        """Parse what has come; returns True if it asks for a WebSocket. Raises Refused."""
+        self._unread += len(data)
+        try:
+            self._feed(data)
+        except httptools.HttpParserUpgrade:
+            return True
+        except httptools.HttpParserError as error:
+            log.warning("a request was refused that is no well-formed HTTP")
+            why = error.__context__
+            raise why if isinstance(why, Refused) else Refused(*NO_HTTP) from None
+        if self.reads is Reads.IDLE:
+            self._unread = 0
+        elif self._unread > MAX_HEAD:
+            # The parser keeps a line until it ends.
+            raise Refused(*(LONG_HEAD if self.reads is Reads.HEAD else LONG_TRAILERS))
+        return False
+
+    def _feed(self, data: bytes) -> None:
+        """Parse, and once more from each head on that makes an offer: the parser skips the body of
+        such a request, whose bytes it would take for the next one."""
+        rest: bytes | memoryview = data
+        while True:
+            try:
+                self._parser.feed_data(rest)
+            except httptools.HttpParserUpgrade as offer:
+                if self._is_for_sockets():
+                    raise
+                # Not copied: there may be many offers in one piece.
+                rest = memoryview(rest)[offer.args[0] :]
+            else:
+                return
+            head = self.head(without=b"upgrade")
+            self._parser = self._new_parser()
+            self._parser.feed_data(head)
+
+    def _new_parser(self) -> Any:
+        parser = httptools.HttpRequestParser(self)
+        # What comes behind the last request is not answered, which is seen here.
+        parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        return parser
+
+    def _is_for_sockets(self) -> bool:
+        last = dict(self._headers)
+        tokens = [token.strip().lower() for token in last.get(b"connection", b"").split(b",")]
+        return b"upgrade" in tokens and last.get(b"upgrade", b"").lower() == b"websocket"
+
+    def head(self, without: bytes = b"") -> bytes:
+        """Return the head that was read last, without one of its headers."""
+        line = b"%b %b HTTP/%b" % (
+            self._parser.get_method(),
+            self._url,
+            self._parser.get_http_version().encode(),
+        )
+        headers = [b"%b: %b" % header for header in self._headers if header[0] != without]
+        return b"\r\n".join((line, *headers, b"\r\n"))
+
+    def scope(self) -> dict[str, Any]:
+        """Return the scope of the request whose head was read last."""
+        parser, url = self._parser, self._url
+        if url[:1] == b"/" and url[1:2] != b"/" and not (b"?" in url or b"#" in url):
+            raw_path, query = url, b""
+        else:
+            parsed = httptools.parse_url(url)
+            raw_path, query = parsed.path, parsed.query or b""
+        path = raw_path.decode("ascii")
+        if "%" in path:
+            path = unquote(path)
+        root: str = self._common["root_path"]
+        return {
+            **self._common,
+            "http_version": parser.get_http_version(),
+            "method": parser.get_method().decode("ascii"),
+            "path": root + path,
+            "raw_path": root.encode("ascii") + raw_path,
+            "query_string": query,
+            "headers": self._headers,
+            "state": self._common["state"].copy(),
+        }
+
+    # What httptools says.
+
+    def on_message_begin(self) -> None:
+        """Begin to parse a request."""
+        self.reads = Reads.HEAD
+        self.since = None
+        self._lines = 0
+        self._url = b""
+        self._headers = []
+
+    def on_url(self, url: bytes) -> None:
+        """Add a part of the request's target."""
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Add a header; a trailer is ignored, because it must not replace a header."""
+        self._lines += len(name) + len(value) + 4
+        if self.reads is Reads.HEAD:
+            self._headers.append((name.lower(), value))
+        elif self._lines > MAX_HEAD:
+            raise Refused(*LONG_TRAILERS)
+
+    def on_headers_complete(self) -> None:
+        """Begin the request, once its head is complete."""
+        parser, headers = self._parser, self._headers
+        method: bytes = parser.get_method()
+        version: str = parser.get_http_version()
+        if len(method) + len(self._url) + self._lines + _FIXED > MAX_HEAD:
+            raise Refused(*LONG_HEAD)
+        last = dict(headers)
+        check_head(method, version, headers, last)
+        if b"upgrade" in last and parser.should_upgrade():
+            # It begins once it is known as what; the parser says so at the end of the head.
+            return
+        self.reads = Reads.BODY
+        self.since = None
+        self._unread = self._lines = 0
+        self._reader.begin_request(
+            self.scope(),
+            keep_alive=version != "1.0" and parser.should_keep_alive(),
+            # An older client does not know interim answers.
+            waits_to_send=last.get(b"expect", b"").lower() == b"100-continue" and version >= "1.1",
+        )
+
+    def on_body(self, body: bytes) -> None:
+        """Add a part of the body."""
+        self._unread = 0
+        if self.reads is Reads.BODY:
+            self._reader.add_body(body)
+
+    def on_message_complete(self) -> None:
+        """Complete the body."""
+        if self.reads is Reads.BODY:
+            self.reads, self._unread = Reads.IDLE, 0
+            self._reader.end_body()
