@@ -3,11 +3,17 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from fastapi import FastAPI
 from starlette.applications import Starlette
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.testclient import TestClient
 
 from ojs_server.app import create_app
+from ojs_server.http.admission import Admission
+from ojs_server.http.call import Answer, Call
+from ojs_server.http.paths import Paths
+from ojs_server.http.route import ANYONE, Route
 from ojs_server.settings import Settings
 from tests.http.steps import BEAT, JOBS, WORKERS
 
@@ -63,3 +69,29 @@ def test_an_application_is_mounted_into_another() -> None:
         with client.websocket_connect("/queue/ojs/v1/ws") as socket:
             socket.send_json({"action": "subscribe", "channel": "all"})
             assert socket.receive_json()["type"] == "subscribed"
+
+
+async def fail(call: Call) -> Answer:
+    raise ValueError("broken")
+
+
+def test_an_unexpected_error_is_answered_once_and_stays_inside(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = create_app(IN_MEMORY)
+    failing = (Route("GET", "/fails", fail, ANYONE),)
+    app.router.routes.append(Paths(failing, Admission()))
+    with TestClient(app) as client:
+        answer = client.get("/fails")
+        assert answer.json()["error"]["code"] == "internal_error"
+        assert answer.status_code == 500
+    assert [record.name for record in caplog.records if record.exc_info] == ["ojs.http"]
+
+
+def test_middleware_of_others_stands_around_the_calls() -> None:
+    app = create_app(IN_MEMORY)
+    app.add_middleware(GZipMiddleware, minimum_size=1)
+    with TestClient(app) as client:
+        answer = client.get("/ojs/v1/middleware", headers={"Accept-Encoding": "gzip"})
+        assert answer.headers["content-encoding"] == "gzip"
+        assert answer.json()["items"]
