@@ -10,7 +10,7 @@ answer a ping is cut off, and so is one that does not answer a close.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable
-from enum import IntEnum, auto
+from enum import Enum, auto
 from typing import Any, Final, Protocol
 
 from starlette.types import ASGIApp, Message
@@ -53,7 +53,7 @@ class Upgraded(Protocol):
         """End the connection."""
 
 
-class Stage(IntEnum):
+class Stage(Enum):
     """The stage of a WebSocket, as in the drawing above."""
 
     CONNECTING = auto()
@@ -82,8 +82,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._piece = bytearray()
         # Whether the client has sent anything since the last ping.
         self._heard = False
-        # How long the client may take to answer a close.
-        self._close_s = CLOSE_S
+        self._stopping = False
         self._alarm: Any = None
 
     # What the transport says.
@@ -126,7 +125,7 @@ class WebSocketConnection(asyncio.Protocol):
             self._messages.put_nowait({"type": "websocket.disconnect", "code": _RESTART})
         elif self._stage is Stage.CLOSED:
             self._transport.close()
-        self._close_s = UNREAD_S
+        self._stopping = True
         self._ring_in(UNREAD_S, self._transport.abort)
 
     def waits(self) -> None:
@@ -243,7 +242,10 @@ class WebSocketConnection(asyncio.Protocol):
         )
         self._stage = Stage.OPEN
         self._flow.resume_reading()
-        self._ring_in(PING_S, self._ping)
+        if self._stopping:
+            self.shutdown()
+        else:
+            self._ring_in(PING_S, self._ping)
         # What came before it was accepted.
         self._take_all()
 
@@ -263,7 +265,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._write(events.CloseConnection(code, reason))
         self._leave(code, reason)
         self._flow.resume_reading()
-        self._ring_in(self._close_s, self._transport.abort)
+        self._ring_in(UNREAD_S if self._stopping else CLOSE_S, self._transport.abort)
 
     def _leave(self, code: int, reason: str | None = None) -> None:
         """Tell the application that the WebSocket is closed."""

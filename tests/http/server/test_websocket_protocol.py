@@ -276,9 +276,16 @@ async def test_a_silent_client_is_cut_off() -> None:
     await socket.lost()
 
 
-async def test_a_stop_lets_the_application_say_a_last_message() -> None:
-    socket = await Socket().opened()
-    socket.stop()
+@pytest.mark.parametrize("accepted", [True, False])
+async def test_a_stop_lets_the_application_say_a_last_message(accepted: bool) -> None:
+    socket = Socket()
+    if accepted:
+        await socket.opened()
+        socket.stop()
+    else:
+        await socket.say(Request(host="localhost", target="/", subprotocols=["b"]))
+        socket.stop()
+        await socket.send(ACCEPT)
     await socket.settled()
     assert socket.told[-1]["code"] == 1012
     await socket.lost()
