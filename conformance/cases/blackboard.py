@@ -34,6 +34,9 @@ async def polling(stage: Stage) -> None:
         (await stage.post("blackboard/job", {**poll, **change})).error(400, "invalid_request")
     unknown = {**poll, "workerId": stage.name("w")}
     (await stage.post("blackboard/job", unknown)).error(404, "not_found")
+    gone = {**poll, "workerId": await arrived(stage, block)}
+    (await stage.post("workers/deregister", {"worker_id": gone["workerId"]})).expect(200)
+    (await stage.post("blackboard/job", gone)).error(409, "conflict")
     wrong = await stage.post("blackboard/jobs", {**new, "jobType": "UNDO"})
     wrong.error(400, "invalid_request", field="jobType")
     nobody = await stage.post("blackboard/jobs", {"functionBlockId": stage.name("block")})

@@ -169,7 +169,7 @@ async def a_lost_claim_is_repeated(stage: Stage) -> None:
     stage.equal(await claimed(stage, worker), None, "a claim while it runs")
 
 
-@case("OJS-JLB-005", "OJS-JLB-006", own_server="jobmanager_keys")
+@case("OJS-JLB-005", "OJS-JLB-006", "OJS-JLB-017", own_server="jobmanager_keys")
 async def principals(stage: Stage) -> None:
     """A worker and its tasks belong to the key that made them; shared rooms to administrators."""
 
@@ -181,7 +181,8 @@ async def principals(stage: Stage) -> None:
 
     body = {"category": "modifiers", "name": "Turn", "schema": {}}
     problem(await call("", "POST", "/workers"), 401, "unauthenticated")
-    problem(await call("worker", "PUT", "/rooms/@global/jobs", body), 403, "forbidden")
+    for kind in ("jobs", "providers"):
+        problem(await call("worker", "PUT", f"/rooms/@global/{kind}", body), 403, "forbidden")
     made = (await call("admin", "PUT", "/rooms/@global/jobs", body)).expect(201)
     worker = made["worker_id"]
     new = f"/rooms/mine/tasks/{made['full_name']}"

@@ -239,6 +239,7 @@ async def metrics_in_json(stage: Stage) -> None:
         headers = {"Accept": "application/openjobspec+json"}
         reply = await stage.call("GET", "/metrics", headers=headers, format=name)
         stage.equal(reply.headers["content-type"].partition(";")[0], wanted, f"format={name}")
+    (await stage.get("/metrics", format="xml")).error(400, "invalid_request")
     headers = {"Accept": "application/json"}
     kinds = dict.fromkeys(
         ("uptime_seconds", "jobs_enqueued_total", "jobs_active", "queues_active", "avg_latency_ms"),

@@ -152,6 +152,7 @@ async def reading(stage: Stage) -> None:
     stage.check("last-modified" in reply.headers, "Last-Modified", reply.headers)
     seen = await stage.look(job)
     stage.equal([seen["progress"], seen["progress_message"]], [0.5, "half"], "on the job")
+    (await stage.get(f"jobs/{stage.new_id()}/progress")).error(404, "not_found")
 
 
 @case("OJS-PRG-019", "OJS-PRG-018", capability=PROGRESS)

@@ -75,6 +75,8 @@ async def wrong_settings(stage: Stage) -> None:
     for name, value in bad:
         reply = (await stage.call("PUT", path, {name: value})).error(400, "invalid_request")
         stage.check(name in reply["error.message"], f"{name} in the message", reply.text)
+    for name, value in (("dead_letter_queue", "dead"), ("producers", ["shop"])):
+        (await stage.call("PUT", path, {name: value})).error(422, "unsupported")
     stage.equal((await stage.get(path)).expect(200)["config.concurrency"], 0, "concurrency")
 
 
