@@ -1,6 +1,7 @@
 """Reads the specification: files of clauses, each with an id, a strength, a side and sources."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -12,11 +13,19 @@ SIDES = ("server", "worker", "client")
 
 _FILE = re.compile(r"(\d\d)-[a-z0-9-]+\.md")
 _START = re.compile(r"^\*\*(OJS-[^*\s]*)\*\*", re.MULTILINE)
+_NEXT = re.compile(r"^(?:\*\*OJS-|#)", re.MULTILINE)
 _CLAUSE = re.compile(
     r"\*\*(?P<id>OJS-(?P<letters>[A-Z]{3,4})-(?P<number>\d{3}))\*\* "
     r"\((?P<strength>[a-z]+), (?P<side>[a-z]+); (?P<sources>[^)]*)\)\s+(?P<text>\S.*)",
     re.DOTALL,
 )
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A table that follows a clause and belongs to it."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 class SpecError(Exception):
@@ -33,6 +42,7 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     file: str
     line: int
+    tables: tuple[Table, ...] = ()
 
     @property
     def binds_servers(self) -> bool:
@@ -66,6 +76,13 @@ class Spec(msgspec.Struct, frozen=True):
         """Return the clauses by their ids."""
         return {clause.id: clause for clause in self.clauses}
 
+    def page(self, name: str) -> str:
+        """Return the text of a file; empty if it cannot be read."""
+        try:
+            return (self.folder / name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return ""
+
 
 def own_spec() -> Spec:
     """Read the specification that comes with this package."""
@@ -89,7 +106,7 @@ def read_spec(folder: Path) -> Spec:
             continue
         for start in _START.finditer(text):
             line = text.count("\n", 0, start.start()) + 1
-            whole = text[start.start() :].partition("\n\n")[0]
+            whole, _, behind = text[start.start() :].partition("\n\n")
             parts = _CLAUSE.fullmatch(whole.strip())
             if parts is None:
                 problems.append(f"{path.name}:{line}: {start[1]} is not written as a clause")
@@ -103,6 +120,18 @@ def read_spec(folder: Path) -> Spec:
                     text=parts["text"],
                     file=path.name,
                     line=line,
+                    tables=tuple(_tables(_NEXT.split(behind, maxsplit=1)[0])),
                 )
             )
     return Spec(folder, clauses, problems)
+
+
+def _tables(text: str) -> Iterator[Table]:
+    for block in text.split("\n\n"):
+        rows = [_cells(line) for line in block.strip().splitlines() if line.startswith("|")]
+        if len(rows) > 1:
+            yield Table(rows[0], tuple(rows[2:]))
+
+
+def _cells(line: str) -> tuple[str, ...]:
+    return tuple(cell.strip() for cell in line.strip().strip("|").split("|"))

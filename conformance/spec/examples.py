@@ -1,19 +1,21 @@
 """Checks of an OpenAPI document: its references, schemas and examples."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
 from conformance.contract import Contract, ContractError, escaped
 
+DANGLING: Final = "leads nowhere"
+
 
 def example_problems(contract: Contract) -> list[str]:
     """Return references that lead nowhere, schemas that are none, and examples that do not fit."""
     dangling = sorted(set(_dangling(contract, contract.document)))
     if dangling:
-        return [f"openapi: {pointer} leads nowhere" for pointer in dangling]
+        return [f"openapi: {pointer} {DANGLING}" for pointer in dangling]
     found: dict[str, None] = {}
     for problem in _walk(contract, contract.document, "#"):
         found.setdefault(problem)

@@ -8,3 +8,9 @@ UNSEEN: Final[dict[str, str]] = {
     "OJS-RLM-022": "it takes a day",
     "OJS-WHK-019": "no text that jobs, failures and workers may have makes an event of that size",
 }
+
+# Statuses of clauses whose cases see the others.
+UNSEEN_STATUSES: Final[dict[str, tuple[int, ...]]] = {
+    "OJS-MAN-008": (503,),  # the database would have to be gone
+    "OJS-MAN-009": (503,),
+}
