@@ -89,8 +89,17 @@ def make_parser() -> argparse.ArgumentParser:
     add.add_argument("--spec", type=Path, metavar="DIR")
     add.add_argument("--openapi", type=Path, metavar="FILE")
     add = steps.add_parser("diff", help="what changed between two versions of the specification")
-    add.add_argument("old", type=Path, metavar="OLD")
-    add.add_argument("new", type=Path, metavar="NEW")
+    for name in ("old", "new"):
+        told = "a folder, or a revision in git"
+        add.add_argument(name, metavar=name.upper(), help=told)
+    add.add_argument(
+        "--report",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a JSON report of a backend: what the changes mean for it; may be repeated",
+    )
     return parser
 
 
@@ -222,6 +231,12 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         help="each case on a fresh server, in random order; a seed repeats an order",
     )
     add("--timeout", type=_positive, default=30, metavar="SECONDS", help="for each request (30)")
+    add(
+        "--exchanges",
+        choices=("failed", "all"),
+        default="failed",
+        help="all: the JSON report keeps what passed cases sent and got, too (failed)",
+    )
     add("--compat", action="store_true", help="judge as the published runner does, faults included")
     _add_reports(run, REPORTS)
 

@@ -57,6 +57,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     compat: bool
     openapi: Path | None
     contract: Literal["report", "fail", "off"]
+    exchanges: Literal["failed", "all"]
     json: Path | None
     published_json: Path | None
     junit: Path | None
@@ -93,6 +94,7 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
         run_at=moment(run_at),
         duration_ms=int((time.perf_counter() - started) * 1000),
         interrupted=interrupted,
+        whole=options.exchanges == "all",
     )
     level = options.level[0] if len(options.level) == 1 else -1
     write(reports, Written(report=report, results=outcome.results, requested_level=level))

@@ -71,8 +71,9 @@ def build_report(
     mode: str = "strict",
     selection: str = "",
     interrupted: bool = False,
+    whole: bool = False,
 ) -> Report:
-    """Gather the results of one run against one server."""
+    """Gather the results of one run against one server; a whole report has every exchange."""
     ordered = sorted(results, key=lambda result: (result.suite, result.test_id, result.path))
     levels = sorted({result.level for result in ordered if result.level is not None})
     by_level = {
@@ -95,7 +96,7 @@ def build_report(
         interrupted=interrupted,
         conformant=not interrupted and not any(result.spoils() for result in ordered),
         conformant_level=-1 if interrupted else _level(by_level),
-        cases=[_lightened(result) for result in ordered],
+        cases=[_lightened(result, whole=whole) for result in ordered],
     )
 
 
@@ -150,11 +151,11 @@ def read_report(path: Path) -> Report:
     return report
 
 
-def _lightened(result: CaseResult) -> CaseResult:
+def _lightened(result: CaseResult, *, whole: bool) -> CaseResult:
     failures = tuple(failure.shortened() for failure in result.failures)
     result = msgspec.structs.replace(result, failures=failures)
     # What went right needs no proof; a thousand exchanges would hide those that matter.
-    if result.is_bad or result.findings or result.verdict is Verdict.DEFECTIVE:
+    if whole or result.is_bad or result.findings or result.verdict is Verdict.DEFECTIVE:
         return result
     return msgspec.structs.replace(result, exchanges=())
 

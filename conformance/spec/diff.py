@@ -1,81 +1,198 @@
-"""Changes between two versions of the specification, with the cases they touch."""
+"""Changes between two versions of the specification and its contract, clause by clause."""
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-from conformance.case import Titled
+import msgspec
+
 from conformance.contract import Contract
-from conformance.spec.clauses import Clause, Spec
+from conformance.played.calls import Kind, call_of
+from conformance.spec.clauses import Clause, Spec, Table
+from conformance.spec.facts import Call
+from conformance.spec.messages import Messages
+from conformance.spec.reach import Told, read_all
+from conformance.spec.shapes import Shape, Shapes, Side, Turn
+
+_DECISION: Final = re.compile(r"^\| (\d+) \| (.+) \|$", re.MULTILINE)
+# Parties that a change of requests, and one of answers, forces to change.
+_REQUEST: Final = {
+    Turn.NEW: {"servers"},
+    Turn.GONE: {"callers"},
+    Turn.NARROWER: {"callers", "servers"},
+    Turn.WIDER: {"servers"},
+    Turn.OTHER: {"callers", "servers"},
+}
+_ANSWER: Final = {
+    Turn.NEW: {"servers"},
+    Turn.GONE: {"callers"},
+    Turn.NARROWER: {"servers"},
+    Turn.WIDER: {"callers"},
+    Turn.OTHER: {"callers", "servers"},
+}
 
 
-def diff_lines(old: Spec, new: Spec, cases: Iterable[Titled]) -> list[str]:
-    """Return what was added, dropped and changed, clause by clause."""
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One change, with the clauses and operations that it touches and those whom it breaks."""
+
+    head: str
+    lines: tuple[str, ...] = ()
+    clauses: frozenset[str] = frozenset()
+    calls: frozenset[Call] = frozenset()
+    breaks: frozenset[str] = frozenset()
+
+
+def clause_changes(old: Spec, new: Spec, contract: Contract | None) -> Iterator[Change]:
+    """Yield the clauses and decisions that came, went or changed."""
     before, after = old.by_id(), new.by_id()
-    by_clause: dict[str, list[str]] = {}
-    for case in cases:
-        for name in case.clauses:
-            by_clause.setdefault(name, []).append(case.id)
-    lines: list[str] = []
+    told = {each.clause.id: each for each in _told(old, contract)}
+    told |= {each.clause.id: each for each in _told(new, contract)}
+
+    def change(head: str, clause: Clause, *lines: str, breaks: bool) -> Change:
+        calls = told[clause.id].own or told[clause.id].wider if clause.id in told else frozenset()
+        return Change(
+            head=head,
+            lines=lines,
+            clauses=frozenset({clause.id}),
+            calls=calls,
+            breaks=frozenset({f"{clause.side}s"} if breaks and clause.strength == "must" else ()),
+        )
+
     for name in sorted(after.keys() - before.keys()):
-        lines += _told("new", after[name], by_clause)
+        yield change(f"new: {_head(after[name])}", after[name], breaks=True)
     for name in sorted(before.keys() - after.keys()):
-        lines += _told("dropped", before[name], by_clause)
+        yield change(f"dropped: {_head(before[name])}", before[name], breaks=False)
     for name in sorted(before.keys() & after.keys()):
-        lines += _changed(before[name], after[name], by_clause)
-    return lines
+        lines = _changed(before[name], after[name])
+        if lines:
+            # A weaker clause, or other sources, force nobody to change.
+            stated = _stated(before[name]) != _stated(after[name])
+            stronger = after[name].strength == "must" and before[name].strength != "must"
+            moved = before[name].side != after[name].side
+            breaks = stated or stronger or moved
+            yield change(f"changed: {name}", after[name], *lines, breaks=breaks)
+    yield from _decisions(old, new)
 
 
-def contract_lines(old: Contract, new: Contract) -> list[str]:
-    """Return the operations, statuses and members that came, went or changed."""
-    before, after = dict(_operations(old)), dict(_operations(new))
-    lines = [f"new operation: {name}" for name in sorted(after.keys() - before.keys())]
-    lines += [f"dropped operation: {name}" for name in sorted(before.keys() - after.keys())]
-    for name in sorted(before.keys() & after.keys()):
-        came, went = after[name] - before[name], before[name] - after[name]
-        lines += [f"{name}: now also answers {status}" for status in sorted(came)]
-        lines += [f"{name}: answers {status} no more" for status in sorted(went)]
-    lines += list(_schema_lines(old, new))
-    return lines
+def contract_changes(old: Contract, new: Contract, spec: Spec) -> Iterator[Change]:
+    """Yield the operations and components that came, went or changed."""
+    shapes = Shapes(old, new)
+    told = read_all(spec, Messages(new))
+    for call, found in shapes.operations():
+        yield Change(
+            head=f"{_turn(found)}: {call}",
+            lines=tuple(map(str, found)) if found[0].place or len(found) > 1 else _rest(found[0]),
+            clauses=_about(told, found, frozenset({call})),
+            calls=frozenset({call}),
+            breaks=frozenset().union(*(_breaks(shape, {call}) for shape in found)),
+        )
+    before, after = Messages(old).users(), Messages(new).users()
+    for pointer, found in shapes.components():
+        users = before.get(pointer, set()) | after.get(pointer, set())
+        calls = frozenset(call for call, _ in users)
+        sides = {side for _, side in users}
+        yield Change(
+            head=f"changed: {pointer.removeprefix('#/components/').replace('/', ' ')}",
+            lines=tuple(map(str, found)),
+            clauses=_about(told, found, calls),
+            calls=calls,
+            breaks=frozenset().union(
+                *(
+                    _breaks(msgspec.structs.replace(shape, side=side), calls)
+                    for shape in found
+                    for side in (sides if shape.side is Side.BOTH else {shape.side})
+                )
+            ),
+        )
 
 
-def _told(what: str, clause: Clause, cases: dict[str, list[str]]) -> list[str]:
-    head = f"{what}: {clause.id} ({clause.strength}, {clause.side}) {clause.summary[:100]}"
-    return [head, *_cases(clause.id, cases)]
+def _about(told: Sequence[Told], found: Sequence[Shape], calls: frozenset[Call]) -> frozenset[str]:
+    """Return the clauses about the members that changed; where there are none, about the calls."""
+    names = {shape.place.rpartition(" ")[2].rpartition(".")[2] for shape in found} - {""}
+    named = [
+        each
+        for each in told
+        if not names.isdisjoint(each.facts.names) and calls & (each.own | each.wider)
+    ]
+    chosen = named or [each for each in told if calls & each.own]
+    return frozenset(each.clause.id for each in chosen)
 
 
-def _changed(old: Clause, new: Clause, cases: dict[str, list[str]]) -> list[str]:
+def _told(spec: Spec, contract: Contract | None) -> list[Told]:
+    return [] if contract is None else read_all(spec, Messages(contract))
+
+
+def _head(clause: Clause) -> str:
+    return f"{clause.id} ({clause.strength}, {clause.side}) {clause.summary[:100]}"
+
+
+def _stated(clause: Clause) -> tuple[str, tuple[Table, ...]]:
+    return clause.summary, clause.tables
+
+
+def _changed(old: Clause, new: Clause) -> list[str]:
     lines = []
     if (old.strength, old.side) != (new.strength, new.side):
-        lines.append(f"    was {old.strength}, {old.side}; is {new.strength}, {new.side}")
+        lines.append(f"was {old.strength}, {old.side}; is {new.strength}, {new.side}")
     if old.sources != new.sources:
-        lines.append(f"    sources were {', '.join(old.sources)}; are {', '.join(new.sources)}")
+        lines.append(f"sources were {', '.join(old.sources)}; are {', '.join(new.sources)}")
     if old.summary != new.summary:
-        lines += [f"    - {old.summary}", f"    + {new.summary}"]
-    return [f"changed: {new.id}", *lines, *_cases(new.id, cases)] if lines else []
+        lines += [f"- {old.summary}", f"+ {new.summary}"]
+    was, now = (_rows(clause.tables) for clause in (old, new))
+    lines += [f"- {row}" for row in was if row not in now]
+    lines += [f"+ {row}" for row in now if row not in was]
+    return lines
 
 
-def _cases(clause: str, cases: dict[str, list[str]]) -> list[str]:
-    named = cases.get(clause)
-    return [f"    cases: {', '.join(named)}"] if named else []
+def _rows(tables: Sequence[Table]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for table in tables for row in (table.head, *table.rows)]
 
 
-def _operations(contract: Contract) -> Iterator[tuple[str, set[str]]]:
-    for method, path in contract.operations():
-        operation = contract.document["paths"][path][method.lower()]
-        yield f"{method} {path}", set(map(str, operation.get("responses") or {}))
+def _decisions(old: Spec, new: Spec) -> Iterator[Change]:
+    was, now = (dict(_DECISION.findall(side.page("decisions.md"))) for side in (old, new))
+    for number in sorted(was.keys() | now.keys(), key=int):
+        if was.get(number) != now.get(number):
+            cited = (c.id for c in new.clauses if f"decision {number}" in c.sources)
+            lines = [f"- {was[number]}"] if number in was else []
+            lines += [f"+ {now[number]}"] if number in now else []
+            yield Change(
+                head=f"changed: decision {number}", lines=tuple(lines), clauses=frozenset(cited)
+            )
 
 
-def _schema_lines(old: Contract, new: Contract) -> Iterator[str]:
-    before = (old.document.get("components") or {}).get("schemas") or {}
-    after = (new.document.get("components") or {}).get("schemas") or {}
-    for name in sorted(after.keys() - before.keys()):
-        yield f"new schema: {name}"
-    for name in sorted(before.keys() - after.keys()):
-        yield f"dropped schema: {name}"
-    for name in sorted(before.keys() & after.keys()):
-        if before[name] == after[name]:
-            continue
-        was, now = (set(side[name].get("properties") or {}) for side in (before, after))
-        told = [f"+{member}" for member in sorted(now - was)]
-        told += [f"-{member}" for member in sorted(was - now)]
-        members = ", ".join(told)
-        yield f"changed schema: {name} {members}".rstrip()
+def _turn(found: Sequence[Shape]) -> str:
+    word = found[0].told.partition(" operation")
+    return word[0] if word[1] else "changed"
+
+
+def _rest(shape: Shape) -> tuple[str, ...]:
+    return () if shape.told.endswith(" operation") else (shape.told,)
+
+
+def _breaks(shape: Shape, calls: Iterable[Call]) -> set[str]:
+    found: set[str] = set()
+    if shape.side is not Side.ANSWER:
+        found |= _REQUEST[shape.turn]
+    if shape.side is not Side.REQUEST:
+        found |= _ANSWER[shape.turn]
+    if "callers" in found:
+        found.discard("callers")
+        found.update(party for call in calls for party in callers(call))
+    return found
+
+
+def callers(call: Call) -> set[str]:
+    """Return who makes a call: workers those of the worker protocol, clients all others."""
+    kind = call_of(call.method, call.path).kind
+    if kind is Kind.OTHER:
+        return {"clients"}
+    return {"clients", "workers"} if kind in (Kind.MANIFEST, Kind.PROGRESS) else {"workers"}
+
+
+def cases_by_clause(cases: Iterable[tuple[str, Sequence[str]]]) -> Mapping[str, set[str]]:
+    """Return the ids of cases by the clauses that they name."""
+    found: dict[str, set[str]] = {}
+    for name, clauses in cases:
+        for clause in clauses:
+            found.setdefault(clause, set()).add(name)
+    return found

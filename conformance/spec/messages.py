@@ -8,6 +8,7 @@ import msgspec
 
 from conformance.contract import Contract, escaped
 from conformance.spec.facts import Bounds, Call
+from conformance.spec.shapes import Side
 
 _LEAST: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems")
 _MOST: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
@@ -71,6 +72,17 @@ class Messages:
             for bounds in self._bounds(name, schema)
             if bounds != Bounds(name)
         ]
+
+    def users(self) -> dict[str, set[tuple[Call, Side]]]:
+        """Return the operations that use each component, in requests or in answers."""
+        found: dict[str, set[tuple[Call, Side]]] = {}
+        for call in self.calls:
+            operation = self.operation(call)
+            asked = {name: operation.get(name) for name in ("parameters", "requestBody")}
+            for side, part in ((Side.REQUEST, asked), (Side.ANSWER, operation.get("responses"))):
+                for pointer in self._closure(_read(part, "").refers):
+                    found.setdefault(pointer, set()).add((call, side))
+        return found
 
     def described(self) -> frozenset[str]:
         """Return the words that descriptions and examples mark as code."""

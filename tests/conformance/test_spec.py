@@ -203,13 +203,17 @@ def test_diff_tells_what_changed_and_which_cases_it_touches(
     assert main(["spec", "diff", str(tmp_path / "old"), str(tmp_path / "new")]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "new: OJS-ENV-099 (must, server) A job has an id.",
+        "    breaks: servers",
         "dropped: OJS-ENV-098 (must, server) A job has an id.",
         "changed: OJS-ENV-004",
         "    was must, server; is should, server",
         "    cases: envelope.job_types",
-        "new operation: PUT /b",
-        "GET /a: now also answers 201",
-        "GET /a: answers 200 no more",
+        "changed: GET /a",
+        "    answers 200 no more",
+        "    now also answers 201",
+        "    breaks: clients, servers",
+        "new: PUT /b",
+        "    breaks: servers",
     ]
 
 
