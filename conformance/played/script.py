@@ -19,7 +19,6 @@ class Odd(msgspec.Struct, frozen=True, kw_only=True):
     raw: bytes | None = None
     breaks: bool = False  # the connection is reset
     carry_out: bool = False  # the call takes effect all the same
-    delay_s: float = 0.0
     after: asyncio.Event | None = None
     members: dict[str, Any] = {}  # put into the honest answer; None takes a member out
 
@@ -46,11 +45,6 @@ def unheard_answer() -> Odd:
 def garbage(raw: bytes = b"\x16\x03\x01 this is no HTTP\r\n\r\n") -> Odd:
     """Bytes that are no answer."""
     return Odd(raw=raw)
-
-
-def late(seconds: float) -> Odd:
-    """The honest answer, after a while."""
-    return Odd(delay_s=seconds, carry_out=True)
 
 
 def held_until(event: asyncio.Event) -> Odd:

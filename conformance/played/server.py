@@ -150,8 +150,6 @@ class PlayedServer:
             self.fault, odd = error, None
         if odd is None:
             return _written(asked, await self._answer(asked, is_json))
-        if odd.delay_s:
-            await asyncio.sleep(odd.delay_s)
         if odd.after is not None:
             await odd.after.wait()
         answer = await self._answer(asked, is_json) if odd.carry_out else None

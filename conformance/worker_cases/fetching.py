@@ -8,11 +8,13 @@ from conformance.case import worker_case
 from conformance.played.book import ENDED, Held, Job
 from conformance.played.calls import Kind
 from conformance.played.record import Asked, wants
-from conformance.played.script import Odd, held_until, late, refused, unheard_answer
+from conformance.played.script import Odd, held_until, refused, unheard_answer
 from conformance.subject import QUEUES
 from conformance.worker_stage import CROSSED_S, WorkerStage
 
 _SHORT_LEASE_S = 2
+# How much later than the next request it may be noticed that a connection was closed.
+_NOTICED_S = 0.05
 
 
 @worker_case("OJS-WPR-008")
@@ -118,17 +120,16 @@ async def answered_too_late(stage: WorkerStage) -> None:
     """A job is not dropped that comes in the answer to a FETCH sent before the end began."""
     await stage.started()
     jobs: list[Job] = []
+    said = asyncio.Event()
 
     def hand_out(asked: Asked) -> Odd | None:
         # Before the BEAT is answered, the worker cannot have hung up for the answer's sake.
         if asked.body.get("state") != "running" and not jobs:
             jobs.append(stage.offer("test.echo", "late"))
+            said.set()
         return None
 
-    if not _waiting(stage):
-        # A worker whose FETCHes do not wait is made to wait for an answer.
-        stage.server.script.add(Kind.FETCH, do=late(0.5))
-    await stage.until(lambda: _waiting(stage), "a FETCH")
+    await _held_fetch(stage, said)
     stage.server.script.add(Kind.BEAT, do=hand_out)
     stage.worker.send(signal.SIGTERM)
     await stage.end(stage.last_s)
@@ -146,14 +147,8 @@ async def stopped_with_an_answer(stage: WorkerStage) -> None:
     stage.server.lease_s = _SHORT_LEASE_S
     await stage.started()
     stopped = asyncio.Event()
-    known = stage.server.number
     # What the worker asks for from now on is answered while it stands still; what waits, at once.
-    stage.server.script.add(
-        Kind.FETCH, Kind.SETTLE, do=lambda asked: held_until(stopped) if wants(asked) else None
-    )
-    stage.server.holds_fetches = False
-    stage.server.notify()
-    await stage.until(lambda: _waiting(stage, known), "a FETCH")
+    await _held_fetch(stage, stopped)
     stage.server.holds_fetches = True
     await stage.worker.stop_still()
     lost, kept = stage.offer("test.echo", "lost"), stage.offer("test.echo", "kept")
@@ -179,6 +174,39 @@ async def stopped_with_an_answer(stage: WorkerStage) -> None:
     stage.check(not early, "a BEAT first", "the ACK came first", ack.asked.number)
     await stage.beats(1)
     stage.silent(lost, "for a job that a BEAT said is lost")
+
+
+@worker_case("OJS-FET-013", "OJS-WRK-016", scaled_s=30)
+async def no_last_one(stage: WorkerStage) -> None:
+    """A worker that is quiet sends no FETCH, not even one."""
+    await stage.started()
+    answered = asyncio.Event()
+    known = stage.server.number
+    # Only what is sent after an answer, or after hanging up, was certainly sent after the BEAT.
+    await _held_fetch(stage, answered)
+    stage.server.directive = "quiet"
+    said = await stage.beat(state="quiet")
+    await stage.rest(CROSSED_S)
+    answered.set()
+    await stage.rest(2 * stage.times.poll_s + CROSSED_S)
+    fetches = stage.server.record.fetches(known)
+    ends = [one.ended_at for one in fetches if one.number < said.number]
+    last = max((end for end in ends if end is not None), default=said.at)
+    more = [one for one in fetches if one.number > said.number and one.at >= last - _NOTICED_S]
+    number = more[0].number if more else None
+    stage.check(not more, "no FETCH once the worker is quiet", f"{len(more)} of them", number)
+
+
+async def _held_fetch(stage: WorkerStage, until: asyncio.Event) -> None:
+    """Wait for a FETCH, and answer it only once something has happened."""
+    known = stage.server.number
+    stage.server.script.add(
+        Kind.FETCH, Kind.SETTLE, do=lambda asked: held_until(until) if wants(asked) else None
+    )
+    # One that waits has been let in already, and is answered at once.
+    stage.server.holds_fetches = False
+    stage.server.notify()
+    await stage.until(lambda: _waiting(stage, known), "a FETCH")
 
 
 def _waiting(stage: WorkerStage, after: int = 0) -> list[Asked]:

@@ -82,7 +82,7 @@ function hold(job) {
 }
 async function run(job, control) {
   const told = { job_id: job.id, attempt: job.attempt };
-  const timer = job.timeout && setTimeout(() => control.abort("timeout"), job.timeout * 1000);
+  const timer = job.timeout_ms && setTimeout(() => control.abort("timeout"), job.timeout_ms);
   let path = "ack", body;
   try {
     if (!handlers[job.type]) throw new Error(`no handler for ${job.type}`);

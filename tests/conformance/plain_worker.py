@@ -43,7 +43,10 @@ FAULTS = (
     "leaves_first",
     "hears_no_signal",
     "speaks_nonsense",
+    "drops_late_jobs",
+    "looks_for_seconds",
     "settles_singly",  # which is no fault
+    "says_least",  # nor is this: neither fetch_id nor attempt, and no use of the manifest
     "beats_between",  # no fault either: between two jobs of one answer, a BEAT that lists the first
 )
 FAULT = sys.argv[sys.argv.index("--fault") + 1] if "--fault" in sys.argv else ""
@@ -212,7 +215,8 @@ class Worker:
             if not name or FAULT == "forgets_fetch_id":
                 name, sent = uuid.uuid4().hex, time.monotonic()
             count = PLACES if FAULT == "asks_for_too_much" else free
-            terms = {"queues": QUEUES, "count": count, "fetch_id": name, "worker_id": NAME}
+            terms = {"queues": QUEUES, "count": count, "worker_id": NAME}
+            terms |= {} if FAULT == "says_least" else {"fetch_id": name}
             self.fetching = True
             status, told, wait = call(f"{V1}/fetch", terms)
             if status == 200:
@@ -237,6 +241,8 @@ class Worker:
             if known is not None and known.attempt == job["attempt"]:
                 continue
             running = Running(job)
+            if FAULT == "drops_late_jobs" and self.state != "running":
+                continue
             full = len(self.held) >= PLACES and FAULT != "asks_for_too_much"
             if self.state != "running" or full:
                 self.giving_back += 1
@@ -268,8 +274,8 @@ class Worker:
 
     def work(self, running: Running) -> None:
         timer = None
-        if limit := running.job.get("timeout"):
-            timer = threading.Timer(limit, running.end, ("timeout",))
+        if limit := running.job.get("timeout" if FAULT == "looks_for_seconds" else "timeout_ms"):
+            timer = threading.Timer(limit / 1000, running.end, ("timeout",))
             timer.daemon = True
             timer.start()
         try:
@@ -302,7 +308,8 @@ class Worker:
 
     def tell(self, running: Running, outcome: dict[str, Any]) -> None:
         """Tell one outcome until it is answered."""
-        said = {"job_id": running.id, "attempt": running.attempt, **outcome}
+        said = {"job_id": running.id, **outcome}
+        said |= {} if FAULT == "says_least" else {"attempt": running.attempt}
         if self.settles:
             done = threading.Event()
             self.results.append((said, done))
@@ -363,7 +370,7 @@ class Worker:
 
     def run(self) -> int:
         self.register()
-        told = call("/ojs/manifest", None)[1]
+        told = {} if FAULT == "says_least" else call("/ojs/manifest", None)[1]
         announced = bool((told.get("capabilities") or {}).get("bulk_settle"))
         self.settles = announced and FAULT != "settles_singly"
         self.beat()

@@ -13,7 +13,7 @@ from conformance.contract import own_contract
 from conformance.played.book import Held, Job
 from conformance.played.calls import PUBLIC, Kind
 from conformance.played.deviations import request_findings, request_of
-from conformance.played.script import garbage, late, refused, reset, told, unheard_answer
+from conformance.played.script import garbage, held_until, refused, reset, told, unheard_answer
 from conformance.played.server import PlayedServer
 from conformance.wire import Received
 
@@ -192,8 +192,12 @@ async def test_errors_garbage_delays_and_other_members(
     answer = await post(client, "heartbeat")
     assert answer.json()["state"] == "dance"
     assert "directive" not in answer.json()
-    server.script.add(Kind.BEAT, do=late(0.05), times=1)
-    assert (await post(client, "heartbeat")).json()["state"] == "running"
+    let_go = asyncio.Event()
+    server.script.add(Kind.BEAT, do=held_until(let_go), times=1)
+    held = asyncio.create_task(post(client, "heartbeat"))
+    await server.changed(lambda: server.number == 4, 10)
+    let_go.set()
+    assert (await held).json()["state"] == "running"
     assert [asked.status for asked in server.record.all] == [503, None, 200, 200]
 
 

@@ -52,6 +52,9 @@ CONVICTS = {
     "leaves_first": "signals.nothing_after_the_goodbye",
     "hears_no_signal": "signals.second_sigterm",
     "speaks_nonsense": "starting.four_calls",
+    # A worker whose FETCHes do not wait.
+    "drops_late_jobs": "fetching.answered_too_late",
+    "looks_for_seconds": "doing.too_slow",
 }
 
 
@@ -100,6 +103,20 @@ async def test_each_fault_is_convicted() -> None:
 
     found = await asyncio.gather(*(verdict(*each) for each in CONVICTS.items()))
     assert dict(zip(CONVICTS, found, strict=True)) == dict.fromkeys(CONVICTS, Verdict.FAIL)
+
+
+@pytest.mark.long
+async def test_a_worker_without_extensions_keeps_the_standard() -> None:
+    command = [*PLAIN, "--fault", "says_least"]
+    results = await run_worker(plan(command, list(CASES.values())))
+    failed = [result for result in results if result.is_bad]
+    # Only what is better with extensions fails, and none of it spoils the run.
+    assert {result.test_id for result in failed} == {
+        "doing.whose_and_which",
+        "fetching.repeats_a_fetch",
+    }, bad(results)
+    assert not any(result.spoils() for result in failed)
+    assert {result.profile for result in failed} == {"full"}
 
 
 async def test_what_a_worker_need_not_have_is_not_judged() -> None:

@@ -88,6 +88,21 @@ def grace_never_ends() -> None:
 
 
 @fault("OJS-WPR-032")
+def grace_is_half_as_long_again() -> None:
+    """The grace period takes one and a half times as long as it is set to."""
+
+    def make(shut_down: Any) -> Any:
+        def slowly(self: Machine, now: float) -> Actions:
+            self.grace_s *= 1.5
+            actions: Actions = shut_down(self, now)
+            return actions
+
+        return slowly
+
+    wrap(Machine, "_shut_down", make)
+
+
+@fault("OJS-WPR-032")
 def leftovers_are_left() -> None:
     """A job that outlasts the grace period is neither failed nor given back."""
 

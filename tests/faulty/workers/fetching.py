@@ -1,5 +1,6 @@
 """Faults of FETCH: number of jobs, order of queues, frequency, and handling of answers."""
 
+import asyncio
 import math
 from typing import Any
 
@@ -37,6 +38,27 @@ def fetches_ask_for_too_much() -> None:
 def full_workers_fetch() -> None:
     """A worker without a free place asks for jobs."""
     wrap(Ledger, "free", lambda free: property(lambda self: max(1, free.fget(self))))
+
+
+@fault("OJS-FET-013")
+def quiet_workers_fetch_once_more() -> None:
+    """A worker that has become quiet sends one more FETCH."""
+    begun: set[asyncio.Task[None]] = set()
+
+    def make(pause: Any) -> Any:
+        def late(self: Feed) -> None:
+            pause(self)
+            task = asyncio.get_running_loop().create_task(once_more(self))
+            begun.add(task)
+            task.add_done_callback(begun.discard)
+
+        return late
+
+    async def once_more(feed: Feed) -> None:
+        await feed.stopped.wait()
+        feed._accept(await feed._fetcher.fetch(1))
+
+    wrap(Feed, "pause", make)
 
 
 @fault("OJS-WPR-009")

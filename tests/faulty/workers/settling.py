@@ -208,6 +208,12 @@ def timeouts_are_ignored() -> None:
     put(Job, "limit_s", None)
 
 
+@fault("OJS-WPR-020")
+def timeouts_are_looked_for_in_seconds() -> None:
+    """A timeout counts only where the job has it in seconds, as no server shows it."""
+    put(Job, "limit_s", property(lambda self: self.timeout))
+
+
 @fault("OJS-WPR-032")
 def leftovers_have_another_reason() -> None:
     """A job that outlasts the grace period is failed like any error of a handler."""
