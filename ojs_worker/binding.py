@@ -56,6 +56,8 @@ class Binding:
         self._extra: str | None = None
         self._signature = inspect.signature(target)
         hints = _hints(target, what)
+        # The type of the result; None if no annotation names one that JSON becomes.
+        self.result_type: Any = _readable(hints.get("return", Any))
         kept: list[inspect.Parameter] = []
         for parameter in self._signature.parameters.values():
             hint = hints.get(parameter.name, Any)
@@ -197,6 +199,16 @@ def _shape(hint: Any, name: str, what: str) -> shapes.Type:
             "use a dataclass, a msgspec.Struct or a TypedDict, or `add_form`"
         )
     return shape
+
+
+def _readable(hint: Any) -> Any:
+    """Return a type if JSON values become values of it."""
+    try:
+        shape = shapes.type_info(hint)
+    except TypeError:
+        return None
+    unknown = isinstance(shape, shapes.CustomType) and forms.form_of(shape.cls) is None
+    return None if unknown or isinstance(shape, shapes.AnyType) else hint
 
 
 def _takes_object(shape: shapes.Type) -> bool:

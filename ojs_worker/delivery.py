@@ -29,7 +29,7 @@ class Delivery:
     def __init__(
         self,
         job: Job,
-        handler: Handler[..., Any] | None,
+        handler: Handler[..., Any, Any] | None,
         context: JobContext,
         held_at: float = -math.inf,
     ) -> None:

@@ -61,7 +61,8 @@ def convert(value: Any, kind: type[T]) -> T:
     try:
         return msgspec.convert(value, kind, dec_hook=read)
     except msgspec.ValidationError as error:
-        raise UnexpectedAnswer(f"the result is no {kind.__name__}: {error}") from None
+        named = getattr(kind, "__name__", kind)
+        raise UnexpectedAnswer(f"the result is no {named}: {error}") from None
 
 
 def _dumped(model: Any) -> Any:

@@ -43,6 +43,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     worker_id: str | None = None
     lease_expires_at: str | None = None
 
+    def __repr__(self) -> str:
+        """Return type, id, state, attempt and queue; the rest would hide them."""
+        return f"<Job {self.type} {self.id}: {self.state}, attempt {self.attempt}, in {self.queue}>"
+
     @property
     def meta(self) -> dict[str, Any]:
         """The metadata that the producer has given."""

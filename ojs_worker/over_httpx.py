@@ -3,7 +3,7 @@ that a program has already."""
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from typing import Any, Final, Protocol
 
 import httpx
@@ -122,6 +122,23 @@ class BlockingHttpTransport:
         except httpx.HTTPError as error:
             raise _unreachable(self._url, error) from None
         return _reply(response)
+
+    def stream(self, request: Request) -> Generator[bytes, None, None]:
+        """Yield the parts of a stream."""
+        try:
+            with self._client.stream(
+                request.method,
+                self._url + request.path,
+                headers={**self._access.blocking_headers(), **(request.headers or {})},
+                timeout=_limits(request, self._connect_s),
+            ) as response:
+                if not response.is_success:
+                    response.read()
+                    reply = _reply(response)
+                    raise refusal(reply.status, reply.body, reply.retry_after_s)
+                yield from response.iter_bytes()
+        except httpx.HTTPError as error:
+            raise _unreachable(self._url, error) from None
 
     def close(self) -> None:
         """Close the connections."""

@@ -84,7 +84,7 @@ class Child:
         return child
 
     async def run(
-        self, handler: Handler[..., Any], job: Job, progress: Callable[[dict[str, Any]], None]
+        self, handler: Handler[..., Any, Any], job: Job, progress: Callable[[dict[str, Any]], None]
     ) -> bytes:
         """Run one job and return its result as JSON."""
         self._say(Run(handler.__module__, handler.__qualname__, msgspec.json.encode(job)))
@@ -138,7 +138,7 @@ class ProcessPool:
 
     async def run(
         self,
-        handler: Handler[..., Any],
+        handler: Handler[..., Any, Any],
         job: Job,
         progress: Callable[[dict[str, Any]], None],
         wanted: Callable[[], Awaitable[bool]],

@@ -2,19 +2,24 @@
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from difflib import get_close_matches
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from ojs_wire.values import JOB_TYPE
 from ojs_worker.binding import Binding
+from ojs_worker.client.handle import BlockingJobHandle, JobHandle
 from ojs_worker.client.options import Options, check_names
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.context import BlockingContext, Context, JobContext
-from ojs_worker.job import Job
 
 P = ParamSpec("P")
+# What calling a handler gives: for a coroutine function, a coroutine.
+C = TypeVar("C")
+# The result of its jobs.
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+Awaited = Coroutine[Any, Any, R]
 Runs = Literal["loop", "thread", "process"]
 
 
@@ -25,29 +30,40 @@ class Sender(Protocol):
         """Make the request of one job."""
         ...
 
-    async def send(self, request: JobRequest) -> Job:
+    async def send(self, request: JobRequest) -> JobHandle[Any]:
         """Enqueue it."""
         ...
 
-    def send_blocking(self, request: JobRequest) -> Job:
+    def send_blocking(self, request: JobRequest) -> BlockingJobHandle[Any]:
         """Enqueue it, outside an event loop."""
         ...
 
 
-class Handler(Generic[P, R]):
+class Runnable(Protocol[R_co]):
+    """An object of a handler class."""
+
+    @property
+    def run(self) -> Callable[..., R_co]:
+        """The method that does the job."""
+        ...
+
+
+class Handler(Generic[P, C, R]):
     """A function or class that does the jobs of one type. Calling it calls the function itself."""
 
     def __init__(
-        self, type: str, target: Callable[P, R], runs: Runs, sender: Sender, options: Options
+        self, type: str, target: Callable[P, C], runs: Runs, sender: Sender, options: Options
     ) -> None:
         self.type = type
         self.target = target
         self.runs = runs
         self.binding = Binding(target, f"the handler of {type}")
+        self.result_type = self.binding.result_type
         self._run_takes_context: bool | None = None
         if inspect.isclass(target):
             run = Binding(_run_of(target), f"the method run of {target.__name__}")
             self._run_takes_context = run.context_name is not None
+            self.result_type = run.result_type
         self._sender = sender
         self._options = options
         self.__doc__ = target.__doc__
@@ -55,9 +71,13 @@ class Handler(Generic[P, R]):
         self.__module__ = target.__module__
         self.__qualname__ = getattr(target, "__qualname__", self.__name__)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C:
         """Call the function itself, as a test does."""
         return self.target(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        """Return its job type and the function."""
+        return f"<Handler of {self.type}: {self.__module__}.{self.__qualname__}>"
 
     @property
     def defaults(self) -> Options:
@@ -69,20 +89,23 @@ class Handler(Generic[P, R]):
         """The queue of its enqueues; None if it names none."""
         return self._options.get("queue")
 
-    def options(self, **options: Any) -> "Handler[P, R]":
+    def options(self, **options: Any) -> "Handler[P, C, R]":
         """Return the same handler with other options for its enqueues."""
         merged: Any = {**self._options, **check_names(options)}
         return Handler(self.type, self.target, self.runs, self._sender, merged)
 
     def request(self, *args: P.args, **kwargs: P.kwargs) -> JobRequest:
         """Return the request of one job, for `enqueue_many`."""
-        return self._sender.request(self.type, self.binding.pack(args, kwargs), self._options)
+        packed = self.binding.pack(args, kwargs)
+        request = self._sender.request(self.type, packed, self._options)
+        request.result_type = self.result_type
+        return request
 
-    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
+    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Store a job with these arguments."""
         return await self._sender.send(self.request(*args, **kwargs))
 
-    def enqueue_blocking(self, *args: P.args, **kwargs: P.kwargs) -> Job:
+    def enqueue_blocking(self, *args: P.args, **kwargs: P.kwargs) -> BlockingJobHandle[R]:
         """Enqueue a job without an event loop."""
         return self._sender.send_blocking(self.request(*args, **kwargs))
 
@@ -113,7 +136,7 @@ class Registry:
 
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
-        self._handlers: dict[str, Handler[..., Any]] = {}
+        self._handlers: dict[str, Handler[..., Any, Any]] = {}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._handlers)
@@ -121,7 +144,7 @@ class Registry:
     def __len__(self) -> int:
         return len(self._handlers)
 
-    def get(self, type: str) -> Handler[..., Any] | None:
+    def get(self, type: str) -> Handler[..., Any, Any] | None:
         """The handler of a job type."""
         return self._handlers.get(type)
 
@@ -137,7 +160,7 @@ class Registry:
 
     def add(
         self, type: str | None, target: Any, runs: Runs | None, options: Options
-    ) -> Handler[..., Any]:
+    ) -> Handler[..., Any, Any]:
         """Make a function or class the handler of a type; without one its name is the type."""
         if isinstance(target, Handler):
             target = target.target
@@ -149,7 +172,7 @@ class Registry:
         self._check_free(name)
         if inspect.isclass(target):
             target = _with_fields(target)
-        handler = Handler[..., Any](
+        handler = Handler[..., Any, Any](
             name, target, _place(target, runs, name), self._sender, check_names(options)
         )
         self._handlers[name] = handler
@@ -171,13 +194,23 @@ class JobDecorator(Protocol):
     """`@worker.job(...)`: the context that a handler takes first is no argument of its jobs."""
 
     @overload
-    def __call__(self, target: Callable[Concatenate[Context, P], R], /) -> Handler[P, R]: ...
+    def __call__(
+        self, target: Callable[Concatenate[Context, P], Awaited[R]], /
+    ) -> Handler[P, Awaited[R], R]: ...
+    @overload
+    def __call__(self, target: Callable[P, Awaited[R]], /) -> Handler[P, Awaited[R], R]: ...
+    @overload
+    def __call__(
+        self, target: Callable[P, Runnable[Awaited[R]]], /
+    ) -> Handler[P, Runnable[Awaited[R]], R]: ...
+    @overload
+    def __call__(self, target: Callable[P, Runnable[R]], /) -> Handler[P, Runnable[R], R]: ...
     @overload
     def __call__(
         self, target: Callable[Concatenate[BlockingContext, P], R], /
-    ) -> Handler[P, R]: ...
+    ) -> Handler[P, R, R]: ...
     @overload
-    def __call__(self, target: Callable[P, R], /) -> Handler[P, R]: ...
+    def __call__(self, target: Callable[P, R], /) -> Handler[P, R, R]: ...
     def __call__(self, target: Any, /) -> Any:
         """Register the handler."""
         ...

@@ -16,9 +16,9 @@ import pkgutil
 from collections.abc import Iterator
 from typing import Any, Unpack, cast
 
+from ojs_worker.client.handle import BlockingJobHandle, JobHandle
 from ojs_worker.client.options import Options, check_names
 from ojs_worker.client.requests import JobRequest
-from ojs_worker.job import Job
 from ojs_worker.registry import JobDecorator, Registry, Runs, Sender
 
 
@@ -67,10 +67,10 @@ class _Later:
     def request(self, type: str, args: list[Any], options: Options) -> JobRequest:
         return self._included(type).request(type, args, options)
 
-    async def send(self, request: JobRequest) -> Job:
+    async def send(self, request: JobRequest) -> JobHandle[Any]:
         return await self._included(request.type).send(request)
 
-    def send_blocking(self, request: JobRequest) -> Job:
+    def send_blocking(self, request: JobRequest) -> BlockingJobHandle[Any]:
         return self._included(request.type).send_blocking(request)
 
     def _included(self, type: str) -> Sender:

@@ -20,7 +20,7 @@ class CronEntry(msgspec.Struct, frozen=True):
 
     name: str
     expression: str
-    handler: Handler[..., Any]
+    handler: Handler[..., Any, Any]
     arguments: Mapping[str, Any] = {}
     timezone: str | None = None
     overlap: Overlap | None = None
@@ -37,7 +37,7 @@ async def register(entries: Sequence[CronEntry], client: Client, patience: Patie
     for entry in entries:
         handler = entry.handler
 
-        async def put(entry: CronEntry = entry, handler: Handler[..., Any] = handler) -> None:
+        async def put(entry: CronEntry = entry, handler: Handler[..., Any, Any] = handler) -> None:
             await client.put_cron(
                 entry.name,
                 entry.expression,

@@ -1,6 +1,6 @@
 """The interface of transports: programs that need another one implement its two methods."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing, suppress
 from typing import Final, Protocol, runtime_checkable
 
@@ -76,6 +76,15 @@ class BlockingTransport(Protocol):
 
     def close(self) -> None:
         """Close the connections."""
+        ...
+
+
+@runtime_checkable
+class BlockingStreamingTransport(BlockingTransport, Protocol):
+    """A transport for programs without an event loop that also reads streams."""
+
+    def stream(self, request: Request) -> Generator[bytes, None, None]:
+        """Yield the parts of a stream, as `StreamingTransport.stream` does."""
         ...
 
 

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from typing import Any, Self, TypeVar, Unpack
 
 import msgspec
@@ -15,13 +15,13 @@ from ojs_worker.blocking import BlockingManual, ThreadWorker
 from ojs_worker.client.asynchronous import Client, Now
 from ojs_worker.client.blocking import BlockingClient
 from ojs_worker.client.calls import Overlap
+from ojs_worker.client.handle import BlockingJobHandle, JobHandle
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.codec import Codec
 from ojs_worker.config import Config, Given
 from ojs_worker.direct import way_to
 from ojs_worker.environment import Environment, machine
-from ojs_worker.job import Job
 from ojs_worker.manual import Manual
 from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_layer
 from ojs_worker.registry import Handler, JobDecorator, Registry, Runs
@@ -31,7 +31,7 @@ from ojs_worker.schedule import CronEntry, name_of, register
 from ojs_worker.settings import check, load
 from ojs_worker.signals import SignalBox
 from ojs_worker.tls import tls_of
-from ojs_worker.transport import BlockingTransport, Reply, Request, Transport
+from ojs_worker.transport import BlockingTransport, Reply, Request, SteadyTransport, Transport
 
 H = TypeVar("H")
 log = logging.getLogger("ojs.worker")
@@ -300,9 +300,18 @@ class _Later:
         self._chosen: Transport | None = None
 
     async def send(self, request: Request) -> Reply:
+        return await self._way.send(request)
+
+    async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
+        async with aclosing(SteadyTransport(self._way).stream(request)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    @property
+    def _way(self) -> Transport:
         if self._chosen is None:
             self._chosen = self._choose()
-        return await self._chosen.send(request)
+        return self._chosen
 
     async def close(self) -> None:
         if self._chosen is not None:
@@ -318,8 +327,8 @@ class _Sender:
     def request(self, type: str, args: list[Any], options: Options) -> JobRequest:
         return self._worker.client.request(type, args, **options)
 
-    async def send(self, request: JobRequest) -> Job:
+    async def send(self, request: JobRequest) -> JobHandle[Any]:
         return await self._worker.client.send(request)
 
-    def send_blocking(self, request: JobRequest) -> Job:
+    def send_blocking(self, request: JobRequest) -> BlockingJobHandle[Any]:
         return self._worker.blocking_client.send(request)

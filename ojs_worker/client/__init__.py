@@ -3,15 +3,19 @@
 from ojs_worker.client.asynchronous import Client
 from ojs_worker.client.blocking import BlockingClient
 from ojs_worker.client.flows import Flow, batch, chain, group
+from ojs_worker.client.handle import BlockingJobHandle, JobHandle, Progress
 from ojs_worker.client.options import Options, RetryPolicy, Unique
 from ojs_worker.client.requests import JobRequest
 
 __all__ = [
     "BlockingClient",
+    "BlockingJobHandle",
     "Client",
     "Flow",
+    "JobHandle",
     "JobRequest",
     "Options",
+    "Progress",
     "RetryPolicy",
     "Unique",
     "batch",

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final, Self, TypeVar, Unpack, overload
@@ -18,6 +18,7 @@ from ojs_worker.client.calls import AGAIN, Call, Ended, Overlap
 from ojs_worker.client.events import Event, follow
 from ojs_worker.client.flows import Flow
 from ojs_worker.client.groups import Groups
+from ojs_worker.client.handle import JobHandle, JobName, id_of
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import Args, JobRequest, job_request
 from ojs_worker.client.surface import InLoop, Page, url
@@ -94,7 +95,9 @@ class Client(Groups[InLoop]):
         finally:
             self._transport, self._now = before
 
-    async def enqueue(self, type: str, args: Args = (), **options: Unpack[Options]) -> Job:
+    async def enqueue(
+        self, type: str, args: Args = (), **options: Unpack[Options]
+    ) -> JobHandle[Any]:
         """Store one job. `args` is a list, or a mapping for a handler with named parameters.
 
         Raises `LookupError` if middleware dropped the job.
@@ -105,22 +108,34 @@ class Client(Groups[InLoop]):
         """Return the request of one job, for `send` and `enqueue_many`."""
         return job_request(type, args, options, self._now(), self._environment.rising_id)
 
-    async def send(self, request: JobRequest) -> Job:
+    async def send(self, request: JobRequest) -> JobHandle[Any]:
         """Enqueue what `request` made."""
         job = await self._through(request, tuple(self.middleware), self._store)
         if job is None:
             raise LookupError(f"middleware dropped the job {request.type}")
-        return job
+        return JobHandle(self, job, request.result_type)
+
+    @overload
+    def handle(self, job: Job | str, *, type: type[T]) -> JobHandle[T]: ...
+    @overload
+    def handle(self, job: Job | str, *, type: None = None) -> JobHandle[Any]: ...
+    def handle(self, job: Job | str, *, type: Any = None) -> JobHandle[Any]:
+        """Return the handle of a job that is stored already; its result is of a `type`."""
+        known = Job(id=job, type="") if isinstance(job, str) else job
+        return JobHandle(self, known, type)
 
     async def enqueue_many(
         self, requests: Iterable[JobRequest], *, idempotency_key: str | None = None
-    ) -> list[Job]:
+    ) -> list[JobHandle[Any]]:
         """Store up to a thousand jobs, all or none; middleware sees each of them."""
         led = [await self._led(request) for request in requests]
         kept = [request for request in led if request is not None]
         sealed = [self._sealed(request) for request in kept]
         jobs = await self._run(calls.enqueue_many(sealed, idempotency_key))
-        return [self._opened(job) for job in jobs]
+        return [
+            JobHandle(self, self._opened(job), request.result_type)
+            for request, job in zip(kept, jobs, strict=True)
+        ]
 
     async def get(self, job_id: str) -> Job:
         """Read a job."""
@@ -131,22 +146,28 @@ class Client(Groups[InLoop]):
         return self._opened(await self._run(calls.cancel(job_id)))
 
     @overload
-    async def result(
-        self, job: Job | str, *, timeout_s: float | None = None, type: type[T]
-    ) -> T: ...
+    async def result(self, job: JobName, *, timeout_s: float | None = None, type: type[T]) -> T: ...
     @overload
     async def result(
-        self, job: Job | str, *, timeout_s: float | None = None, type: None = None
+        self, job: JobName, *, timeout_s: float | None = None, type: None = None
     ) -> Any: ...
     async def result(
-        self, job: Job | str, *, timeout_s: float | None = None, type: Any = None
+        self, job: JobName, *, timeout_s: float | None = None, type: Any = None
     ) -> Any:
         """Wait until a job has ended, and return its result: as JSON decodes it, or of a `type`.
 
         Raises `JobFailed`, `JobCancelled`, or `WaitTimeout` if it takes longer, with the state of
         the job and if a worker serves it.
         """
-        job_id = job if isinstance(job, str) else job.id
+        found = (await self._end_of(id_of(job), timeout_s)).value()
+        return found if type is None else forms.convert(found, type)
+
+    async def wait(self, job: JobName, *, timeout_s: float | None = None) -> Job:
+        """Wait until a job has ended, and return it, whatever its end; raises `WaitTimeout`."""
+        await self._end_of(id_of(job), timeout_s)
+        return await self.get(id_of(job))
+
+    async def _end_of(self, job_id: str, timeout_s: float | None) -> Ended:
         monotonic = self._environment.monotonic
         deadline = monotonic() + (float("inf") if timeout_s is None else timeout_s)
         holds = True
@@ -156,7 +177,7 @@ class Client(Groups[InLoop]):
             found = await self._ask(job_id, min(max(left, 0), WAIT_S), holds=holds)
             holds = holds and not found.unknown_call
             if found.ended:
-                return found.value() if type is None else forms.convert(found.value(), type)
+                return found
             if left <= 0:
                 raise await self._overdue(job_id, timeout_s or 0)
             if holds and monotonic() - asked < 1:
@@ -221,9 +242,9 @@ class Client(Groups[InLoop]):
         """Remove a cron entry."""
         await self._run(calls.delete_cron(name))
 
-    async def trigger_cron(self, name: str) -> Job:
+    async def trigger_cron(self, name: str) -> JobHandle[Any]:
         """Run a cron entry now."""
-        return self._opened(await self._run(calls.trigger_cron(name)))
+        return self.handle(self._opened(await self._run(calls.trigger_cron(name))))
 
     async def events(
         self,
@@ -231,12 +252,12 @@ class Client(Groups[InLoop]):
         types: Sequence[str] | None = None,
         queues: Sequence[str] | None = None,
         job_types: Sequence[str] | None = None,
-        job: Job | str | None = None,
+        job: JobName | None = None,
         after: str | None = None,
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event, None]:
         """Iterate over events without end, from now on or after the named one; with `job`, over
         those of one job until it ends. A broken stream is resumed."""
-        about = None if job is None else f"job:{job if isinstance(job, str) else job.id}"
+        about = None if job is None else f"job:{id_of(job)}"
         query = {"types": types, "queues": queues, "job_types": job_types, "channel": about}
         path = url("events", "stream", **query)
         dice, sleep = self._environment.dice, self._sleep

@@ -4,27 +4,32 @@ It is the other client with a transport and a pause that block: their coroutines
 loop, so one step runs them to their end. It works where a loop runs as well, and blocks it.
 """
 
+import contextlib
 import ssl
 import time
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar, Unpack, overload
 
 from ojs_worker.access import Auth
 from ojs_worker.client.asynchronous import Client, Now
 from ojs_worker.client.calls import Call, Overlap
+from ojs_worker.client.events import Event
 from ojs_worker.client.flows import Flow
 from ojs_worker.client.groups import Groups
+from ojs_worker.client.handle import BlockingJobHandle, JobHandle, JobName
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import Args, JobRequest
 from ojs_worker.client.surface import Blocking
 from ojs_worker.codec import Codec
 from ojs_worker.environment import Environment
+from ojs_worker.errors import NotFound
 from ojs_worker.job import Job
 from ojs_worker.middleware import BlockingLayer, Chain, EnqueueLayer, EnqueueNext
 from ojs_worker.tls import connection
 from ojs_worker.transport import (
     ANSWER_S,
+    BlockingStreamingTransport,
     BlockingTransport,
     Reply,
     Request,
@@ -93,23 +98,34 @@ class BlockingClient(Groups[Blocking]):
         self._client.middleware.add(adapted)
         return layer
 
-    def enqueue(self, type: str, args: Args = (), **options: Unpack[Options]) -> Job:
+    def enqueue(
+        self, type: str, args: Args = (), **options: Unpack[Options]
+    ) -> BlockingJobHandle[Any]:
         """Store one job."""
-        return _run(self._client.enqueue(type, args, **options))
+        return self.send(self.request(type, args, **options))
 
     def request(self, type: str, args: Args = (), **options: Unpack[Options]) -> JobRequest:
         """Return the request of one job, for `send` and `enqueue_many`."""
         return self._client.request(type, args, **options)
 
-    def send(self, request: JobRequest) -> Job:
+    def send(self, request: JobRequest) -> BlockingJobHandle[Any]:
         """Enqueue what `request` made."""
-        return _run(self._client.send(request))
+        return self._blocking(_run(self._client.send(request)))
+
+    @overload
+    def handle(self, job: Job | str, *, type: type[T]) -> BlockingJobHandle[T]: ...
+    @overload
+    def handle(self, job: Job | str, *, type: None = None) -> BlockingJobHandle[Any]: ...
+    def handle(self, job: Job | str, *, type: Any = None) -> BlockingJobHandle[Any]:
+        """Return the handle of a job that is stored already; its result is of a `type`."""
+        return self._blocking(self._client.handle(job, type=type))
 
     def enqueue_many(
         self, requests: Iterable[JobRequest], *, idempotency_key: str | None = None
-    ) -> list[Job]:
+    ) -> list[BlockingJobHandle[Any]]:
         """Store up to a thousand jobs, all or none."""
-        return _run(self._client.enqueue_many(requests, idempotency_key=idempotency_key))
+        stored = _run(self._client.enqueue_many(requests, idempotency_key=idempotency_key))
+        return [self._blocking(one) for one in stored]
 
     def get(self, job_id: str) -> Job:
         """Read a job."""
@@ -120,14 +136,16 @@ class BlockingClient(Groups[Blocking]):
         return _run(self._client.cancel(job_id))
 
     @overload
-    def result(self, job: Job | str, *, timeout_s: float | None = None, type: type[T]) -> T: ...
+    def result(self, job: JobName, *, timeout_s: float | None = None, type: type[T]) -> T: ...
     @overload
-    def result(
-        self, job: Job | str, *, timeout_s: float | None = None, type: None = None
-    ) -> Any: ...
-    def result(self, job: Job | str, *, timeout_s: float | None = None, type: Any = None) -> Any:
+    def result(self, job: JobName, *, timeout_s: float | None = None, type: None = None) -> Any: ...
+    def result(self, job: JobName, *, timeout_s: float | None = None, type: Any = None) -> Any:
         """Wait until a job has ended, and return its result: as JSON decodes it, or of a `type`."""
         return _run(self._client.result(job, timeout_s=timeout_s, type=type))
+
+    def wait(self, job: JobName, *, timeout_s: float | None = None) -> Job:
+        """Wait until a job has ended, and return it, whatever its end."""
+        return _run(self._client.wait(job, timeout_s=timeout_s))
 
     def start(self, flow: Flow) -> dict[str, Any]:
         """Start a workflow made by `chain`, `group` or `batch`."""
@@ -185,9 +203,35 @@ class BlockingClient(Groups[Blocking]):
         """Remove a cron entry."""
         _run(self._client.delete_cron(name))
 
-    def trigger_cron(self, name: str) -> Job:
+    def trigger_cron(self, name: str) -> BlockingJobHandle[Any]:
         """Run a cron entry now."""
-        return _run(self._client.trigger_cron(name))
+        return self._blocking(_run(self._client.trigger_cron(name)))
+
+    def events(
+        self,
+        *,
+        types: Sequence[str] | None = None,
+        queues: Sequence[str] | None = None,
+        job_types: Sequence[str] | None = None,
+        job: JobName | None = None,
+        after: str | None = None,
+    ) -> Iterator[Event]:
+        """Iterate over what happens, as `Client.events` does."""
+        found = self._client.events(
+            types=types, queues=queues, job_types=job_types, job=job, after=after
+        )
+        try:
+            while True:
+                try:
+                    event = _run(anext(found))
+                except StopAsyncIteration:
+                    return
+                yield event
+        finally:
+            _run(found.aclose())
+
+    def _blocking(self, handle: JobHandle[Any]) -> BlockingJobHandle[Any]:
+        return BlockingJobHandle(self, handle.job, handle.result_type)
 
     def _answered(self, call: Call[Any]) -> Any:
         return _run(self._client.jobs.run(call))
@@ -206,6 +250,13 @@ class _AtOnce:
     async def send(self, request: Request) -> Reply:
         return self._transport.send(request)
 
+    async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
+        if not isinstance(self._transport, BlockingStreamingTransport):
+            raise NotFound("this transport reads no streams")
+        with contextlib.closing(self._transport.stream(request)) as pieces:
+            for piece in pieces:
+                yield piece
+
     async def close(self) -> None:
         self._transport.close()
 
@@ -214,11 +265,12 @@ async def _sleep(seconds: float) -> None:
     time.sleep(seconds)  # noqa: ASYNC251
 
 
-def _run(coroutine: Coroutine[Any, Any, T]) -> T:
+def _run(work: Awaitable[T]) -> T:
+    steps = work.__await__()
     try:
-        coroutine.send(None)
+        next(steps)
     except StopIteration as done:
         value: T = done.value
         return value
-    coroutine.close()
+    steps.close()
     raise RuntimeError("a blocking client was given something that waits for an event loop")

@@ -22,6 +22,8 @@ class JobRequest(msgspec.Struct, kw_only=True):
     schema: str | None = None
     options: dict[str, Any] = {}
     idempotency_key: str | None = None
+    # The type of the job's result, where a handler names one; the server does not see it.
+    result_type: Any = None
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object of the request."""

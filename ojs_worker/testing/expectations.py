@@ -9,7 +9,7 @@ from ojs_worker.job import FINAL, Job
 from ojs_worker.registry import Handler
 from ojs_worker.testing.matching import Args, Wanted, complaint, matching
 
-JobType = str | Handler[..., Any]
+JobType = str | Handler[..., Any, Any]
 
 
 class Like(TypedDict, total=False):

@@ -99,7 +99,9 @@ class Performing:
     @overload
     async def run(self, what: JobRequest, /) -> Ran: ...
     @overload
-    async def run(self, what: Handler[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Ran: ...
+    async def run(
+        self, what: Handler[P, Any, Any], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Ran: ...
     async def run(self, what: Any, /, *args: Any, **kwargs: Any) -> Ran:
         """Enqueue one job and run one delivery of it, as a worker would; no other job runs. Takes
         a handler and its arguments, or a request."""
@@ -110,7 +112,7 @@ class Performing:
                 f"{len(before)} other {request.type} wait before it; drain first, or clear"
             )
         with storing_only():
-            job = await worker.client.send(request)
+            job = (await worker.client.send(request)).job
         if job.state != "available":
             raise LookupError(f"job {job.id} is {job.state}, so it does not run now")
         async with Shift(self._server, self._workers, self._plants, self._present) as shift:
@@ -119,7 +121,9 @@ class Performing:
     @overload
     def run_blocking(self, what: JobRequest, /) -> Ran: ...
     @overload
-    def run_blocking(self, what: Handler[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Ran: ...
+    def run_blocking(
+        self, what: Handler[P, Any, Any], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Ran: ...
     def run_blocking(self, what: Any, /, *args: Any, **kwargs: Any) -> Ran:
         """Enqueue one job and run one delivery of it, like `run`, without an event loop."""
         return run_here(lambda: self.run(what, *args, **kwargs))

@@ -15,6 +15,7 @@ from typing import Final, Self
 
 from ojs_worker.client.asynchronous import Client
 from ojs_worker.client.blocking import BlockingClient
+from ojs_worker.client.handle import JobName, id_of
 from ojs_worker.codec import CannotOpen
 from ojs_worker.durations import Moment
 from ojs_worker.job import Job
@@ -85,9 +86,9 @@ class Sandbox(Performing, Expectations):
         """List all jobs that were enqueued, in any state, oldest first."""
         return [self._opened(job) for job in self._server.call(all_jobs(self._server.transport))]
 
-    def job(self, job: Job | str) -> Job:
+    def job(self, job: JobName) -> Job:
         """A job as it is now."""
-        return self._opened(self.blocking_client.get(job if isinstance(job, str) else job.id))
+        return self._opened(self.blocking_client.get(id_of(job)))
 
     def fail_next(self, type: JobType, error: Planted, *, times: int = 1) -> None:
         """Let the next deliveries of such jobs fail with this error, without a call of the handler;
@@ -98,10 +99,10 @@ class Sandbox(Performing, Expectations):
         """Let all deliveries of such jobs fail, until `clear`."""
         self._plants.all(type_of(type), error)
 
-    def cancel(self, job: Job | str) -> Job:
+    def cancel(self, job: JobName) -> Job:
         """Cancel a job. If it runs, its handler is stopped: a coroutine at one of its next awaits;
         a function sees `cancelled`."""
-        job_id = job if isinstance(job, str) else job.id
+        job_id = id_of(job)
         cancelled = self.blocking_client.cancel(job_id)
         self._have_told(job_id)
         return cancelled

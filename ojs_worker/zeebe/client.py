@@ -173,13 +173,14 @@ class ZeebeClient:
     ) -> Job:
         """Start one job; without retries left it becomes an incident, kept as a dead letter."""
         meta = {HEADERS: dict(custom_headers)} if custom_headers else {}
-        return await self._jobs.enqueue(
+        stored = await self._jobs.enqueue(
             task_type,
             [dict(variables or {})],
             queue=self._queue,
             meta=meta,
             retry=RetryPolicy(max_attempts=retries, on_exhaustion="dead_letter"),
         )
+        return stored.job
 
     async def result(self, job: Job | str, *, timeout_s: float | None = None) -> dict[str, Any]:
         """Wait until a job is completed; return its variables."""

@@ -56,12 +56,12 @@ async def test_a_second_worker_finishes_what_the_first_gave_back(node: Node) -> 
         async with worker(node.url, "--concurrency", "10"):
             for job in jobs:
                 await client.result(job, timeout_s=30)
-        ended = [await client.get(job.id) for job in jobs]
+        ended = [await job.wait() for job in jobs]
         assert {job.state for job in ended} == {"completed"}
-        for job in ended:
-            assert {error["type"] for error in job.errors or ()} <= {"shutdown"}
+        for done in ended:
+            assert {error["type"] for error in done.errors or ()} <= {"shutdown"}
             # One that was just being fetched went back without an error.
-            assert job.attempt >= 1 + len(job.errors or ())
+            assert done.attempt >= 1 + len(done.errors or ())
 
 
 async def test_a_cancelled_job_stops_its_handler(node: Node) -> None:

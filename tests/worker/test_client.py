@@ -59,7 +59,7 @@ async def test_ids_have_the_order_in_which_they_were_made(client: Client) -> Non
 
 
 async def test_a_job_is_enqueued_read_and_cancelled(client: Client) -> None:
-    job = await client.enqueue("email.send", ["ada"], meta={"user": 1})
+    job = (await client.enqueue("email.send", ["ada"], meta={"user": 1})).job
     assert (job.state, job.args, job.meta, job.queue) == (
         "available",
         ["ada"],
@@ -76,7 +76,7 @@ async def test_a_job_is_enqueued_read_and_cancelled(client: Client) -> None:
 
 async def test_every_option_reaches_the_server(client: Client) -> None:
     soon = datetime.now(UTC) + timedelta(hours=1)
-    job = await client.enqueue(
+    handle = await client.enqueue(
         "email.send",
         {"to": "ada"},
         queue="mail",
@@ -90,6 +90,7 @@ async def test_every_option_reaches_the_server(client: Client) -> None:
         unique=Unique(keys=["type", "args"], args_keys=["to"], period="1h"),
         tags=["a", "b"],
     )
+    job = handle.job
     assert (job.queue, job.priority, job.state, job.max_attempts) == ("mail", 7, "scheduled", 5)
     assert job.args == [{"to": "ada"}]
     assert (job.timeout_ms, job.grace_period, job.tags) == (120_000, 5, ["a", "b"])
@@ -99,7 +100,7 @@ async def test_every_option_reaches_the_server(client: Client) -> None:
 
 
 async def test_a_delay_is_counted_from_now(client: Client) -> None:
-    job = await client.enqueue("a.b", delay="2h")
+    job = (await client.enqueue("a.b", delay="2h")).job
     assert job.state == "scheduled"
     given = datetime.fromisoformat(str(job.scheduled_at))
     assert timedelta(minutes=119) < given - datetime.now(UTC) < timedelta(minutes=121)
@@ -135,7 +136,7 @@ async def test_an_equal_job_that_is_there_is_answered_or_named(client: Client) -
 
 async def test_many_jobs_at_once(client: Client) -> None:
     jobs = await client.enqueue_many(client.request("a.b", [n]) for n in range(25))
-    assert [job.args for job in jobs] == [[n] for n in range(25)]
+    assert [one.job.args for one in jobs] == [[n] for n in range(25)]
     with pytest.raises(ValueError, match="no job to enqueue"):
         await client.enqueue_many([])
 
@@ -219,7 +220,7 @@ async def test_cron_entries(client: Client) -> None:
     assert entry["timezone"] == "Europe/Berlin"
     assert [one["name"] for one in await client.list_crons()] == ["nightly"]
     assert (await client.enable_cron("nightly", enabled=False))["enabled"] is False
-    job = await client.trigger_cron("nightly")
+    job = (await client.trigger_cron("nightly")).job
     assert (job.type, job.queue, job.args) == ("report.make", "reports", [{"kind": "full"}])
     assert (await client.get_cron("nightly"))["expression"] == "0 3 * * *"
     await client.delete_cron("nightly")
@@ -237,12 +238,16 @@ async def test_middleware_sees_every_job(client: Client) -> None:
     async def drop(request: JobRequest, call_next: Any) -> Any:
         return None if request.type == "drop.me" else await call_next(request)
 
-    assert (await client.enqueue("a.b")).meta == {"stamp": 1}
+    assert (await client.enqueue("a.b")).job.meta == {"stamp": 1}
     with pytest.raises(LookupError, match=r"dropped the job drop\.me"):
         await client.enqueue("drop.me")
     requests = [client.request("a.b"), client.request("drop.me"), client.request("c.d")]
     jobs = await client.enqueue_many(requests)
-    assert [(job.type, job.meta) for job in jobs] == [("a.b", {"stamp": 1}), ("c.d", {"stamp": 1})]
+    found = [(one.type, one.job.meta) for one in jobs]
+    assert found == [
+        ("a.b", {"stamp": 1}),
+        ("c.d", {"stamp": 1}),
+    ]
 
 
 async def test_middleware_may_not_change_the_id(client: Client) -> None:
@@ -281,8 +286,7 @@ def test_a_blocking_client_has_the_same_calls() -> None:
     def names(kind: type) -> set[str]:
         return {name for name in vars(kind) if not name.startswith("_")}
 
-    # Events are waited for; programs without a loop read the log of them.
-    assert names(Client) <= names(BlockingClient) | {"middleware", "events"}
+    assert names(Client) <= names(BlockingClient) | {"middleware"}
 
 
 async def test_a_workflow_hands_results_on(client: Client, server: Server) -> None:

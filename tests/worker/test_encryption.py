@@ -285,7 +285,7 @@ async def test_nothing_readable_reaches_the_server(serve: Serve, start: Start) -
         one = await pay.options(unique=Unique(keys=["type", "args"], on_conflict="ignore")).enqueue(
             card="4111 1111"
         )
-        assert one.args == [SECRET]
+        assert one.job.args == [SECRET]
         twin = await client.enqueue(
             "pay.card", SECRET, unique=Unique(keys=["args"], on_conflict="ignore")
         )
@@ -320,5 +320,5 @@ def test_a_blocking_client_seals_too(codec: Encryption) -> None:
         def close(self) -> None: ...
 
     with BlockingClient(transport=Keeps(), codec=codec) as client:
-        assert client.enqueue("a.b", SECRET).args == [SECRET]
+        assert client.enqueue("a.b", SECRET).job.args == [SECRET]
     assert b"4111 1111" not in sent[0]

@@ -46,7 +46,7 @@ async def test_assertions_tell_jobs_by_what_was_asked_for(ojs: Sandbox, worker: 
     assert send is not None
     await send.enqueue(to="ada")
     job = await send.options(queue="bulk", priority=5, delay="5m").enqueue("bob", subject="Hi")
-    assert ojs.assert_enqueued(send, queue="bulk") == [job]
+    assert ojs.assert_enqueued(send, queue="bulk") == [job.job]
     ojs.assert_enqueued("email.send", args={"to": "ada"}, queue="mail", count=1)
     at = ojs.clock.now + timedelta(minutes=5)
     ojs.assert_enqueued(send, args={"to": "bob", "subject": "Hi"}, priority=5, at=at)
@@ -105,7 +105,7 @@ def test_clear_forgets_everything(ojs: Sandbox) -> None:
 
 
 def test_time_is_that_of_the_clock_everywhere(ojs: Sandbox) -> None:
-    job = ojs.blocking_client.enqueue("sum.up", delay="1h")
+    job = ojs.blocking_client.enqueue("sum.up", delay="1h").job
     assert (job.created_at, job.scheduled_at) == (START, "2030-01-31T10:00:00Z")
     assert ojs.clock.now == datetime(2030, 1, 31, 9, tzinfo=UTC)
     ojs.clock.advance_to("2030-01-31T09:59:59.999Z")

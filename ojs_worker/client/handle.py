@@ -1,0 +1,138 @@
+"""A job that a client has enqueued: its result, state, progress and events."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+import msgspec
+
+from ojs_worker.client.events import Event
+from ojs_worker.job import Job
+
+if TYPE_CHECKING:
+    from ojs_worker.client.asynchronous import Client
+    from ojs_worker.client.blocking import BlockingClient
+
+R = TypeVar("R")
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """The last progress report of a job; `progress` is from 0 to 1, and None without a report."""
+
+    progress: float | None = None
+    message: str | None = None
+    data: Any = None
+    updated_at: str | None = None
+
+
+class _Named:
+    """The members of a job that do not change, and those that were read last."""
+
+    def __init__(self, job: Job, type: Any = None) -> None:
+        self.id: Final = job.id
+        # As it was read last.
+        self.job = job
+        # The type of the result; None for what JSON has.
+        self.result_type: Final = type
+
+    @property
+    def type(self) -> str:
+        """The type of the job."""
+        return self.job.type
+
+    @property
+    def queue(self) -> str:
+        """The queue of the job."""
+        return self.job.queue
+
+    def __repr__(self) -> str:
+        """Return type, id and the state that was read last."""
+        return f"<{type(self).__name__} {self.job.type} {self.id}: {self.job.state}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Named) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+
+class JobHandle(_Named, Generic[R]):
+    """A job in the hands of a `Client`."""
+
+    def __init__(self, client: "Client", job: Job, type: Any = None) -> None:
+        super().__init__(job, type)
+        self._client = client
+
+    async def result(self, *, timeout_s: float | None = None) -> R:
+        """Wait until the job has ended, and return its result, of the type that the handler's
+        annotation names. Raises `JobFailed`, `JobCancelled` or `WaitTimeout`."""
+        found: R = await self._client.result(self, timeout_s=timeout_s, type=self.result_type)
+        return found
+
+    async def wait(self, *, timeout_s: float | None = None) -> Job:
+        """Wait until the job has ended, and return it, whatever its end."""
+        self.job = await self._client.wait(self, timeout_s=timeout_s)
+        return self.job
+
+    async def status(self) -> str:
+        """Read the job, which is then in `job`, and return its state."""
+        self.job = await self._client.get(self.id)
+        return self.job.state
+
+    async def progress(self) -> Progress:
+        """Read the last progress report."""
+        return msgspec.convert(await self._client.jobs.progress(self.id), Progress)
+
+    async def cancel(self) -> Job:
+        """Cancel the job, also while it runs; its handler is stopped."""
+        self.job = await self._client.cancel(self.id)
+        return self.job
+
+    def events(self, *, after: str | None = None) -> AsyncIterator[Event]:
+        """Iterate over the events of the job, from now on or after the one named, until it has
+        ended."""
+        return self._client.events(job=self, after=after)
+
+
+class BlockingJobHandle(_Named, Generic[R]):
+    """A job in the hands of a `BlockingClient`; see `JobHandle`."""
+
+    def __init__(self, client: "BlockingClient", job: Job, type: Any = None) -> None:
+        super().__init__(job, type)
+        self._client = client
+
+    def result(self, *, timeout_s: float | None = None) -> R:
+        """Wait until the job has ended, and return its result, of the type that the handler's
+        annotation names."""
+        found: R = self._client.result(self, timeout_s=timeout_s, type=self.result_type)
+        return found
+
+    def wait(self, *, timeout_s: float | None = None) -> Job:
+        """Wait until the job has ended, and return it, whatever its end."""
+        self.job = self._client.wait(self, timeout_s=timeout_s)
+        return self.job
+
+    def status(self) -> str:
+        """Read the job, which is then in `job`, and return its state."""
+        self.job = self._client.get(self.id)
+        return self.job.state
+
+    def progress(self) -> Progress:
+        """Read the last progress report."""
+        return msgspec.convert(self._client.jobs.progress(self.id), Progress)
+
+    def cancel(self) -> Job:
+        """Cancel the job."""
+        self.job = self._client.cancel(self.id)
+        return self.job
+
+    def events(self, *, after: str | None = None) -> Iterator[Event]:
+        """Iterate over the events of the job until it has ended."""
+        return self._client.events(job=self, after=after)
+
+
+JobName = Job | _Named | str
+
+
+def id_of(job: JobName) -> str:
+    """Return the id of a job that is named by itself, by its handle or by its id."""
+    return job if isinstance(job, str) else job.id
