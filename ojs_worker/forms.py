@@ -37,9 +37,8 @@ def add_form(kind: type[T], *, write: Callable[[T], Any], read: Callable[[Any], 
 
 def form_of(kind: type) -> Form | None:
     """Return the form of a type; None if it has none."""
-    if hasattr(kind, "model_validate"):
-        return _MODEL
-    return next((_forms[one] for one in kind.__mro__ if one in _forms), None)
+    own = next((_forms[one] for one in kind.__mro__ if one in _forms), None)
+    return _MODEL if own is None and hasattr(kind, "model_validate") else own
 
 
 def written(value: Any) -> Any:
@@ -69,7 +68,7 @@ def _dumped(model: Any) -> Any:
     dump = getattr(model, "model_dump", None)
     if dump is None:
         raise _unknown(model)
-    return dump(mode="json")
+    return dump(mode="json", by_alias=True)
 
 
 def _unknown(value: Any) -> TypeError:

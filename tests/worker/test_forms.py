@@ -4,13 +4,15 @@ import dataclasses
 import enum
 import uuid
 from collections.abc import AsyncIterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import PurePosixPath
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, TypedDict
 
+import attrs
 import msgspec
+import pydantic
 import pytest
 
 from ojs_server.app import Application, Server
@@ -33,51 +35,73 @@ class Size(msgspec.Struct):
     width: int
 
 
-class Model:
-    """Reads and writes itself, as pydantic's models do."""
+class Model(pydantic.BaseModel):
+    name: str
+    # Models read a member by its alias.
+    when: date | None = pydantic.Field(default=None, alias="on")
 
-    def __init__(self, name: str) -> None:
-        self.name = name
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Model) and other.name == self.name
+class Ticket(pydantic.BaseModel):
+    """Has a form of its own, which is used instead of pydantic's."""
 
-    def __hash__(self) -> int:
-        return hash(self.name)
+    number: int
 
-    @classmethod
-    def model_validate(cls, value: Any) -> "Model":
-        if not isinstance(value, dict):
-            raise ValueError("a model is an object")
-        return cls(value["name"])
 
-    def model_dump(self, *, mode: str) -> dict[str, str]:
-        assert mode == "json"
-        return {"name": self.name}
+@attrs.define
+class Parcel:
+    weight: Decimal
+    tags: set[str]
+
+
+class Day(enum.IntEnum):
+    MONDAY = 1
+
+
+class Address(TypedDict):
+    city: str
 
 
 class Nested(msgspec.Struct):
     where: PurePosixPath
     model: Model
+    parcels: dict[str, Parcel] = {}
 
 
 add_form(
     Fraction, write=lambda one: [one.numerator, one.denominator], read=lambda two: Fraction(*two)
 )
+add_form(Ticket, write=lambda one: f"T{one.number}", read=lambda text: Ticket(number=int(text[1:])))
 VALUES: list[Any] = [
     Colour.RED,
+    Day.MONDAY,
     Point(1),
     Size(2),
-    Model("ada"),
-    Nested(PurePosixPath("a/b"), Model("bob")),
+    Model(name="ada", on=date(2030, 1, 31)),
+    Ticket(number=7),
+    Parcel(Decimal("1.5"), {"a", "b"}),
+    Nested(PurePosixPath("a/b"), Model(name="bob"), {"c": Parcel(Decimal(2), set())}),
     uuid.uuid4(),
     Decimal("1.50"),
     date(2030, 1, 31),
     datetime(2030, 1, 31, tzinfo=UTC),
     timedelta(minutes=5),
     PurePosixPath("/tmp/file"),
+    Path("file"),
     Fraction(2, 3),
-    frozenset({1, 2}),
+    time(12, 30),
+    b"\x00\xff",
+]
+# What a value's class does not say, a hint has to.
+HINTED: list[tuple[Any, Any]] = [
+    *((type(value), value) for value in VALUES),
+    (frozenset[int], frozenset({1, 2})),
+    (set[Colour], {Colour.RED}),
+    (list[Model], [Model(name="ada")]),
+    (dict[str, uuid.UUID], {"a": uuid.UUID(int=7)}),
+    (tuple[date, Point], (date(2030, 1, 31), Point(1))),
+    (Address, {"city": "Berlin"}),
+    (Model | None, None),
+    (Model | None, Model(name="ada")),
 ]
 
 
@@ -87,26 +111,45 @@ async def server(serve: Serve) -> AsyncIterator[Server]:
         yield running
 
 
-async def test_values_go_in_and_come_out_as_they_are(server: Server) -> None:
+@pytest.mark.parametrize("place", ["loop", "thread"])
+async def test_values_go_in_and_come_out_as_they_are(server: Server, place: str) -> None:
     worker = Worker(transport=AsgiTransport(Application(server)), concurrency=20)
     seen: dict[str, Any] = {}
-    jobs = {}
-    for number, value in enumerate(VALUES):
-        kind = type(value) if not isinstance(value, frozenset) else frozenset[int]
+    jobs = []
+    for number, (kind, value) in enumerate(HINTED):
 
-        async def handler(value: Any, name: str) -> Any:
+        async def in_loop(value: Any, name: str) -> Any:
             seen[name] = value
             return value
 
-        handler.__annotations__["value"] = kind
-        made = worker.job(f"echo.v{number}")(handler)
-        jobs[number, kind] = await made.enqueue(value, str(number))
+        def in_thread(value: Any, name: str) -> Any:
+            seen[name] = value
+            return value
+
+        handler: Any = in_loop if place == "loop" else in_thread
+        handler.__annotations__ |= {"value": kind, "return": kind}
+        jobs.append(await worker.job(f"echo.v{number}")(handler).enqueue(value, str(number)))
     async with worker:
-        for (number, kind), job in jobs.items():
-            result = await worker.client.result(job, timeout_s=30, type=kind)
-            assert result == seen[str(number)] == VALUES[number]
+        for number, (kind, value) in enumerate(HINTED):
+            result = await jobs[number].result(timeout_s=30)
+            assert result == seen[str(number)] == value
+            assert type(result) is type(seen[str(number)]) is type(value)
+            assert await worker.client.result(jobs[number], type=kind) == value
         with pytest.raises(UnexpectedAnswer, match="the result is no Size"):
-            await worker.client.result(next(iter(jobs.values())), type=Size)
+            await worker.client.result(jobs[0], type=Size)
+
+
+async def test_what_a_model_refuses_fails_the_job_with_its_reason(server: Server) -> None:
+    worker = Worker(transport=AsgiTransport(Application(server)))
+
+    @worker.job("a.b")
+    async def handler(model: Model) -> None: ...
+
+    async with worker:
+        job = await worker.client.enqueue("a.b", [{"name": 3}])
+        error = (await job.wait(timeout_s=30)).error
+    assert (error["type"], error["details"]["argument"]) == ("InvalidArguments", "model")
+    assert "valid string" in error["message"]
 
 
 async def test_what_nobody_can_write_is_told(server: Server) -> None:
