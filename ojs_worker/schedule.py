@@ -15,7 +15,7 @@ from ojs_worker.registry import Handler
 log = logging.getLogger("ojs.worker")
 
 
-class CronEntry(msgspec.Struct, frozen=True):
+class Scheduled(msgspec.Struct, frozen=True):
     """A schedule on which a handler runs, with its arguments."""
 
     name: str
@@ -31,13 +31,13 @@ def name_of(job_type: str) -> str:
     return job_type.replace("_", "-")
 
 
-async def register(entries: Sequence[CronEntry], client: Client, patience: Patience) -> None:
+async def register(entries: Sequence[Scheduled], client: Client, patience: Patience) -> None:
     """Register entries, or replace those of the same names, once the server can be reached. A
     refused entry is logged, and the worker works without it."""
     for entry in entries:
         handler = entry.handler
 
-        async def put(entry: CronEntry = entry, handler: Handler[..., Any, Any] = handler) -> None:
+        async def put(entry: Scheduled = entry, handler: Handler[..., Any, Any] = handler) -> None:
             await client.put_cron(
                 entry.name,
                 entry.expression,

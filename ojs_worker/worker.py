@@ -27,7 +27,7 @@ from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_
 from ojs_worker.registry import Handler, JobDecorator, Registry, Runs
 from ojs_worker.router import Router, routers_of
 from ojs_worker.running import Running
-from ojs_worker.schedule import CronEntry, name_of, register
+from ojs_worker.schedule import Scheduled, name_of, register
 from ojs_worker.settings import check, load
 from ojs_worker.signals import SignalBox
 from ojs_worker.tls import tls_of
@@ -75,7 +75,7 @@ class Worker:
         self._blocking_client: BlockingClient | None = None
         self._running: Running | None = None
         self.middleware: Chain[ProcessLayer] = Chain()
-        self._crons: list[CronEntry] = []
+        self._crons: list[Scheduled] = []
         self._sender = _Sender(self)
         self.registry = Registry(self._sender)
 
@@ -114,7 +114,7 @@ class Worker:
                 raise TypeError("`cron` stands above `job`, which makes the handler")
             named = name or name_of(handler.type)
             handler.binding.pack((), arguments)
-            self._crons.append(CronEntry(named, expression, handler, arguments, tz, overlap))
+            self._crons.append(Scheduled(named, expression, handler, arguments, tz, overlap))
             return handler
 
         return scheduled

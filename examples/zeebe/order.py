@@ -14,7 +14,7 @@ import asyncio
 import sys
 from typing import Any
 
-from ojs_worker import Client, RetryPolicy, chain
+from ojs_worker import Client, RetryPolicy, Workflow, chain
 from ojs_worker.zeebe import BpmnError, ZeebeClient, ZeebeJob
 
 STEPS = ("collect-money", "fetch-items", "ship-parcel")
@@ -52,7 +52,7 @@ def workers(client: ZeebeClient, **times: Any) -> list[str]:
     return done
 
 
-async def order(jobs: Client, items: list[dict[str, Any]], balance: int) -> dict[str, Any]:
+async def order(jobs: Client, items: list[dict[str, Any]], balance: int) -> Workflow:
     """Start the process, and wait for its end."""
     variables = {"items": items, "balance": balance}
     steps = [
@@ -65,9 +65,9 @@ async def order(jobs: Client, items: list[dict[str, Any]], balance: int) -> dict
         for name in STEPS
     ]
     flow = await jobs.start(chain(*steps))
-    while flow["state"] in ("pending", "running"):
+    while not flow.ended:
         await asyncio.sleep(0.05)
-        flow = await jobs.get_workflow(flow["id"])
+        flow = await jobs.get_workflow(flow.id)
     return flow
 
 
@@ -79,7 +79,7 @@ async def main(url: str, **times: Any) -> list[str]:
     async with client, Client(url) as jobs:
         for balance in (100, 1):
             flow = await order(jobs, items, balance)
-            done.append(f"the order is {flow['state']}")
+            done.append(f"the order is {flow.state}")
     return done
 
 

@@ -5,12 +5,14 @@ from ojs_worker.client.blocking import BlockingClient
 from ojs_worker.client.flows import Flow, batch, chain, group
 from ojs_worker.client.handle import BlockingJobHandle, JobHandle, Progress
 from ojs_worker.client.options import Options, RetryPolicy, Unique
+from ojs_worker.client.records import CronEntry, Workflow
 from ojs_worker.client.requests import JobRequest
 
 __all__ = [
     "BlockingClient",
     "BlockingJobHandle",
     "Client",
+    "CronEntry",
     "Flow",
     "JobHandle",
     "JobRequest",
@@ -18,6 +20,7 @@ __all__ = [
     "Progress",
     "RetryPolicy",
     "Unique",
+    "Workflow",
     "batch",
     "chain",
     "group",

@@ -20,6 +20,7 @@ from ojs_worker.client.flows import Flow
 from ojs_worker.client.groups import Groups
 from ojs_worker.client.handle import JobHandle, JobName, id_of
 from ojs_worker.client.options import Options
+from ojs_worker.client.records import CronEntry, Workflow
 from ojs_worker.client.requests import Args, JobRequest, job_request
 from ojs_worker.client.surface import InLoop, Page, url
 from ojs_worker.client.waiting import Presence, overdue
@@ -184,17 +185,17 @@ class Client(Groups[InLoop]):
                 # A server that does not hold the call is asked at a walking pace.
                 await self._sleep(min(0.5, max(left, 0)))
 
-    async def start(self, flow: Flow) -> dict[str, Any]:
+    async def start(self, flow: Flow) -> Workflow:
         """Start a workflow made by `chain`, `group` or `batch`; return it as the server shows it.
         Its jobs do not pass the middleware."""
         flow_id = self._environment.rising_id(self._environment.wall_ms())
         return await self._run(calls.start_flow(flow.map(self._sealed), flow_id))
 
-    async def get_workflow(self, workflow_id: str) -> dict[str, Any]:
+    async def get_workflow(self, workflow_id: str) -> Workflow:
         """Read a workflow with its steps."""
         return await self._run(calls.get_flow(workflow_id))
 
-    async def cancel_workflow(self, workflow_id: str) -> dict[str, Any]:
+    async def cancel_workflow(self, workflow_id: str) -> Workflow:
         """Cancel a workflow; active jobs may finish."""
         return await self._run(calls.cancel_flow(workflow_id))
 
@@ -210,7 +211,7 @@ class Client(Groups[InLoop]):
         enabled: bool | None = None,
         description: str | None = None,
         **options: Unpack[Options],
-    ) -> dict[str, Any]:
+    ) -> CronEntry:
         """Register a cron entry, or replace the one of that name."""
         # Not a job yet, so its name stands for the id: registered again, it is the same request.
         made = msgspec.structs.replace(self.request(type, args, **options), id=name)
@@ -226,15 +227,15 @@ class Client(Groups[InLoop]):
             )
         )
 
-    async def get_cron(self, name: str) -> dict[str, Any]:
+    async def get_cron(self, name: str) -> CronEntry:
         """Read a cron entry."""
         return await self._run(calls.get_cron(name))
 
-    async def list_crons(self) -> list[dict[str, Any]]:
+    async def list_crons(self) -> list[CronEntry]:
         """List all cron entries."""
         return await self._run(calls.list_crons())
 
-    async def enable_cron(self, name: str, *, enabled: bool = True) -> dict[str, Any]:
+    async def enable_cron(self, name: str, *, enabled: bool = True) -> CronEntry:
         """Enable or disable a cron entry."""
         return await self._run(calls.enable_cron(name, enabled=enabled))
 

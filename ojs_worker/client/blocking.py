@@ -19,6 +19,7 @@ from ojs_worker.client.flows import Flow
 from ojs_worker.client.groups import Groups
 from ojs_worker.client.handle import BlockingJobHandle, JobHandle, JobName
 from ojs_worker.client.options import Options
+from ojs_worker.client.records import CronEntry, Workflow
 from ojs_worker.client.requests import Args, JobRequest
 from ojs_worker.client.surface import Blocking
 from ojs_worker.codec import Codec
@@ -147,15 +148,15 @@ class BlockingClient(Groups[Blocking]):
         """Wait until a job has ended, and return it, whatever its end."""
         return _run(self._client.wait(job, timeout_s=timeout_s))
 
-    def start(self, flow: Flow) -> dict[str, Any]:
+    def start(self, flow: Flow) -> Workflow:
         """Start a workflow made by `chain`, `group` or `batch`."""
         return _run(self._client.start(flow))
 
-    def get_workflow(self, workflow_id: str) -> dict[str, Any]:
+    def get_workflow(self, workflow_id: str) -> Workflow:
         """Read a workflow with its steps."""
         return _run(self._client.get_workflow(workflow_id))
 
-    def cancel_workflow(self, workflow_id: str) -> dict[str, Any]:
+    def cancel_workflow(self, workflow_id: str) -> Workflow:
         """Cancel a workflow; active jobs may finish."""
         return _run(self._client.cancel_workflow(workflow_id))
 
@@ -171,7 +172,7 @@ class BlockingClient(Groups[Blocking]):
         enabled: bool | None = None,
         description: str | None = None,
         **options: Unpack[Options],
-    ) -> dict[str, Any]:
+    ) -> CronEntry:
         """Register a cron entry, or replace the one of that name."""
         return _run(
             self._client.put_cron(
@@ -187,15 +188,15 @@ class BlockingClient(Groups[Blocking]):
             )
         )
 
-    def get_cron(self, name: str) -> dict[str, Any]:
+    def get_cron(self, name: str) -> CronEntry:
         """Read a cron entry."""
         return _run(self._client.get_cron(name))
 
-    def list_crons(self) -> list[dict[str, Any]]:
+    def list_crons(self) -> list[CronEntry]:
         """List all cron entries."""
         return _run(self._client.list_crons())
 
-    def enable_cron(self, name: str, *, enabled: bool = True) -> dict[str, Any]:
+    def enable_cron(self, name: str, *, enabled: bool = True) -> CronEntry:
         """Enable or disable a cron entry."""
         return _run(self._client.enable_cron(name, enabled=enabled))
 

@@ -13,6 +13,7 @@ import msgspec
 
 from ojs_wire.tracing import parent_of
 from ojs_worker.client.flows import Flow
+from ojs_worker.client.records import CronEntry, Workflow
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.client.waiting import Presence
 from ojs_worker.errors import (
@@ -158,20 +159,20 @@ def serving(queue: str) -> Call[list[Presence]]:
     )
 
 
-def start_flow(flow: Flow, flow_id: str) -> Call[Json]:
+def start_flow(flow: Flow, flow_id: str) -> Call[Workflow]:
     """Start a workflow; its id is the client's, so it may be sent again."""
     body = encoded(flow.wire(flow_id), "the workflow")
-    return Call(Request("POST", f"{V1}/workflows", body), _flow_of)
+    return Call(Request("POST", f"{V1}/workflows", body), flow_of)
 
 
-def get_flow(flow_id: str) -> Call[Json]:
+def get_flow(flow_id: str) -> Call[Workflow]:
     """Read a workflow."""
-    return Call(Request("GET", _flow_path(flow_id)), _flow_of)
+    return Call(Request("GET", _flow_path(flow_id)), flow_of)
 
 
-def cancel_flow(flow_id: str) -> Call[Json]:
+def cancel_flow(flow_id: str) -> Call[Workflow]:
     """Cancel a workflow. Repeated it is refused, so it is sent once."""
-    return Call(Request("DELETE", _flow_path(flow_id)), _flow_of, repeatable=False)
+    return Call(Request("DELETE", _flow_path(flow_id)), flow_of, repeatable=False)
 
 
 def put_cron(
@@ -183,7 +184,7 @@ def put_cron(
     overlap: Overlap | None,
     enabled: bool | None,
     description: str | None,
-) -> Call[Json]:
+) -> Call[CronEntry]:
     """Register a cron entry, or replace it."""
     body: Json = {
         "name": name,
@@ -198,22 +199,22 @@ def put_cron(
         "description": description,
     }
     given = {member: value for member, value in body.items() if value is not None}
-    return Call(Request("POST", f"{V1}/cron", encoded(given, "the cron entry")), _cron_of)
+    return Call(Request("POST", f"{V1}/cron", encoded(given, "the cron entry")), cron_of)
 
 
-def get_cron(name: str) -> Call[Json]:
+def get_cron(name: str) -> Call[CronEntry]:
     """Read a cron entry."""
-    return Call(Request("GET", _cron_path(name)), _cron_of)
+    return Call(Request("GET", _cron_path(name)), cron_of)
 
 
-def list_crons() -> Call[list[Json]]:
+def list_crons() -> Call[list[CronEntry]]:
     """List all cron entries."""
-    return Call(Request("GET", f"{V1}/cron?limit=1000"), lambda reply: _crons_of(reply))
+    return Call(Request("GET", f"{V1}/cron?limit=1000"), _crons_of)
 
 
-def enable_cron(name: str, *, enabled: bool) -> Call[Json]:
+def enable_cron(name: str, *, enabled: bool) -> Call[CronEntry]:
     """Enable or disable a cron entry."""
-    return Call(Request("PATCH", _cron_path(name), encode({"enabled": enabled})), _cron_of)
+    return Call(Request("PATCH", _cron_path(name), encode({"enabled": enabled})), cron_of)
 
 
 def delete_cron(name: str) -> Call[None]:
@@ -243,24 +244,35 @@ def encoded(value: object, what: str) -> bytes:
         raise InvalidRequest(f"{what} cannot be written as JSON: {error}") from error
 
 
-def _flow_of(reply: Reply) -> Json:
-    body = answer_as(reply, _object)
-    found = body.get("workflow")
-    return found if isinstance(found, dict) else body
+def flow_of(reply: Reply) -> Workflow:
+    """Return the workflow in an answer."""
+    return _member(answer_as(reply, _object), ("workflow",), Workflow)
 
 
-def _cron_of(reply: Reply) -> Json:
-    body = answer_as(reply, _object)
-    found = body.get("cron_job", body.get("cron", body))
-    return found if isinstance(found, dict) else body
+def cron_of(reply: Reply) -> CronEntry:
+    """Return the cron entry in an answer."""
+    return _member(answer_as(reply, _object), ("cron_job", "cron"), CronEntry)
 
 
-def _crons_of(reply: Reply) -> list[Json]:
+def _crons_of(reply: Reply) -> list[CronEntry]:
     body = answer_as(reply, _object)
     for name in ("cron_jobs", "crons", "items"):
         if isinstance(found := body.get(name), list):
-            return found
+            return _shaped(found, list[CronEntry])
     raise UnexpectedAnswer("the answer holds no list of cron entries")
+
+
+def _member(body: Json, names: Sequence[str], kind: type[T]) -> T:
+    """Return the record under one of these names; some servers give its members directly."""
+    found = next((body[name] for name in names if isinstance(body.get(name), dict)), body)
+    return _shaped(found, kind)
+
+
+def _shaped(value: Any, kind: type[T]) -> T:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise UnexpectedAnswer(f"the server's answer cannot be read: {error}") from error
 
 
 def answer_as(reply: Reply, decoder: "msgspec.json.Decoder[A]") -> A:

@@ -1,13 +1,14 @@
 """Calls of a client about jobs, queues, workers and the like, named as in the command line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 import msgspec
 
 from ojs_wire.codec import encode
-from ojs_worker.client.calls import Call, Json, answer_as
+from ojs_worker.client.calls import Call, Json, answer_as, cron_of, flow_of
+from ojs_worker.client.records import CronEntry, CronRun, Workflow, WorkflowProgress
 from ojs_worker.client.surface import Group, M, Pages, listing, method, url
 from ojs_worker.errors import decoded
 from ojs_worker.job import Job
@@ -41,6 +42,7 @@ class _Job(msgspec.Struct):
 
 _job = msgspec.json.Decoder(_Job)
 _object = msgspec.json.Decoder(Json)
+_progress = msgspec.json.Decoder(WorkflowProgress)
 
 
 def ask(path: str) -> Call[Json]:
@@ -64,7 +66,11 @@ def tell(
 
 
 def _job_of(call: Call[Any]) -> Call[Job]:
-    return Call(call.request, lambda reply: answer_as(reply, _job).job, call.repeatable)
+    return _read_by(lambda reply: answer_as(reply, _job).job, call)
+
+
+def _read_by(read: Callable[[Reply], T], call: Call[Any]) -> Call[T]:
+    return Call(call.request, read, call.repeatable)
 
 
 def _jobs(*parts: str, **query: Any) -> Pages[Job]:
@@ -473,27 +479,27 @@ class CronEntries(Group[M]):
 
     @method
     @staticmethod
-    def change(name: str, **members: Any) -> Call[Json]:
+    def change(name: str, **members: Any) -> Call[CronEntry]:
         """Change members of a cron entry, as on the wire."""
-        return tell("PATCH", url("cron", name), members)
+        return _read_by(cron_of, tell("PATCH", url("cron", name), members))
 
     @method
     @staticmethod
-    def pause(name: str) -> Call[Json]:
+    def pause(name: str) -> Call[CronEntry]:
         """Pause a cron entry."""
-        return tell("POST", url("cron", name, "pause"), {})
+        return _read_by(cron_of, tell("POST", url("cron", name, "pause"), {}))
 
     @method
     @staticmethod
-    def resume(name: str) -> Call[Json]:
+    def resume(name: str) -> Call[CronEntry]:
         """Resume a cron entry."""
-        return tell("POST", url("cron", name, "resume"), {})
+        return _read_by(cron_of, tell("POST", url("cron", name, "resume"), {}))
 
     @listing
     @staticmethod
-    def history(name: str) -> Pages[Json]:
+    def history(name: str) -> Pages[CronRun]:
         """Iterate over the runs of a cron entry, newest first."""
-        return Pages(url("cron", name, "history"), {}, ("history", "executions"), dict)
+        return Pages(url("cron", name, "history"), {}, ("history", "executions"), CronRun)
 
 
 class Workflows(Group[M]):
@@ -503,22 +509,24 @@ class Workflows(Group[M]):
     @staticmethod
     def list(
         *, state: str | None = None, type: str | None = None, name: str | None = None
-    ) -> Pages[Json]:
-        """Iterate over workflows, newest first."""
+    ) -> Pages[Workflow]:
+        """Iterate over workflows, newest first, without their steps."""
         query = {"state": state, "type": type, "name": name}
-        return Pages(url("workflows"), query, ("workflows", "items"), dict)
+        return Pages(url("workflows"), query, ("workflows", "items"), Workflow)
 
     @method
     @staticmethod
-    def progress(workflow_id: str) -> Call[Json]:
+    def progress(workflow_id: str) -> Call[WorkflowProgress]:
         """Read the progress of a workflow, step by step."""
-        return ask(url("workflows", workflow_id, "progress"))
+        path = url("workflows", workflow_id, "progress")
+        return Call(Request("GET", path), lambda reply: answer_as(reply, _progress))
 
     @method
     @staticmethod
-    def retry(workflow_id: str) -> Call[Json]:
+    def retry(workflow_id: str) -> Call[Workflow]:
         """Retry a failed workflow from the steps that failed."""
-        return tell("POST", url("workflows", workflow_id, "retry"), {}, repeatable=False)
+        made = tell("POST", url("workflows", workflow_id, "retry"), {}, repeatable=False)
+        return _read_by(flow_of, made)
 
 
 class RateLimits(Group[M]):

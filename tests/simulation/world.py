@@ -146,7 +146,7 @@ async def play(path: Path, seed: int, hands: Hands) -> list[bytes]:
                 await client.result(job)
             await client.delete_cron("often")
             await asyncio.sleep(60)
-            await client.get_workflow(flow["id"])
+            await client.get_workflow(flow.id)
         return heard.lines
 
 

@@ -113,9 +113,9 @@ async def test_2_2_a_job_is_a_step_of_a_running_workflow(world: World, client: Z
     flow = await jobs.start(chain(*steps))
     async with client:
         await until(lambda: len(seen) == 2)
-    assert seen[0] == (flow["id"], {"order": 7})
+    assert seen[0] == (flow.id, {"order": 7})
     # Variables of the steps before are newer than those that the step was started with.
-    assert seen[1] == (flow["id"], {"order": 7, "first": True, "last": "first"})
+    assert seen[1] == (flow.id, {"order": 7, "first": True, "last": "first"})
 
 
 async def test_2_3_workers_poll_on_and_on(client: ZeebeClient) -> None:

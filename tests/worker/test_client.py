@@ -29,8 +29,9 @@ from ojs_worker import (
     chain,
     group,
 )
-from ojs_worker.errors import PermissionDenied, Unauthenticated
+from ojs_worker.errors import PermissionDenied, Unauthenticated, UnexpectedAnswer
 from ojs_worker.testing import AsgiTransport
+from ojs_worker.transport import Reply, Request
 from tests.http.conftest import Serve
 from tests.http.keys import KEYS
 
@@ -216,13 +217,13 @@ async def test_cron_entries(client: Client) -> None:
         overlap="skip",
         queue="reports",
     )
-    assert entry["name"] == "nightly"
-    assert entry["timezone"] == "Europe/Berlin"
-    assert [one["name"] for one in await client.list_crons()] == ["nightly"]
-    assert (await client.enable_cron("nightly", enabled=False))["enabled"] is False
+    assert entry.name == "nightly"
+    assert entry.timezone == "Europe/Berlin"
+    assert [one.name for one in await client.list_crons()] == ["nightly"]
+    assert (await client.enable_cron("nightly", enabled=False)).enabled is False
     job = (await client.trigger_cron("nightly")).job
     assert (job.type, job.queue, job.args) == ("report.make", "reports", [{"kind": "full"}])
-    assert (await client.get_cron("nightly"))["expression"] == "0 3 * * *"
+    assert (await client.get_cron("nightly")).expression == "0 3 * * *"
     await client.delete_cron("nightly")
     with pytest.raises(NotFound):
         await client.get_cron("nightly")
@@ -308,13 +309,13 @@ async def test_a_workflow_hands_results_on(client: Client, server: Server) -> No
         queue="default",
     )
     started = await client.start(flow)
-    assert (started["type"], started["name"], started["state"]) == ("chain", "sums", "running")
+    assert (started.type, started.name, started.state) == ("chain", "sums", "running")
     async with worker:
         async with asyncio.timeout(20):
-            while (shown := await client.get_workflow(started["id"]))["state"] == "running":  # noqa: ASYNC110
+            while not (shown := await client.get_workflow(started.id)).ended:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
-    assert shown["state"] == "completed"
-    last = await client.get(shown["steps"][2]["job_id"])
+    assert shown.state == "completed"
+    last = await client.get(shown.steps[2].job_id or "")
     assert last.result == [5, {"0": 1, "1": 2}]
 
 
@@ -322,9 +323,45 @@ async def test_a_batch_calls_back_and_can_be_cancelled(client: Client) -> None:
     one = client.request("a.b", delay=60)
     flow = batch(one, one, on_complete=client.request("c.d"), on_failure=client.request("e.f"))
     started = await client.start(flow)
-    assert (started["type"], started["jobs_total"]) == ("batch", 2)
-    assert (await client.cancel_workflow(started["id"]))["state"] == "cancelled"
+    assert (started.type, started.steps_total) == ("batch", 2)
+    assert (await client.cancel_workflow(started.id)).state == "cancelled"
     with pytest.raises(ValueError, match="else it is a group"):
         batch(one)
     with pytest.raises(ValueError, match="at least one job"):
         chain()
+
+
+async def test_workflows_and_cron_entries_have_members_with_types(client: Client) -> None:
+    flow = await client.start(chain(client.request("a.b"), client.request("c.d"), name="n"))
+    assert repr(flow) == f"<Workflow chain {flow.id}: running, 0 of 2 steps>"
+    assert not flow.ended
+    assert [(step.type, step.state) for step in flow.steps] == [
+        ("a.b", "pending"),
+        ("c.d", "waiting"),
+    ]
+    assert [one.id async for one in client.workflows.list(name="n")] == [flow.id]
+    progress = await client.workflows.progress(flow.id)
+    assert (progress.progress, [step.id for step in progress.steps]) == (0, ["0", "1"])
+    assert (await client.cancel_workflow(flow.id)).ended
+    entry = await client.put_cron("c", "@daily", "a.b", timezone="UTC")
+    assert repr(entry) == f"<CronEntry c: @daily UTC, a.b, next at {entry.next_run_at}>"
+    paused = await client.cron.pause("c")
+    assert repr(paused) == "<CronEntry c: @daily UTC, a.b, disabled>"
+    assert (await client.cron.resume("c")).enabled
+    assert (await client.cron.change("c", description="d")).description == "d"
+    job = await client.trigger_cron("c")
+    assert [(run.job_id, run.manual) async for run in client.cron.history("c")] == [(job.id, True)]
+
+
+async def test_an_answer_of_another_shape_is_told() -> None:
+    class Odd:
+        async def send(self, request: Request) -> Reply:
+            return Reply(200, b'{"workflow": {"id": 7}, "cron_jobs": [{"id": "x"}]}')
+
+        async def close(self) -> None: ...
+
+    client = Client(transport=Odd())
+    with pytest.raises(UnexpectedAnswer, match="cannot be read"):
+        await client.get_workflow("x")
+    with pytest.raises(UnexpectedAnswer, match="cannot be read"):
+        await client.list_crons()

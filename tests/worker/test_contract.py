@@ -176,8 +176,8 @@ async def test_what_clients_send_is_as_documented(server: Server) -> None:
     one = client.request("a.b", [1], meta={"m": 1}, retry=2)
     await client.start(chain(one, one, name="n", queue="q"))
     flow = await client.start(batch(one, on_complete=one, on_failure=one))
-    await client.get_workflow(flow["id"])
-    await client.cancel_workflow(flow["id"])
+    await client.get_workflow(flow.id)
+    await client.cancel_workflow(flow.id)
     await client.manifest()
     assert sum(way.calls.values()) == 13
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ojs_server.app import Application, Server
-from ojs_worker import Worker
+from ojs_worker import CronEntry, Worker
 from ojs_worker.testing import AsgiTransport
 from tests.http.conftest import Serve
 from tests.worker.conftest import Start
@@ -31,7 +31,7 @@ async def test_entries_are_registered_when_the_worker_starts(server: Server) -> 
     async def prune(keep_days: int) -> None:
         ran.put_nowait(keep_days)
 
-    found: list[dict[str, Any]] = []
+    found: list[CronEntry] = []
     for _ in range(2):  # started again, there is still one entry
         async with worker, asyncio.timeout(20):
             while not (found := await worker.client.list_crons()):  # noqa: ASYNC110
@@ -39,8 +39,8 @@ async def test_entries_are_registered_when_the_worker_starts(server: Server) -> 
             await worker.client.trigger_cron("rows.prune-old")
             assert await ran.get() == 30
     (entry,) = found
-    assert (entry["name"], entry["cron"]) == ("rows.prune-old", "0 3 * * *")
-    assert entry["timezone"] == "Europe/Berlin"
+    assert (entry.name, entry.expression) == ("rows.prune-old", "0 3 * * *")
+    assert entry.timezone == "Europe/Berlin"
 
 
 async def test_an_entry_that_is_refused_stops_no_worker(

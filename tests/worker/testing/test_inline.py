@@ -92,7 +92,7 @@ async def test_a_workflow_runs_to_its_end(ojs: Sandbox) -> None:
         ojs.fail_next("sum.up", KeyError("lost"))
         with pytest.raises(KeyError):
             await ojs.client.start(chain(*steps))
-    assert (await ojs.client.get_workflow(started["id"]))["state"] == "completed"
+    assert (await ojs.client.get_workflow(started.id)).state == "completed"
 
 
 def test_only_the_moment_is_taken_out_of_a_request() -> None:
