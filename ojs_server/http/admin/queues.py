@@ -41,9 +41,7 @@ async def detail(call: Call) -> Answer:
 async def _shown(call: Call, queues: Sequence[QueueCounts]) -> list[dict[str, Any]]:
     minutes, hours, now = await lately(call.server.engine, [queue.name for queue in queues])
     waiting = [queue.name for queue in queues if queue.counts[State.AVAILABLE]]
-    oldest = await call.server.engine.read(
-        lambda reader: {name: reader.oldest_available(name) for name in waiting}
-    )
+    oldest = await call.server.engine.read(lambda reader: reader.oldest_available(waiting))
     return [
         {
             "name": queue.name,

@@ -105,10 +105,10 @@ class QueueReads(Statements):
             return list(map(queue_of, self.read(QueueSums, "queues")))
         return list(map(queue_of, self.read_ids(QueueSums, "some_queues", names)))
 
-    def oldest_available(self, queue: str) -> int | None:
-        """Return when the job that has been available for the longest joined the queue."""
-        rows = self.all("oldest_available", queue=queue, limit=1)
-        return rows[0][0] if rows else None
+    def oldest_available(self, queues: Iterable[str]) -> dict[str, int]:
+        """Return when the job that has been available for the longest joined each of these queues,
+        but for those that have none."""
+        return dict(self.all_ids("oldest_available", queues))
 
     def priorities(self, queue: str, limit: int) -> dict[int, int]:
         """Count the available jobs of each priority in a queue, each up to a limit."""

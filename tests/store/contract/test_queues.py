@@ -108,3 +108,21 @@ def test_priorities_are_counted_up_to_a_limit(store: Store) -> None:
         assert list(reader.priorities("q", 3).items()) == [(7, 1), (0, 3)]
         assert reader.priorities("p", 3) == {1: 1}
         assert reader.priorities("none", 3) == {}
+
+
+@ON_ALL_VERSIONS
+def test_queues_know_since_when_their_first_job_waits(store: Store) -> None:
+    put(
+        store,
+        a_job("new", queue="q", seq=3, priority=7, enqueued_at=START + 30),
+        a_job("old", queue="q", seq=1, priority=-5, enqueued_at=START + 10),
+        a_job("middle", queue="q", seq=2, enqueued_at=START + 20),
+        a_job("gated", queue="p", rate_key="k", on_limit="wait", enqueued_at=START + 5),
+        a_job("free", queue="p", seq=2, enqueued_at=START + 7),
+        a_job("made", queue="r"),
+        a_job("later", queue="later", state="scheduled", due_at=START + 1),
+    )
+    with store.reader() as reader:
+        found = reader.oldest_available(["q", "p", "r", "later", "unknown"])
+        assert found == {"q": START + 10, "p": START + 5, "r": START}
+        assert reader.oldest_available([]) == {}

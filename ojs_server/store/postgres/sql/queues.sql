@@ -145,9 +145,37 @@ WHERE id = ANY (ARRAY(SELECT id FROM oldest)) AND state = 'available'
 ORDER BY id FOR UPDATE SKIP LOCKED
 
 -- name: oldest_available
--- When the job that has been available for the longest joined its queue.
-{oldest}
-SELECT COALESCE(enqueued_at, created_at) FROM jobs WHERE id = ANY (ARRAY(SELECT id FROM oldest))
+-- When the job that has been available for the longest joined each queue: one of the first of each
+-- priority, or the first that is gated.
+-- row: queue text
+WITH RECURSIVE wanted AS MATERIALIZED ({rows}), steps (queue, priority) AS (
+    SELECT wanted.queue, highest.priority FROM wanted CROSS JOIN LATERAL (
+        SELECT priority FROM jobs
+        WHERE state = 'available' AND NOT gated AND queue = wanted.queue
+        ORDER BY priority DESC LIMIT 1
+    ) AS highest
+    UNION ALL
+    SELECT steps.queue, lower.priority FROM steps CROSS JOIN LATERAL (
+        SELECT priority FROM jobs
+        WHERE state = 'available' AND NOT gated AND queue = steps.queue
+            AND priority < steps.priority
+        ORDER BY priority DESC LIMIT 1
+    ) AS lower
+), heads AS MATERIALIZED (
+    SELECT steps.queue, of_step.since FROM steps CROSS JOIN LATERAL (
+        SELECT COALESCE(enqueued_at, created_at) AS since FROM jobs
+        WHERE state = 'available' AND NOT gated AND queue = steps.queue
+            AND priority = steps.priority
+        ORDER BY seq LIMIT 1
+    ) AS of_step
+    UNION ALL
+    SELECT wanted.queue, of_queue.since FROM wanted CROSS JOIN LATERAL (
+        SELECT COALESCE(enqueued_at, created_at) AS since FROM jobs
+        WHERE state = 'available' AND gated AND queue = wanted.queue
+        ORDER BY seq LIMIT 1
+    ) AS of_queue
+)
+SELECT queue, min(since) FROM heads GROUP BY queue
 
 -- name: priorities
 -- How many jobs of each priority are available, counted up to a limit.

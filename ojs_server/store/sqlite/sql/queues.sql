@@ -116,11 +116,40 @@ SELECT {Job} FROM jobs WHERE id IN (
 )
 
 -- name: oldest_available
--- When the job that has been available for the longest joined its queue.
-{oldest}
-SELECT COALESCE(enqueued_at, created_at) FROM jobs WHERE id IN (
-{oldest_ids}
+-- When the job that has been available for the longest joined each queue: one of the first of each
+-- priority, or the first that is gated.
+-- row: queue text
+WITH RECURSIVE wanted AS MATERIALIZED ({rows}), steps (queue, priority) AS (
+    SELECT wanted.queue, (
+        SELECT max(same.priority) FROM jobs AS same
+        WHERE same.state = 'available' AND same.gated = 0 AND same.queue = wanted.queue
+    )
+    FROM wanted
+    UNION ALL
+    SELECT steps.queue, (
+        SELECT max(lower.priority) FROM jobs AS lower
+        WHERE lower.state = 'available' AND lower.gated = 0 AND lower.queue = steps.queue
+            AND lower.priority < steps.priority
+    )
+    FROM steps WHERE steps.priority IS NOT NULL
+), heads (queue, id) AS MATERIALIZED (
+    SELECT steps.queue, (
+        SELECT same.id FROM jobs AS same
+        WHERE same.state = 'available' AND same.gated = 0 AND same.queue = steps.queue
+            AND same.priority = steps.priority
+        ORDER BY same.seq LIMIT 1
+    )
+    FROM steps WHERE steps.priority IS NOT NULL
+    UNION ALL
+    SELECT wanted.queue, (
+        SELECT same.id FROM jobs AS same
+        WHERE same.state = 'available' AND same.gated = 1 AND same.queue = wanted.queue
+        ORDER BY same.seq LIMIT 1
+    )
+    FROM wanted
 )
+SELECT heads.queue, min(COALESCE(jobs.enqueued_at, jobs.created_at))
+FROM heads CROSS JOIN jobs ON jobs.id = heads.id GROUP BY heads.queue
 
 -- name: priorities
 -- How many jobs of each priority are available, counted up to a limit.
