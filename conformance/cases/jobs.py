@@ -78,7 +78,7 @@ async def results(stage: Stage) -> None:
     (await stage.get(f"jobs/{gone['id']}/result")).expect(200, {"state": "cancelled"})
 
 
-@case("OJS-JOB-012", "OJS-JOB-013", level=1, capability="admin_api")
+@case("OJS-JOB-012", "OJS-JOB-013", "OJS-RET-024", level=1, capability="admin_api")
 async def histories(stage: Stage) -> None:
     """A history lists the events and errors of a job, and says if it is incomplete."""
     queue = stage.name()
@@ -95,12 +95,17 @@ async def histories(stage: Stage) -> None:
     await stage.until_state(job, "available")
     await stage.take(queue, worker)
     (await stage.fail(job, worker)).expect(200, {"state": "discarded"})
-    last = (await stage.get(f"jobs/{job['id']}/history")).expect(200, {"complete": False})
-    told = [(one["type"], one.get("attempt")) for one in last["events"]]
-    stage.equal(told[:2], [("job.created", None), ("job.failed", 1)], "the first events")
-    stage.equal(told[-1], ("job.discarded", 2), "the last event")
+    last = (await stage.get(f"jobs/{job['id']}/history")).expect(200, {"complete": True})
+    told = [(one["type"], one.get("attempt"), one.get("worker_id")) for one in last["events"]]
+    stage.equal(told[:1], [("job.created", None, None)], "the first event")
+    begun = [("job.started", 1, worker), ("job.failed", 1, worker)]
+    stage.equal([one for one in told if one[1] == 1], begun, "the first delivery")
+    stage.equal(told[-1], ("job.discarded", 2, worker), "the last event")
     errors = [one["error"] for one in last["events"] if "error" in one]
     stage.equal(errors, (await stage.look(job))["errors"], "errors")
+    starts = [one["time"] for one in last["events"] if one["type"] == "job.started"]
+    stage.equal([one["started_at"] for one in errors], starts, "starts in the errors")
+    stage.equal([one["worker_id"] for one in errors], [worker, worker], "workers in the errors")
     for path in (f"events/{job['id']}/history", f"admin/jobs/{job['id']}/trace"):
         stage.equal((await stage.get(path)).json, last.json, path)
     later = await stage.enqueue(queue, scheduled_at="+PT1H")

@@ -141,6 +141,9 @@ def _show_error(session: Session, error: Json) -> None:
     kind = error.get("type") or error.get("code")
     head = f"attempt {error.get('attempt', '?')}: {kind}: {error.get('message', '')}"
     session.output.say(printable(head), style="red")
+    if ran := between(error.get("started_at"), error.get("occurred_at")):
+        by = f" by {cell(error['worker_id'])}" if error.get("worker_id") else ""
+        session.output.say(f"  started {cell(error['started_at'])}{by}, ran {ran}")
     backtrace = error.get("backtrace") or ()
     for frame in backtrace if isinstance(backtrace, list) else str(backtrace).splitlines():
         session.output.say(f"  {cell(frame)}")

@@ -98,18 +98,20 @@ function progressPanel(job, progress) {
     h("span", { class: "muted" }, "last report ", ago(progress.updated_at))));
 }
 
-/** Return the attempts of a history, each with when it was waited for, began and ended. */
+const ENDS = { "job.completed": "completed", "job.failed": "retryable", "job.retrying": "retryable", "job.discarded": "discarded", "job.cancelled": "cancelled", "job.timeout": "retryable", "job.stalled": "retryable", "job.released": "retryable" };
+
+/** Return the attempts of a history, each with when it was waited for, began and ended; `start` is
+ * null where the server does not know it. */
 export function attemptsOf(events) {
   const made = [];
   let free = null;
   for (const event of events) {
     const at = Date.parse(event.time);
-    if (event.type === "job.started") made.push({ number: event.attempt, from: free ?? at, start: at, end: null, outcome: "active", worker: event.worker_id });
+    if (event.type === "job.started") made.push({ number: event.attempt, from: free ?? at, start: at, end: null, outcome: "active" });
     const open = made.at(-1);
-    const ends = { "job.completed": "completed", "job.failed": "retryable", "job.retrying": "retryable", "job.discarded": "discarded", "job.cancelled": "cancelled", "job.timeout": "retryable", "job.stalled": "retryable", "job.released": "retryable" }[event.type];
-    if (ends && open && (open.end === null || open.end === at)) Object.assign(open, { end: at, outcome: ends });
-    // Of earlier attempts only the end is kept.
-    else if (ends && event.attempt && open?.number !== event.attempt) made.push({ number: event.attempt, from: free ?? at, start: at, end: at, outcome: ends });
+    const outcome = ENDS[event.type];
+    if (outcome && open && (open.end === null || open.end === at)) Object.assign(open, { end: at, outcome });
+    else if (outcome && event.attempt && open?.number !== event.attempt) made.push({ number: event.attempt, from: free ?? at, start: null, end: at, outcome });
     if (event.type !== "job.started") free = at;
   }
   return made;
@@ -130,19 +132,30 @@ function strip(history, job) {
   return h("div", { class: "strip", role: "img", "aria-label": `${made.length} attempts, the last ${job.state}` }, made.slice(-20).map((attempt) => {
     const end = attempt.end ?? serverNow();
     return h("div", { class: "attempt" }, h("span", { class: "muted" }, `Attempt ${attempt.number}`),
-      h("div", { class: "lane" }, bar(attempt.from, attempt.start, "wait", `waited ${duration(attempt.start - attempt.from)}`), bar(attempt.start, end, `s-${attempt.outcome}`, `ran ${duration(end - attempt.start)}`)),
-      h("span", { class: "right num" }, end > attempt.start ? duration(end - attempt.start) : ""));
+      h("div", { class: "lane" }, bar(attempt.from, start, "wait", `waited ${duration(start - attempt.from)}`), bar(start, end, `s-${attempt.outcome}`, `ran ${ran}`)),
+      h("span", { class: "right num" }, ran));
   }));
 }
 
 const STEP_STATES = { "job.created": "pending", "job.scheduled": "scheduled", "job.enqueued": "available", "job.started": "active", "job.completed": "completed", "job.failed": "retryable", "job.retrying": "retryable", "job.discarded": "discarded", "job.cancelled": "cancelled" };
+    const start = attempt.start ?? end;
+    const ran = duration(attempt.start && end - attempt.start);
 
 function steps(history) {
   if (!history) return null;
-  return [h("h3", null, "Events"), h("ol", { class: "steps" }, history.events.map((event) => h("li", { class: `s-${look(STEP_STATES[event.type] ?? "pending")}` },
-    h("b", null, event.type.replace(/^job\./, "")),
-    h("span", { class: "muted" }, event.attempt ? `attempt ${event.attempt} ` : "", event.worker_id && h("a", { href: to("worker", { id: event.worker_id }), class: "mono" }, event.worker_id), event.error && [" ", h("span", { class: "mono" }, event.error.type ?? event.error.code), ` ${event.error.message ?? ""}`]),
-    h("time", { class: "muted num", datetime: event.time, title: exact(Date.parse(event.time)) }, exact(Date.parse(event.time)).slice(11, 23))))), history.complete === false && h("p", { class: "muted" }, "The server does not keep when and where earlier attempts began.")];
+  let begun = null;
+  return [h("h3", null, "Events"), h("ol", { class: "steps" }, history.events.map((event) => {
+    const at = Date.parse(event.time);
+    const told = event.attempt ? [`attempt ${event.attempt} `] : [];
+    const same = begun?.attempt === event.attempt;
+    if (event.worker_id && (event.type === "job.started" || !same)) told.push(h("a", { href: to("worker", { id: event.worker_id }), class: "mono" }, event.worker_id), " ");
+    if (event.type === "job.started") begun = event;
+    else if (event.attempt && ENDS[event.type]) told.push("ran ", h("span", { class: "num" }, duration(same ? at - Date.parse(begun.time) : null)), " ");
+    if (event.error) told.push(h("span", { class: "mono" }, event.error.type ?? event.error.code), ` ${event.error.message ?? ""}`);
+    return h("li", { class: `s-${look(STEP_STATES[event.type] ?? "pending")}` },
+      h("b", null, event.type.replace(/^job\./, "")), h("span", { class: "muted" }, told),
+      h("time", { class: "muted num", datetime: event.time, title: exact(at) }, exact(at).slice(11, 23)));
+  })), history.complete === false && h("p", { class: "muted" }, "When and where some attempts began is not known, or some were given back.")];
 }
 
 /** Shorten the path of a frame to its last folder and file. */

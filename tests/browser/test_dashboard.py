@@ -107,6 +107,9 @@ async def test_every_attempt_has_its_bar(node: Node, filled: Filled, browser: Br
         await expect(page.locator("h1")).to_contain_text("discarded")
         await expect(page.locator(".attempt .s-discarded")).to_have_count(1)
         await expect(page.locator(".attempt .s-retryable")).to_have_count(1)
+        begun = page.locator(".steps li", has=page.get_by_text("started", exact=True))
+        await expect(begun.get_by_role("link", name=WORKER)).to_have_count(2)
+        await expect(page.locator(".steps li", has_text="ran")).to_have_count(2)
 
 
 async def test_a_job_is_cancelled_and_another_priority_given(

@@ -105,6 +105,7 @@ def test_a_job_is_shown_with_its_errors(ojs: Ojs, failed: list[str]) -> None:
     said = ojs("jobs", "show", *failed)
     assert said.out.count("attempt 1: Timeout: no answer to") == 3
     assert "state      discarded" in said.out
+    assert said.out.count(" by w1, ran ") == 3
 
 
 def test_ids_may_be_cut_short(ojs: Ojs, call: Call) -> None:

@@ -1,11 +1,14 @@
 """The history of a job, derived from its record, as the event log cannot be searched by job."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 import msgspec
 
 from ojs_server.domain.jobs.job import TERMINAL, Job, Lease, State
+from ojs_server.domain.jobs.reported_error import HISTORY
+from ojs_server.domain.tenants.tenant import unscoped
 from ojs_wire.values import parse_timestamp
 
 # Order of the events of one delivery within a millisecond.
@@ -32,45 +35,88 @@ class History(msgspec.Struct, frozen=True):
 class _Noted(msgspec.Struct, frozen=True):
     attempt: int
     occurred_at: str
+    started_at: str | None = None
+    worker_id: str | None = None
 
+
+class _Failure(msgspec.Struct, frozen=True):
+    """An entry of the job's errors; `start` is None where no worker had the job, and in entries of
+    earlier versions."""
+
+    end: Happening
+    start: Happening | None
+
+
+# The starts of deliveries, by number and moment: numbers begin anew when a job is revived.
+_Starts = Mapping[tuple[int | None, int], Happening]
 
 _entries: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _noted: Final = msgspec.json.Decoder(_Noted)
 
 
 def history_of(job: Job, lease: Lease | None, ended_by: str | None) -> History:
-    """Return a job's history. The record keeps only the last queue position and the last start."""
+    """A job's history. Of its places in a queue it knows the last."""
+    holder = ended_by if lease is None else lease.worker_id
+    worker_id = holder and unscoped(job.tenant, holder)
     failures = [_failure(entry) for entry in _entries.decode(job.errors or b"[]")]
-    complete = _is_complete(job, failures)
-    worker_id = ended_by if lease is None else lease.worker_id
-    told = [Happening("job.created", job.created_at)]
+    starts = _starts(job, worker_id, failures)
+    told = [Happening("job.created", job.created_at), *starts.values()]
     if job.enqueued_at is not None:
         told.append(Happening("job.enqueued", job.enqueued_at))
-    if job.started_at is not None:
-        told.append(Happening("job.started", job.started_at, job.attempt, worker_id))
+    ends = [failure.end for failure in failures]
     if job.state in TERMINAL and job.finished_at is not None:
         # Why it was given up is its last error.
-        error = failures.pop().error if job.state == State.DISCARDED and failures else None
+        error = ends.pop().error if job.state == State.DISCARDED and ends else None
         end = f"job.{job.state}"
         told.append(Happening(end, job.finished_at, job.attempt or None, worker_id, error))
-    told += failures
-    return History(sorted(told, key=_place), complete)
+    told += ends
+    return History(sorted(told, key=_place), _is_complete(job, failures, starts))
 
 
-def _failure(entry: msgspec.Raw) -> Happening:
+def _failure(entry: msgspec.Raw) -> _Failure:
     noted = _noted.decode(entry)
-    at = parse_timestamp(noted.occurred_at)
-    return Happening("job.failed", at, noted.attempt or None, error=bytes(entry))
+    at, attempt, worker_id = parse_timestamp(noted.occurred_at), noted.attempt, noted.worker_id
+    end = Happening("job.failed", at, attempt or None, worker_id, bytes(entry))
+    if noted.started_at is None:
+        return _Failure(end, None)
+    began = parse_timestamp(noted.started_at)
+    return _Failure(end, Happening("job.started", began, attempt, worker_id))
 
 
-def _is_complete(job: Job, failures: Sequence[Happening]) -> bool:
+def _starts(job: Job, worker_id: str | None, failures: Sequence[_Failure]) -> _Starts:
+    """The starts that are known. Entries name the worker also after the job has left it."""
+    known: list[Happening] = []
+    if job.started_at is not None:
+        known.append(Happening("job.started", job.started_at, job.attempt, worker_id))
+    known += [failure.start for failure in failures if failure.start is not None]
+    return {(start.attempt, start.at): start for start in known}
+
+
+def _is_complete(job: Job, failures: Sequence[_Failure], starts: _Starts) -> bool:
+    """True if it is certain that the start of every delivery is known."""
+    dropped = len(failures) >= HISTORY
+    # A delivery that was given back leaves no entry.
+    given_back = job.releases > 0 and not (job.attempt == 1 and job.started_at is not None)
+    numbers = [0, *(start.attempt or 0 for start in sorted(starts.values(), key=_place))]
+    follow = all(later in (1, earlier + 1) for earlier, later in pairwise(numbers))
+    return (
+        follow
+        and job.attempt in (0, numbers[-1])
+        and not (dropped or given_back)
+        and all(_is_start_known(job, failure) for failure in failures)
+    )
+
+
+def _is_start_known(job: Job, failure: _Failure) -> bool:
+    """True if the start is known of the delivery that failed, and of those that it hides."""
     begun = job.started_at
-    delivered = [failure.at for failure in failures if failure.attempt is not None]
-    if job.state == State.COMPLETED and delivered:
+    if failure.start is not None:
         # The delivery that completed the job had been lost, and another may have begun since.
-        return False
-    started = 0 if begun is None else 1
-    return job.attempt == started and all(begun is not None and at >= begun for at in delivered)
+        return job.state != State.COMPLETED or failure.start.at != begun
+    if failure.end.attempt is None:
+        return True
+    is_last = failure.end.attempt == job.attempt and job.state != State.COMPLETED
+    return is_last and begun is not None and failure.end.at >= begun
 
 
 def _place(one: Happening) -> tuple[int, int, int]:

@@ -28,6 +28,7 @@ from ojs_server.domain.jobs.job import STATES, TERMINAL, Change, Earlier, Event,
 from ojs_server.domain.jobs.late_ack import earlier_of
 from ojs_server.domain.jobs.reported_error import Fault, append_entry, entry
 from ojs_server.domain.retention import Retention
+from ojs_server.domain.tenants.tenant import unscoped
 
 # The states that each call allows; in any other state it is a conflict.
 LEGAL: Final = {
@@ -138,7 +139,7 @@ def lapse(
 
 
 def _offered_again(job: Job, counted: Job, lease: Lease, fault: Fault, now: int) -> Change:
-    noted = entry(fault, job.attempt, now)
+    noted = _entry(job, lease, fault, now)
     after = msgspec.structs.replace(
         counted,
         state=State.AVAILABLE,
@@ -328,7 +329,7 @@ def _failed(
     happened = _failure(job, lease, fault, now)
     errors = job.errors
     if not _is_final(job, policy, fault):
-        noted = entry(fault, job.attempt, now)
+        noted = _entry(job, lease, fault, now)
         errors = append_entry(errors, noted)
         delay = fault.retry_delay_ms
         if delay is None:
@@ -351,8 +352,7 @@ def _failed(
         fault.action != "discard" and policy.on_exhaustion == "dead_letter"
     )
     ended = msgspec.structs.replace(job, completed_at=now, errors=errors)
-    change = _discard(job, ended, fault, happened, now, keep, dead_letter=dead_letter)
-    return msgspec.structs.replace(change, ended_by=_holder(lease))
+    return _discard(job, ended, fault, happened, now, keep, dead_letter=dead_letter, lease=lease)
 
 
 def _discard(
@@ -364,9 +364,10 @@ def _discard(
     keep: Retention,
     *,
     dead_letter: bool,
+    lease: Lease | None = None,
 ) -> Change:
     """Enter `discarded`, the only way to do so: append the error, and announce a dead letter."""
-    noted = entry(fault, ended.attempt, now)
+    noted = _entry(before, lease, fault, now)
     after = msgspec.structs.replace(
         ended,
         state=State.DISCARDED,
@@ -376,7 +377,16 @@ def _discard(
         errors=append_entry(ended.errors, noted),
     )
     told = (*happened, events.discarded(after, fault), events.buried(after, fault))
-    return Change(before, after, told, dead_letter=dead_letter)
+    return Change(before, after, told, dead_letter=dead_letter, ended_by=_holder(lease))
+
+
+def _entry(job: Job, lease: Lease | None, fault: Fault, now: int) -> bytes:
+    """The entry of the history; of a job that no worker had it names no start and no worker."""
+    if job.state != State.ACTIVE:
+        return entry(fault, job.attempt, now)
+    holder = _holder(lease)
+    worker_id = holder and unscoped(job.tenant, holder)
+    return entry(fault, job.attempt, now, started_at=job.started_at, worker_id=worker_id)
 
 
 def _wants_dead_letter(job: Job) -> bool:

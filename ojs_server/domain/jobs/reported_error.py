@@ -106,6 +106,8 @@ class _Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     timeout_kind: str | None = None
     limit_seconds: float | None = None
     elapsed_seconds: float | None = None
+    started_at: str | None = None
+    worker_id: str | None = None
 
 
 class Noted(msgspec.Struct, frozen=True):
@@ -147,8 +149,15 @@ def parse_fault(given: object) -> Fault:
     )
 
 
-def entry(fault: Fault, attempt: int, now: int) -> bytes:
-    """Return the stored form of a fault."""
+def entry(
+    fault: Fault,
+    attempt: int,
+    now: int,
+    *,
+    started_at: int | None = None,
+    worker_id: str | None = None,
+) -> bytes:
+    """The stored form of a fault, with the start and the worker of the delivery that it ended."""
     return codec.encode(
         _Entry(
             code=fault.code,
@@ -162,6 +171,8 @@ def entry(fault: Fault, attempt: int, now: int) -> bytes:
             timeout_kind=fault.timeout_kind,
             limit_seconds=fault.limit_seconds,
             elapsed_seconds=fault.elapsed_seconds,
+            started_at=None if started_at is None else format_timestamp(started_at),
+            worker_id=worker_id,
         )
     )
 

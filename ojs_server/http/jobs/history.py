@@ -7,7 +7,6 @@ from msgspec import UNSET, Raw, UnsetType
 
 from ojs_server.domain.jobs.history import Happening, History, history_of
 from ojs_server.domain.jobs.job import Job
-from ojs_server.domain.tenants.tenant import unscoped
 from ojs_server.http.access.auth import READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
@@ -47,18 +46,18 @@ async def read(call: Call) -> Answer:
             "state": job.state,
             "scheduled_at": timestamp(job.scheduled_at),
             "complete": history.complete,
-            "events": [_shown(one, job.tenant) for one in history.happenings],
+            "events": [_shown(one) for one in history.happenings],
         }
     )
 
 
-def _shown(one: Happening, tenant: str | None) -> _Item:
+def _shown(one: Happening) -> _Item:
     moment = format_timestamp(one.at)
     item = _Item(one.type, moment, moment)
     if one.attempt is not None:
         item.attempt = one.attempt
     if one.worker_id is not None:
-        item.worker_id = unscoped(tenant, one.worker_id)
+        item.worker_id = one.worker_id
     if one.error is not None:
         item.error = Raw(one.error)
     return item

@@ -6,7 +6,7 @@ import msgspec
 
 from ojs_server.domain.jobs.history import history_of
 from ojs_server.domain.jobs.job import Job, State
-from ojs_server.domain.jobs.reported_error import append_entry, entry, parse_fault
+from ojs_server.domain.jobs.reported_error import HISTORY, append_entry, entry, parse_fault
 from tests.domain.sample_jobs import NOW, job, lease
 
 BOOM = parse_fault({"type": "Boom", "message": "no"})
@@ -14,10 +14,19 @@ MADE = NOW - 60_000
 
 
 def failed(one: Job, *times: tuple[int, int], **more: Any) -> Job:
-    """The job with failures of these deliveries at these moments."""
+    """The job with failures of these deliveries at these moments, as earlier versions kept them."""
     errors = None
     for attempt, at in times:
         errors = append_entry(errors, entry(BOOM, attempt, at))
+    return msgspec.structs.replace(one, errors=errors, **more)
+
+
+def ran(one: Job, *times: tuple[int, int, int], **more: Any) -> Job:
+    """The job with failed deliveries, each with its number, start and end."""
+    errors = None
+    for attempt, began, at in times:
+        noted = entry(BOOM, attempt, at, started_at=began, worker_id=f"w{attempt}")
+        errors = append_entry(errors, noted)
     return msgspec.structs.replace(one, errors=errors, **more)
 
 
@@ -95,3 +104,59 @@ def test_what_was_delivered_before_is_not_claimed_to_be_all() -> None:
     late = failed(job(State.COMPLETED, finished_at=NOW + 9), (1, NOW))
     for one in (lost, revived, runs_again, late, job(attempt=2)):
         assert not complete(one)
+
+
+def test_earlier_deliveries_are_told_with_their_start_and_their_worker() -> None:
+    again = ran(job(attempt=3, started_at=NOW), (1, NOW - 50, NOW - 40), (2, NOW - 30, NOW - 20))
+    happenings = history_of(again, lease("w"), None).happenings
+    assert [(each.type, each.at, each.attempt, each.worker_id) for each in happenings[1:]] == [
+        ("job.started", NOW - 50, 1, "w1"),
+        ("job.failed", NOW - 40, 1, "w1"),
+        ("job.started", NOW - 30, 2, "w2"),
+        ("job.failed", NOW - 20, 2, "w2"),
+        ("job.started", NOW, 3, "w"),
+    ]
+    assert complete(again)
+
+
+def test_the_last_start_of_a_job_that_waits_is_told_once_and_with_its_worker() -> None:
+    waits = ran(job(State.RETRYABLE, started_at=NOW - 5), (1, NOW - 5, NOW))
+    happenings = history_of(waits, None, None).happenings
+    assert [(each.type, each.worker_id) for each in happenings[1:]] == [
+        ("job.started", "w1"),
+        ("job.failed", "w1"),
+    ]
+    assert complete(waits)
+
+
+def test_deliveries_before_a_revival_are_told_as_well() -> None:
+    life = ((1, NOW - 50, NOW - 40), (2, NOW - 30, NOW - 20))
+    assert complete(ran(job(State.AVAILABLE, attempt=0), *life))
+    assert complete(ran(job(attempt=1, started_at=NOW), *life))
+    assert complete(ran(job(State.COMPLETED, started_at=NOW, finished_at=NOW), *life))
+    assert not complete(ran(job(attempt=2, started_at=NOW), *life))
+
+
+def test_a_job_that_expired_between_two_attempts_lacks_no_start() -> None:
+    noted = ran(job(State.RETRYABLE, started_at=NOW - 9), (1, NOW - 9, NOW - 5)).errors
+    errors = append_entry(noted, entry(BOOM, 1, NOW))
+    dead = job(State.DISCARDED, started_at=NOW - 9, finished_at=NOW, errors=errors)
+    assert complete(dead)
+    assert [kind for kind, *_ in told(dead)] == ["created", "started", "failed", "discarded"]
+
+
+def test_what_was_given_back_or_dropped_is_missing() -> None:
+    first = (1, NOW - 9, NOW - 5)
+    assert complete(job(State.SCHEDULED, attempt=1, releases=1, started_at=NOW - 9))
+    assert not complete(ran(job(attempt=2, releases=1, started_at=NOW), first))
+    assert not complete(ran(job(State.AVAILABLE, attempt=1, releases=1), first))
+    many = [(number, NOW + number, NOW + number) for number in range(1, HISTORY + 1)]
+    assert not complete(ran(job(attempt=HISTORY + 1, started_at=NOW + 50), *many))
+    assert complete(ran(job(attempt=HISTORY, started_at=NOW + 50), *many[:-1]))
+    late = ran(job(State.COMPLETED, started_at=NOW - 9, finished_at=NOW), first)
+    assert not complete(late)
+
+
+def test_workers_of_a_tenant_are_named_as_it_names_them() -> None:
+    own = job(tenant="acme")
+    assert history_of(own, lease("acme/w"), None).happenings[-1].worker_id == "w"

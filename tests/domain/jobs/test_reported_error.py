@@ -144,6 +144,8 @@ def test_an_entry_shows_what_the_worker_said_and_which_delivery_it_was() -> None
     timeout = Fault("timeout", "timeout", "m", timeout_kind="execution", limit_seconds=2.0)
     shown = codec.decode(entry(timeout, 1, 0))
     assert (shown["timeout_kind"], shown["limit_seconds"]) == ("execution", 2.0)
+    shown = codec.decode(entry(timeout, 1, 2_000, started_at=1_000, worker_id="w"))
+    assert (shown["started_at"], shown["worker_id"]) == ("1970-01-01T00:00:01Z", "w")
 
 
 def test_the_history_is_oldest_first_and_keeps_the_newest() -> None:

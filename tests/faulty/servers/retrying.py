@@ -142,7 +142,21 @@ def history_counts_from_zero() -> None:
     wrap(
         lifecycle,
         "entry",
-        lambda entry: lambda cause, attempt, now: entry(cause, attempt - 1, now),
+        lambda entry: lambda cause, attempt, now, **more: entry(cause, attempt - 1, now, **more),
+    )
+
+
+@fault("OJS-RET-024")
+def failures_forget_their_start() -> None:
+    """An entry of the history does not say when the delivery began."""
+    wrap(
+        lifecycle,
+        "entry",
+        lambda entry: (
+            lambda cause, attempt, now, **more: entry(
+                cause, attempt, now, **{**more, "started_at": None}
+            )
+        ),
     )
 
 

@@ -147,6 +147,10 @@ async def test_a_history_tells_what_became_of_a_job(client: httpx.AsyncClient) -
     last = answer["events"][-1]
     assert (last["type"], last["attempt"], last["worker_id"]) == ("job.discarded", 1, "worker-1")
     assert last["error"]["message"] == "no such address"
+    started = answer["events"][-2]
+    assert (started["type"], started["worker_id"]) == ("job.started", "worker-1")
+    assert last["error"]["started_at"] == started["time"]
+    assert last["error"]["worker_id"] == "worker-1"
     later = await enqueue(client, scheduled_at="2031-01-01T00:00:00Z")
     answer = body(await client.get(f"{JOBS}/{later['id']}/history"))
     assert answer["scheduled_at"] == "2031-01-01T00:00:00Z"
