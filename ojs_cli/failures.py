@@ -49,7 +49,7 @@ def explain(error: Exception) -> Failure | None:
         hint = "start one with `ojs server`, or name another by --url, OJS_URL or --server"
         return Failure(text, hint, exit_code=UNREACHABLE)
     if isinstance(error, Unauthenticated):
-        hint = "set OJS_AUTH_TOKEN, or auth_token_file of the server in the configuration file"
+        hint = "set OJS_AUTH_TOKEN, or auth_token_file of the server in the file of servers"
         return Failure(text, hint, exit_code=NO_ACCESS)
     if isinstance(error, PermissionDenied):
         hint = "use a key with a role that may: operator reads and repairs, admin does everything"

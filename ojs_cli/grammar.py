@@ -53,7 +53,7 @@ A FILTER is NAME:VALUE, such as state:retryable queue:mail type:mail.* since:1h.
 """
 EPILOG: Final = """\b
 The server is --url, else --server, else OJS_URL or OJS_SERVER, else the one that the
-configuration file (OJS_CONFIG, ~/.config/ojs/config.toml) names; its key is OJS_AUTH_TOKEN
+file of servers (OJS_SERVERS, ~/.config/ojs/servers.toml) names; its key is OJS_AUTH_TOKEN
 or stands in that file.
 
 \b

@@ -81,7 +81,7 @@ class Server:
         """Send a call; raises the exceptions of the SDK."""
         if method != "GET" and self._read_only is not None:
             raise Failure(
-                f"the server {self._read_only} is read_only in the configuration file",
+                f"the server {self._read_only} is read_only in the file of servers",
                 "take that line out to change something there",
                 exit_code=NO_ACCESS,
             )

@@ -539,6 +539,11 @@ def _read_file(path: Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingError(f"{path} is not valid TOML: {error}") from None
     known = {setting.name for setting in (*TABLE, _NO_MIGRATE)} | {"keys"}
+    if "servers" in content:
+        raise SettingError(
+            f"{path}: is a file of servers, for clients and workers, which OJS_SERVERS names; "
+            "this program reads the settings of one server"
+        )
     for name in content:
         if name not in known:
             raise SettingError(f"{path}: `{name}` is not a setting{nearest(name, known)}")

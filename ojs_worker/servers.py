@@ -17,7 +17,7 @@ import msgspec
 
 from ojs_worker.config import SettingError
 
-FILE: Final = "OJS_CONFIG"
+FILE: Final = "OJS_SERVERS"
 # A file that is longer is something else.
 MAX_BYTES: Final = 1_000_000
 
@@ -45,14 +45,17 @@ class ServerFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     path: Path | None = None
 
 
+_MEMBERS: Final = frozenset({"server", "servers"})
+
+
 def path_of(environ: Mapping[str, str]) -> Path | None:
     """Return the path of the file of named servers; None if the user has no home."""
     if given := environ.get(FILE):
         return Path(given)
     if folder := environ.get("XDG_CONFIG_HOME"):
-        return Path(folder, "ojs", "config.toml")
+        return Path(folder, "ojs", "servers.toml")
     home = environ.get("HOME") or environ.get("USERPROFILE")
-    return Path(home, ".config", "ojs", "config.toml") if home else None
+    return Path(home, ".config", "ojs", "servers.toml") if home else None
 
 
 def read(environ: Mapping[str, str]) -> ServerFile:
@@ -102,6 +105,11 @@ def _parsed(path: Path, text: bytes) -> ServerFile:
         if len(text) > MAX_BYTES:
             raise ValueError("is too long")
         content = tomllib.loads(text.decode())
+        if strange := sorted(content.keys() - _MEMBERS):
+            raise ValueError(
+                f"{strange[0]!r} does not belong in a file of servers, which has `server` and "
+                "[servers.NAME]; settings of ojs-server are in the file that OJS_CONFIG names"
+            )
         found = msgspec.convert(content, ServerFile)
     except (ValueError, RecursionError) as error:
         raise SettingError(f"{path}: {error}") from None

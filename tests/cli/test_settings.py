@@ -204,6 +204,7 @@ def test_a_wrong_setting_names_itself_where_it_was_given(
         ('database = ["a"]', "`database` in the configuration file: must be a text"),
         ("keep_events = true", "`keep_events` in the configuration file: must be a duration"),
         ("strict = 2", "`strict` in the configuration file: must be true or false"),
+        ('[servers.a]\nurl = "u"', "is a file of servers"),
         ('keys = "x"', "`keys` in the configuration file: must be a table"),
         ("port = ", "is not valid TOML"),
     ],

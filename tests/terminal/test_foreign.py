@@ -84,12 +84,12 @@ def test_a_server_that_is_not_there(run: Ojs) -> None:
 def test_servers_have_names_in_a_file(
     run: Ojs, least: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "config.toml"
+    file = tmp_path / "servers.toml"
     file.write_text(
         f'server = "near"\n[servers.near]\nurl = "{least}"\nread_only = true\n'
         '[servers.far]\nurl = "http://127.0.0.1:9"\n'
     )
-    monkeypatch.setenv("OJS_CONFIG", str(file))
+    monkeypatch.setenv("OJS_SERVERS", str(file))
     assert run("jobs").code == OK
     said = run("jobs", "cancel", JOB["id"])
     assert said.code == NO_ACCESS

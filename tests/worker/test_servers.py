@@ -33,10 +33,10 @@ def write(tmp_path: Path) -> Write:
     """Writes the file for its owner alone; answers an environment that names it."""
 
     def made(text: str) -> dict[str, str]:
-        file = tmp_path / "config.toml"
+        file = tmp_path / "servers.toml"
         file.touch(mode=0o600)
         file.write_text(text)
-        return {"OJS_CONFIG": str(file)}
+        return {"OJS_SERVERS": str(file)}
 
     return made
 
@@ -81,7 +81,7 @@ def test_the_file_is_found_at_home_or_there_is_none(write: Write, tmp_path: Path
     write("")
     folder = tmp_path / ".config" / "ojs"
     folder.mkdir(parents=True)
-    (folder / "config.toml").write_text('server = "a"\n[servers.a]\nurl = "http://a"\n')
+    (folder / "servers.toml").write_text('server = "a"\n[servers.a]\nurl = "http://a"\n')
     assert load({}, {}, {"HOME": str(tmp_path)}).url == "http://a"
     assert load({}, {}, {"XDG_CONFIG_HOME": str(folder.parent)}).url == "http://a"
     assert load({}, {}, {"HOME": str(folder)}).url == "http://127.0.0.1:8080"
@@ -90,10 +90,11 @@ def test_the_file_is_found_at_home_or_there_is_none(write: Write, tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[servers.near]\n", "config.toml: Object missing required field `url`"),
-        ("servers = 1\n", "config.toml: Expected `object`"),
+        ("[servers.near]\n", "servers.toml: Object missing required field `url`"),
+        ("servers = 1\n", "servers.toml: Expected `object`"),
         ("[servers.near]\nurl = 'u'\nkey = 'k'\n", "unknown field `key`"),
-        ("server =", "config.toml: Invalid value"),
+        ("port = 8080\n", "'port' does not belong in a file of servers.*OJS_CONFIG"),
+        ("server =", "servers.toml: Invalid value"),
         ("\xff" * 600_000, "is too long"),
         ("[servers.naer]\nurl = 'u'\n", 'no server "near" in .*; did you mean "naer"'),
         ("[servers.near]\nurl = 'u'\nauth_token_file = 'none'\n", "auth_token_file: .*none: No"),
@@ -105,8 +106,8 @@ def test_a_file_that_is_no_good_is_told(write: Write, text: str, words: str) -> 
 
 
 def test_a_missing_file_and_two_places_at_once_are_told(write: Write) -> None:
-    with pytest.raises(SettingError, match="OJS_CONFIG: there is no file /none"):
-        load({}, {}, {"OJS_CONFIG": "/none"})
+    with pytest.raises(SettingError, match="OJS_SERVERS: there is no file /none"):
+        load({}, {}, {"OJS_SERVERS": "/none"})
     with pytest.raises(SettingError, match="`server`: goes without a URL beside it"):
         load({}, {"url": "http://a", "server": "near"}, write(TWO))
     with pytest.raises(SettingError, match='no server "far" in a file, for there is no home'):
@@ -115,7 +116,7 @@ def test_a_missing_file_and_two_places_at_once_are_told(write: Write) -> None:
 
 def test_keys_that_others_may_read_are_refused(write: Write) -> None:
     env = write(TWO)
-    file = Path(env["OJS_CONFIG"])
+    file = Path(env["OJS_SERVERS"])
     file.chmod(0o644)
     with pytest.raises(SettingError, match=re.escape(f"chmod 600 {file}")):
         load({}, {}, env)
