@@ -17,10 +17,11 @@ from typing import Any, Final
 
 from ojs_worker.config import Config, SettingError
 from ojs_worker.logs import set_up
-from ojs_worker.reload import CONTROL, Supervisor, follow
 from ojs_worker.settings import NO_FLAG, TABLE, Setting, load
-from ojs_worker.signals import SignalBox, exit_later, exit_now, ignore_signals
+from ojs_worker.signals import MARGIN_S, SignalBox, exit_later, exit_now
+from ojs_worker.supervised import Supervised, Word
 from ojs_worker.version import installed
+from ojs_worker.wear import Wear, wear_of
 
 log = logging.getLogger("ojs.worker")
 
@@ -34,6 +35,8 @@ EPILOG: Final = """\
 Every option can be set by the environment variable in brackets; options win over what the
 program sets, that wins over the environment. The server's key is OJS_AUTH_TOKEN.
 
+With --workers there are several processes, and this one passes signals on to them.
+
 SIGTERM, SIGINT   take no more jobs, wait for those that run, give back the rest, exit
 SIGTSTP           take no more jobs, stay (kill -TSTP PID)
 SIGCONT           take jobs again
@@ -42,8 +45,6 @@ exit codes: 0 every job ended by itself, 1 some were given back, 130 or 143 forc
 SIGINT or SIGTERM, 2 a wrong setting, 3 the worker could not be loaded
 """
 DEMO: Final = "ojs_worker.demo:worker"
-# How long the last words to the server may take, after the grace period.
-MARGIN_S: Final = 4.5
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,25 +67,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reload, folder = given.pop("reload"), given.pop("reload_dir")
     try:
         config = load(given, {})
+        wear = wear_of(config)
     except SettingError as error:
         print(f"ojs-worker: {error}", file=sys.stderr)
         return 2
-    control = os.environ.pop(CONTROL, None)
-    if reload and control is None:
-        set_up(config.log_format, config.log_level)
-        box = SignalBox()
-        box.install()
-        exit_now(Supervisor(list(arguments), Path(folder), box).run())
+    supervisor = Supervised.inherited()
+    several = config.workers > 1 or config.max_jobs is not None or config.max_memory is not None
+    if supervisor is None and (reload or several):
+        if os.name != "posix":
+            print("ojs-worker: several processes need Linux or macOS", file=sys.stderr)
+            return 2
+        return _supervise(arguments, config, Path(folder) if reload else None)
     box = SignalBox(may_exit=True)
-    if control is None:
+    if supervisor is None:
         box.install()
     else:
-        ignore_signals()
-        follow(int(control), box)
-    return _run(str(target), given, box)
+        supervisor.obey(box)
+    return _run(str(target), given, box, wear, supervisor)
 
 
-def _run(target: str, flags: dict[str, Any], box: SignalBox) -> int:
+def _supervise(arguments: Sequence[str], config: Config, folder: Path | None) -> int:
+    from ojs_worker.supervisor import Supervisor
+
+    set_up(config.log_format, config.log_level)
+    box = SignalBox()
+    box.install()
+    try:
+        return asyncio.run(Supervisor(arguments, config, folder).run(box))
+    except OSError as error:
+        print(f"ojs-worker: {error}", file=sys.stderr)
+        return 3
+
+
+def _run(
+    target: str,
+    flags: dict[str, Any],
+    box: SignalBox,
+    wear: Wear,
+    supervisor: Supervised | None,
+) -> int:
     from ojs_worker.target import NoWorker, find_worker
 
     try:
@@ -101,14 +122,23 @@ def _run(target: str, flags: dict[str, Any], box: SignalBox) -> int:
     set_up(config.log_format, config.log_level)
     if box.asked_to_end:
         log.info("told to end before the worker began")
+        if supervisor is not None:
+            supervisor.say(Word.LEFT)
         return 0
     # A handler may hold up the event loop for ever, and none of the orderly end would happen.
     box.on_ending = lambda: exit_later(config.grace_s + MARGIN_S, 1)
     _warn_of_init()
 
     async def serve() -> int:
-        running = await worker.life(flags).start()
-        return await running.wait_with_signals(box)
+        if supervisor is None:
+            running = await worker.life(flags).start()
+            return await running.wait_with_signals(box)
+        running = await worker.life(flags, wear=wear).start()
+        reporting = asyncio.create_task(supervisor.report(running))
+        code = await running.wait_with_signals(box)
+        reporting.cancel()
+        supervisor.say(Word.LEFT)
+        return code
 
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:

@@ -55,6 +55,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     health_host: str = "0.0.0.0"
     log_format: Literal["text", "json"] = "text"
     log_level: Level = "info"
+    # What the command alone can do: several processes, and new ones in place of old ones.
+    workers: int = 1
+    max_jobs: int | None = None
+    max_memory: int | None = None
 
 
 # What holds under each profile where nothing is set; the server has its own part of them.

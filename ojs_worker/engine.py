@@ -13,6 +13,7 @@ cannot be stopped keeps its place after its worker has lost the job.
 
 import asyncio
 import logging
+import math
 from collections.abc import Coroutine, Sequence
 from typing import Any, Final
 
@@ -37,6 +38,7 @@ from ojs_worker.reports import Reports
 from ojs_worker.settings import variables_of
 from ojs_worker.settling import Failed, Outcome, Released, Settler, Verdict
 from ojs_worker.watch import LoopWatch
+from ojs_worker.wear import Wear
 
 log = logging.getLogger("ojs.worker")
 
@@ -47,6 +49,7 @@ LAST_ANSWER_S: Final = 0.2
 GOODBYE_S: Final = 2.0
 FORCED_S: Final = 0.5
 EACH_S: Final = 5.0
+RECYCLING_EACH_S: Final = 60.0
 
 
 class Engine:
@@ -63,15 +66,19 @@ class Engine:
         bounds: Bounds,
         layers: Sequence[Any] = (),
         codec: Codec | None = None,
+        wear: Wear | None = None,
     ) -> None:
         self.config = config
         self.machine = Machine(grace_s=config.grace_s)
         self.ended = asyncio.Event()
+        # Set once this process is to be replaced by another one.
+        self.recycling = asyncio.Event()
         self._registry = registry
         self._environment = environment
         self._settler = settler
         self._reports = reports
         self._codec = codec
+        self._wear = wear
         self._loop = asyncio.get_running_loop()
         self._ledger = Ledger(config.concurrency)
         self._threads = environment.pool("ojs-handler")
@@ -96,6 +103,7 @@ class Engine:
         self._beats: Beats
         self._beating: asyncio.Task[Any]
         self._leaving = False
+        self._draining: asyncio.Task[Any] | None = None
 
     @property
     def shutting_down(self) -> bool:
@@ -110,11 +118,12 @@ class Engine:
     @property
     def free(self) -> int:
         """The number of jobs that may be fetched."""
-        return self._ledger.free
+        return self.free_without(())
 
     def free_without(self, jobs: Sequence[Job]) -> int:
         """Return the number of jobs that may be fetched once these were settled."""
-        return self._ledger.free_without(jobs)
+        free = self._ledger.free_without(jobs)
+        return free if self._wear is None else min(free, self._wear.left)
 
     @property
     def connected(self) -> bool:
@@ -269,6 +278,8 @@ class Engine:
     def _begin(self, job: Job, asked_at: float) -> None:
         delivery = self.hold(job, asked_at)
         delivery.task = self._loop.create_task(self._work(delivery))
+        if self._wear is not None and self._wear.begun():
+            self._recycle(f"it has begun {counted(self._wear.max_jobs or 0, 'job')}")
 
     def _context(self, job: Job) -> JobContext:
         handler = self._registry.get(job.type)
@@ -301,10 +312,18 @@ class Engine:
 
     def _end(self, delivery: Delivery) -> None:
         self._ledger.ended(delivery)
+        if self._wear is not None and (size := self._wear.excess(self._processes.pids)):
+            self._recycle(f"it has {size / 1024**2:,.0f} MB of memory")
         if self.machine.shutting_down:
             self._do(self.machine.at(self._loop.time(), self.held))
         elif self._feed is not None:
             self._feed.room()
+
+    def _recycle(self, reason: str) -> None:
+        if not self.machine.shutting_down:
+            log.info("worker process %d is recycled: %s", self._environment.process, reason)
+            self.recycling.set()
+            self.hear(Word.RECYCLE)
 
     def _timed_out(self, delivery: Delivery) -> None:
         log.warning("job %s ran over its %g s", delivery.job.id, delivery.job.limit_s or 0)
@@ -352,7 +371,9 @@ class Engine:
                     log.info("the worker is %s, it holds %s", self.machine.state, held)
                     self._beats.soon()
                     if self.machine.shutting_down:
-                        self._aside.begin(self._drain())
+                        if self._draining is not None:
+                            self._draining.cancel()
+                        self._draining = self._aside.begin(self._drain())
                 case Action.FETCH:
                     if self._feed is not None:
                         self._feed.start()
@@ -385,8 +406,12 @@ class Engine:
             if left_s <= 0:
                 self._do(self.machine.at(self._loop.time(), self.held))
                 return
-            log.info("waiting for %s, %.0f s at most", counted(self.held, "job"), left_s)
-            await asyncio.sleep(min(left_s, EACH_S))
+            if left_s == math.inf:
+                log.info("waiting for %s", counted(self.held, "job"))
+                await asyncio.sleep(RECYCLING_EACH_S)
+            else:
+                log.info("waiting for %s, %.0f s at most", counted(self.held, "job"), left_s)
+                await asyncio.sleep(min(left_s, EACH_S))
 
     async def _give_up(self) -> None:
         """Stop the handlers that still run, and give their jobs back."""

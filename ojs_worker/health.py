@@ -2,12 +2,12 @@
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
 
 from ojs_wire.codec import encode
-
-if TYPE_CHECKING:
-    from ojs_worker.engine import Engine
 
 LIVE: Final = frozenset({"/live", "/livez", "/health", "/healthz"})
 READY: Final = frozenset({"/ready", "/readyz"})
@@ -16,12 +16,19 @@ MAX_LINES: Final = 100
 _REASONS: Final = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Unavailable"}
 
 
-class HealthServer:
-    """Answers probes about one worker."""
+class Probed(msgspec.Struct, frozen=True):
+    """The answers to both probes, and what their body says besides."""
 
-    def __init__(self, engine: "Engine", worker_id: str) -> None:
-        self._engine = engine
-        self._worker_id = worker_id
+    live: bool
+    ready: bool
+    said: Mapping[str, Any]
+
+
+class HealthServer:
+    """Answers probes about one worker, or about a command with several."""
+
+    def __init__(self, probed: Callable[[], Probed]) -> None:
+        self._probed = probed
         self._server: asyncio.Server | None = None
 
     @property
@@ -47,17 +54,10 @@ class HealthServer:
             return 404, encode({"error": "there is /live and /ready"})
         if method not in ("GET", "HEAD"):
             return 405, encode({"error": "use GET"})
-        machine = self._engine.machine
-        ready = machine.ready and self._engine.connected
-        status = 503 if path in READY and not ready else 200
-        body = {
-            "status": "ok" if status == 200 else "unavailable",
-            "worker_id": self._worker_id,
-            "state": machine.state,
-            "shutting_down": machine.shutting_down,
-            "connected": self._engine.connected,
-            "active_jobs": self._engine.held,
-        }
+        probed = self._probed()
+        well = probed.ready if path in READY else probed.live
+        status = 200 if well else 503
+        body = {"status": "ok" if well else "unavailable", **probed.said}
         return status, encode(body)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -5,9 +5,11 @@
 
 A quiet that came from SIGTSTP is lifted by SIGCONT alone; one that the server asked for also by
 the server. Once a shutdown began nothing moves back: the worker is quiet while it drains, and
-`terminate` once its grace period is over or nothing is left to do. No time is read here.
+`terminate` once its grace period is over or nothing is left to do. A worker that is recycled ends
+in the same way, but waits for its jobs without a limit. No time is read here.
 """
 
+import math
 from enum import StrEnum
 from typing import Final
 
@@ -27,6 +29,7 @@ class Word(StrEnum):
     """A request to the worker from a signal or from its program."""
 
     STOP = "stop"  # SIGTERM, SIGINT, stop()
+    RECYCLE = "recycle"  # its process has done as many jobs, or is as big, as it may
     QUIET = "quiet"  # SIGTSTP
     RESUME = "resume"  # SIGCONT
 
@@ -95,7 +98,9 @@ class Machine(msgspec.Struct):
         """Handle a signal, or a call of the program."""
         match word:
             case Word.STOP:
-                return self._shut_down(now)
+                return self._shut_down(now + self.grace_s)
+            case Word.RECYCLE:
+                return self._shut_down(math.inf)
             case Word.QUIET:
                 if self.shutting_down:
                     return NOTHING
@@ -110,10 +115,10 @@ class Machine(msgspec.Struct):
 
     def told(self, word: State | None, reported: State, now: float) -> Actions:
         """Handle the answer to a BEAT that reported the state `reported`."""
+        if word is State.TERMINATE:
+            return self._shut_down(now + self.grace_s)
         if self.shutting_down or word is None:
             return NOTHING
-        if word is State.TERMINATE:
-            return self._shut_down(now)
         if word is State.RUNNING:
             # An answer to an older state says nothing about this one.
             if reported is not State.QUIET:
@@ -156,11 +161,15 @@ class Machine(msgspec.Struct):
         """Note that the worker has deregistered."""
         self.state = State.TERMINATED
 
-    def _shut_down(self, now: float) -> Actions:
+    def _shut_down(self, deadline: float) -> Actions:
         if self.shutting_down:
-            return NOTHING
+            if self.deadline != math.inf or deadline == math.inf or self.state is not State.QUIET:
+                return NOTHING
+            # It was being recycled, and from now on there is a limit.
+            self.deadline = deadline
+            return (Action.BEAT,)
         self.shutting_down = True
-        self.deadline = now + self.grace_s
+        self.deadline = deadline
         self.state = State.QUIET
         self.fetching = True
         return (Action.BEAT, Action.END_FETCH)

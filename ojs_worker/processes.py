@@ -102,6 +102,11 @@ class Child:
                 case Raised(fault):
                     raise FailedThere(_fault.decode(fault))
 
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
+
     def kill(self) -> None:
         """End the process at once."""
         with contextlib.suppress(ProcessLookupError):
@@ -164,6 +169,11 @@ class ProcessPool:
                 else:
                     child.kill()
             return result
+
+    @property
+    def pids(self) -> list[int]:
+        """The ids of the processes."""
+        return [child.pid for child in (*self._idle, *self._busy.values())]
 
     async def close(self) -> None:
         """End all processes."""

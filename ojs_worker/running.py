@@ -17,7 +17,7 @@ from ojs_worker.environment import Environment
 from ojs_worker.exchanging import BulkSettler
 from ojs_worker.feeding import Feed
 from ojs_worker.fetching import Fetcher
-from ojs_worker.health import HealthServer
+from ojs_worker.health import HealthServer, Probed
 from ojs_worker.lines import counted
 from ojs_worker.machine import Word
 from ojs_worker.offers import Manifest
@@ -28,6 +28,7 @@ from ojs_worker.signals import ENDING, SignalBox, forced_code
 from ojs_worker.transport import SteadyTransport, Transport
 from ojs_worker.version import installed
 from ojs_worker.waking import StreamWaker
+from ojs_worker.wear import Wear
 
 log = logging.getLogger("ojs.worker")
 
@@ -55,6 +56,7 @@ class Running:
         fetches: bool = True,
         owns_transport: bool = False,
         prepare: Callable[[], Awaitable[None]] | None = None,
+        wear: Wear | None = None,
     ) -> None:
         self.config = config
         self.environment = environment
@@ -85,6 +87,7 @@ class Running:
             reports=Reports(transport, self.id, timeout_s=config.operation_s),
             layers=layers,
             codec=codec,
+            wear=wear,
         )
         self._beats = Beats(
             transport,
@@ -138,7 +141,7 @@ class Running:
         """Begin to work."""
         config = self.config
         if config.health_port is not None:
-            self._health = HealthServer(self.engine, self.id)
+            self._health = HealthServer(self._probed)
             await self._health.start(config.health_host, config.health_port)
         log.info(
             "ojs-worker %s serves %s at %s, %s at once, as %s; it has handlers for %s",
@@ -155,6 +158,11 @@ class Running:
         if self._prepare is not None and self._fetches:
             self._aside.begin(self._introduced(self._prepare))
         return self
+
+    @property
+    def ready(self) -> bool:
+        """True if the worker fetches jobs, and its server answers."""
+        return self.engine.machine.ready and self.engine.connected
 
     async def come_back(self) -> None:
         """Register again after a refused FETCH, or end if the server refuses this worker."""
@@ -209,6 +217,16 @@ class Running:
     async def _introduced(self, prepare: Callable[[], Awaitable[None]]) -> None:
         await self.introduced.wait()
         await prepare()
+
+    def _probed(self) -> Probed:
+        said = {
+            "worker_id": self.id,
+            "state": self.engine.machine.state,
+            "shutting_down": self.engine.shutting_down,
+            "connected": self.engine.connected,
+            "active_jobs": self.engine.held,
+        }
+        return Probed(live=True, ready=self.ready, said=said)
 
     async def _close(self) -> None:
         await self._aside.close()

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final, Literal
@@ -19,7 +20,7 @@ class Setting(msgspec.Struct, frozen=True):
 
     name: str
     field: str
-    kind: Literal["text", "names", "number", "seconds", "truth"]
+    kind: Literal["text", "names", "number", "seconds", "bytes", "truth"]
     env: tuple[str, ...]
     help: str
     choices: tuple[str, ...] = ()
@@ -207,6 +208,33 @@ TABLE: Final[tuple[Setting, ...]] = (
         choices=("text", "json"),
     ),
     _row("log_level", "log_level", "text", "OJS_LOG_LEVEL", "least level logged", choices=_LEVELS),
+    _row(
+        "workers",
+        "workers",
+        "number",
+        "OJS_WORKERS",
+        "worker processes, each with its own concurrency",
+        least=1,
+        most=1000,
+    ),
+    _row(
+        "max_jobs",
+        "max_jobs",
+        "number",
+        "OJS_MAX_JOBS",
+        "jobs after which a worker process is replaced",
+        least=1,
+        most=1_000_000_000,
+    ),
+    _row(
+        "max_memory",
+        "max_memory",
+        "bytes",
+        "OJS_MAX_MEMORY",
+        "memory, as 500M, above which a worker process is replaced",
+        least=1024**2,
+        most=1024**5,
+    ),
     # The token is no flag, which every user of the machine could read; the others suit code only.
     _row("auth_token", "auth_token", "text", "OJS_AUTH_TOKEN", "key of the server"),
     _row("stop_lost", "stop_lost", "truth", "OJS_STOP_LOST", "stop the handler of a lost job"),
@@ -219,6 +247,9 @@ TABLE: Final[tuple[Setting, ...]] = (
     ),
 )
 NO_FLAG: Final = frozenset({"auth_token", "stop_lost", "auto_extend"})
+# The command needs these before it imports the program.
+NO_CODE: Final = frozenset({"workers", "max_jobs", "max_memory"})
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _TRUTH: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
@@ -245,8 +276,10 @@ def load(
 def check(code: Mapping[str, Any]) -> None:
     """Raise `SettingError` for settings in code that are never valid, whatever the environment
     says."""
-    known = {setting.name for setting in TABLE}
+    known = {setting.name for setting in TABLE} - NO_CODE
     for name in code:
+        if name in NO_CODE:
+            raise SettingError(f"`{name}`: is an option of ojs-worker: {_BY_NAME[name].flag}")
         if name not in known:
             close = get_close_matches(name, known, n=1)
             hint = f'; did you mean "{close[0]}"?' if close else ""
@@ -326,6 +359,8 @@ def _value(setting: Setting, given: Any, where: str) -> Any:
             return _number(setting, given, where)
         case "seconds":
             return _seconds(setting, given, where)
+        case "bytes":
+            return _bytes(setting, given, where)
         case "truth":
             truth = given if isinstance(given, bool) else _TRUTH.get(str(given).lower())
             if truth is None:
@@ -361,6 +396,14 @@ def _number(setting: Setting, given: Any, where: str) -> int:
             f"{where}: must be a whole number between {setting.least:g} and {setting.most:g}"
         )
     return number
+
+
+def _bytes(setting: Setting, given: Any, where: str) -> int:
+    found = _SIZE.fullmatch(str(given).strip())
+    size = int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " ")) if found else 0
+    if not setting.least <= size <= setting.most:
+        raise SettingError(f"{where}: must be a size of at least 1M, such as 500M or 1.5G")
+    return size
 
 
 def _seconds(setting: Setting, given: Any, where: str) -> float:

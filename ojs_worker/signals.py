@@ -27,6 +27,8 @@ NAMES: Final = ("SIGTERM", "SIGINT", "SIGTSTP", "SIGCONT")
 HANDLED: Final = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
 ENDING: Final = frozenset({signal.SIGTERM, signal.SIGINT})
 FORCED_EXIT_S: Final = 1.5
+# How long the last words to the server may take, after the grace period.
+MARGIN_S: Final = 4.5
 Listener = Callable[[signal.Signals], None]
 
 

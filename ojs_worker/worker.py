@@ -31,7 +31,8 @@ from ojs_worker.schedule import Scheduled, name_of, register
 from ojs_worker.settings import check, load
 from ojs_worker.signals import SignalBox
 from ojs_worker.tls import tls_of
-from ojs_worker.transport import BlockingTransport, Reply, Request, SteadyTransport, Transport
+from ojs_worker.transport import BlockingTransport, Reply, Request, Transport
+from ojs_worker.wear import Wear
 
 H = TypeVar("H")
 log = logging.getLogger("ojs.worker")
@@ -200,9 +201,20 @@ class Worker:
             config = msgspec.structs.replace(config, queues=queues)
         return config
 
-    def life(self, flags: Mapping[str, Any] | None = None, *, fetches: bool = True) -> Running:
-        """Return a new run of this worker, with an id of its own; it is not started yet."""
+    def life(
+        self,
+        flags: Mapping[str, Any] | None = None,
+        *,
+        fetches: bool = True,
+        wear: Wear | None = None,
+    ) -> Running:
+        """Return a new run of this worker, with an id of its own; it is not started yet.
+
+        `wear` is for one of several processes, whose supervisor answers the probes.
+        """
         config = self.config(flags)
+        if wear is not None:
+            config = msgspec.structs.replace(config, health_port=None)
         self.middleware.freeze()
         return Running(
             config,
@@ -215,6 +227,7 @@ class Worker:
             fetches=fetches,
             owns_transport=self._transport is None,
             prepare=self._register_crons if self._crons else None,
+            wear=wear,
         )
 
     async def __aenter__(self) -> Self:

@@ -39,6 +39,7 @@ ROOTS = {
     "ojs_worker/blackboard/workflow.py",
     "ojs_worker/client/asynchronous.py",
     "ojs_worker/jobmanager/manager.py",
+    "ojs_worker/supervisor.py",
     "ojs_worker/worker.py",
     "ojs_worker/zeebe/client.py",
 }
@@ -64,8 +65,8 @@ EXCEPTIONS: Mapping[str, str] = {
     "ojs_worker/demo.py": "its handlers compute for as long as they are asked to",
     "ojs_worker/direct.py": "its connections are sockets",
     "ojs_worker/encryption.py": "a nonce that a seed decides would give the key away",
-    "ojs_worker/reload.py": PROCESSES,
     "ojs_worker/signals.py": PROCESSES,
+    "ojs_worker/supervised.py": PROCESSES,
     "ojs_worker/testing/clock.py": "a sandbox begins at the present, unless told otherwise",
     "ojs_worker/testing/here.py": NO_LOOP,
     "ojs_worker/threads.py": "its threads are those that the environment hands out",

@@ -62,3 +62,22 @@ def waits_there(ctx: BlockingContext, gate: str, marks: str, name: str) -> None:
     ctx.progress(0.1)
     while not os.path.exists(gate):
         time.sleep(0.01)
+
+
+_kept = bytearray()
+
+
+@worker.job("keeps.memory")
+async def keeps_memory(megabytes: int) -> None:
+    _kept.extend(b"x" * (megabytes * 1024 * 1024))
+
+
+@worker.job("waits.for")
+def waits_for(gate: str) -> None:
+    while not os.path.exists(gate):
+        time.sleep(0.01)
+
+
+@worker.job("dies.hard")
+async def dies_hard() -> None:
+    os._exit(0)

@@ -1,5 +1,7 @@
 """The states of a worker: every move that is allowed, and every one that is not."""
 
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -109,6 +111,30 @@ def test_terminate_by_the_server_is_a_stop() -> None:
     assert m.deadline == 30
 
 
+def test_a_worker_that_is_recycled_waits_for_its_jobs_without_a_limit() -> None:
+    m = machine()
+    assert m.hear(Word.RECYCLE, 10) == (Action.BEAT, Action.END_FETCH)
+    assert m.hear(Word.RECYCLE, 11) == ()
+    assert m.fetch_ended(11, 2) == ()
+    assert m.at(1e9, 1) == ()
+    assert m.at(1e9, 0) == (Action.LEAVE,)
+    assert m.exit_code == 0
+    assert m.hear(Word.STOP, 1e9) == ()
+
+
+@pytest.mark.parametrize("by_server", [False, True])
+def test_a_stop_sets_a_limit_to_recycling(by_server: bool) -> None:
+    m = machine()
+    m.hear(Word.RECYCLE, 10)
+    m.fetch_ended(10, 2)
+    told = m.told(State.TERMINATE, State.QUIET, 20) if by_server else m.hear(Word.STOP, 20)
+    assert told == (Action.BEAT,)
+    assert m.deadline == 45
+    assert m.hear(Word.STOP, 21) == ()
+    assert m.at(44, 1) == ()
+    assert m.at(45, 1) == (Action.CANCEL_ALL,)
+
+
 def test_a_second_signal_forces() -> None:
     m = machine()
     m.hear(Word.STOP, 0)
@@ -169,10 +195,15 @@ class WorkerStates(RuleBasedStateMachine):
         self.held = 0
         self.own = False
         self.told = False
-        self.stopping_since: float | None = None
+        self.deadline: float | None = None
         self.left = 0
         self.fetching = False
         self.cancelled = 0
+
+    def ends(self, deadline: float) -> None:
+        """Note the end of the grace period; that of a worker that is recycled may still come."""
+        if self.deadline in (None, math.inf):
+            self.deadline = deadline
 
     def done(self, actions: tuple[Action, ...]) -> None:
         self.left += Action.LEAVE in actions
@@ -185,10 +216,12 @@ class WorkerStates(RuleBasedStateMachine):
 
     @rule(word=st.sampled_from(Word))
     def hear(self, word: Word) -> None:
-        if self.stopping_since is None:
-            if word is Word.STOP:
-                self.stopping_since = self.now
-            elif word is Word.QUIET:
+        if word is Word.STOP:
+            self.ends(self.now + GRACE)
+        elif word is Word.RECYCLE:
+            self.ends(math.inf)
+        elif self.deadline is None:
+            if word is Word.QUIET:
                 self.own = True
             else:
                 self.own = self.told = False
@@ -197,10 +230,10 @@ class WorkerStates(RuleBasedStateMachine):
     @rule(word=st.sampled_from(ORDER[:3]))
     def answer(self, word: State) -> None:
         reported = self.m.state
-        if self.stopping_since is None:
-            if word is State.TERMINATE:
-                self.stopping_since = self.now
-            elif word is State.QUIET and reported is State.RUNNING:
+        if word is State.TERMINATE:
+            self.ends(self.now + GRACE)
+        elif self.deadline is None:
+            if word is State.QUIET and reported is State.RUNNING:
                 self.told = True
             elif word is State.RUNNING and reported is State.QUIET:
                 self.told = False
@@ -230,12 +263,12 @@ class WorkerStates(RuleBasedStateMachine):
 
     @invariant()
     def the_state_follows_from_what_was_said(self) -> None:
-        if self.stopping_since is None:
+        if self.deadline is None:
             quiet = self.own or self.told
             assert self.m.state is (State.QUIET if quiet else State.RUNNING)
             assert self.left == self.cancelled == 0
             return
-        over = self.now >= self.stopping_since + GRACE
+        over = self.now >= self.deadline
         assert self.left + self.cancelled <= 1
         if self.m.state is State.TERMINATE:
             assert self.left + self.cancelled == 1

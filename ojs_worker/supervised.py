@@ -1,0 +1,74 @@
+"""A worker process as its supervisor sees it: signals come over a socket, and words go back.
+
+The process ignores the signals of the system, so that each counts once however it was sent. When
+the socket closes, the supervisor is gone, and the worker shuts down as after SIGTERM.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import threading
+from enum import Enum
+from typing import Final
+
+from ojs_worker.running import Running
+from ojs_worker.signals import SignalBox, ignore_signals
+
+# The variable with the number of the socket.
+DESCRIPTOR: Final = "OJS_WORKER_SUPERVISOR_FD"
+PULSE_S: Final = 1.0
+
+
+class Word(Enum):
+    """What a worker process tells its supervisor, every second or when it changes."""
+
+    READY = b"r"  # it fetches jobs
+    BUSY = b"b"  # its event loop runs, but it fetches no jobs now
+    RECYCLING = b"w"  # it fetches no more, and ends after its last job
+    LEFT = b"l"  # it has ended in order, because it was told to, or by the server
+
+
+class Supervised:
+    """The worker's end of the socket."""
+
+    @classmethod
+    def inherited(cls) -> "Supervised | None":
+        """Return the socket that a supervisor has left to this process; None without one."""
+        number = os.environ.pop(DESCRIPTOR, None)
+        return None if number is None else cls(socket.socket(fileno=int(number)))
+
+    def __init__(self, channel: socket.socket) -> None:
+        channel.set_inheritable(False)
+        self._channel = channel
+
+    def obey(self, box: SignalBox) -> None:
+        """Take signals from the supervisor, and not from the system."""
+        ignore_signals()
+
+        def listen() -> None:
+            with contextlib.suppress(OSError):
+                while word := self._channel.recv(1):
+                    box.deliver(signal.Signals(word[0]))
+            box.deliver(signal.SIGTERM)
+
+        threading.Thread(target=listen, name="ojs-supervisor", daemon=True).start()
+
+    async def report(self, running: Running) -> None:
+        """Tell the supervisor how the worker is, until cancelled."""
+        recycling = running.engine.recycling
+        while True:
+            if recycling.is_set():
+                self.say(Word.RECYCLING)
+                await asyncio.sleep(PULSE_S)
+                continue
+            self.say(Word.READY if running.ready else Word.BUSY)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PULSE_S):
+                    await recycling.wait()
+
+    def say(self, word: Word) -> None:
+        """Tell the supervisor a word, if it is there and listens."""
+        with contextlib.suppress(OSError):
+            self._channel.send(word.value, socket.MSG_DONTWAIT)

@@ -1,0 +1,291 @@
+"""Several worker processes, kept running by one that does no jobs itself.
+
+Each process is started anew and not forked, so that it has no threads, locks and connections of
+another one. It is replaced when it dies, when it is to be recycled, and with `--reload` when a file
+has changed. Signals are passed on to all of them; when this process dies, they notice and end.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from ojs_worker.backoff import pause
+from ojs_worker.config import Config
+from ojs_worker.environment import Environment, machine
+from ojs_worker.health import HealthServer, Probed
+from ojs_worker.lines import counted
+from ojs_worker.reload import changes
+from ojs_worker.signals import ENDING, FORCED_EXIT_S, MARGIN_S, SignalBox, forced_code
+from ojs_worker.supervised import DESCRIPTOR, Word
+
+log = logging.getLogger("ojs.worker")
+
+# A process that has run for so long is started again at once.
+STEADY_S: Final = 10.0
+# A process whose event loop stands still for so long counts as stuck.
+SILENT_S: Final = 30.0
+# Processes end by themselves in time; those that cannot are killed so much later.
+PATIENCE_S: Final = 2.0
+LAST_WORDS_S: Final = 1.0
+# Exit codes of a worker that cannot be started: a wrong setting, and a program that cannot be
+# loaded.
+CANNOT_START: Final = frozenset({2, 3})
+
+
+class Process:
+    """One worker process, and the socket to it."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, channel: socket.socket, environment: Environment
+    ) -> None:
+        self.pid = process.pid
+        self.ready = self.recycling = self.left = self.outdated = False
+        # Set when another process has to take its place.
+        self.spent = asyncio.Event()
+        self.code: int | None = None
+        self._process = process
+        self._channel = channel
+        self._monotonic = environment.monotonic
+        self._begun = environment.monotonic()
+        self._heard: float | None = None
+        self.ended = asyncio.create_task(self._watch())
+
+    @classmethod
+    async def start(cls, arguments: Sequence[str], environment: Environment) -> "Process":
+        """Start a process of the same command."""
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "ojs_worker", *arguments),
+                pass_fds=(theirs.fileno(),),
+                env={**os.environ, DESCRIPTOR: str(theirs.fileno())},
+                # Out of the terminal's foreground group: ^C and ^Z come by the supervisor.
+                start_new_session=True,
+            )
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        return cls(process, ours, environment)
+
+    @property
+    def started(self) -> bool:
+        """True if its program has been loaded."""
+        return self._heard is not None
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since it was started."""
+        return self._monotonic() - self._begun
+
+    @property
+    def stuck(self) -> bool:
+        """True if its event loop stands still."""
+        return self._heard is not None and self._monotonic() - self._heard > SILENT_S
+
+    def tell(self, sig: signal.Signals) -> None:
+        """Pass a signal on, if the process still hears."""
+        with contextlib.suppress(OSError):
+            self._channel.send(bytes([sig]))
+
+    def kill(self) -> None:
+        """End the process at once."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def _watch(self) -> None:
+        listening = asyncio.create_task(self._listen())
+        self.code = await self._process.wait()
+        # What it said last has arrived. Programs of its own may hold the socket for longer.
+        _, late = await asyncio.wait({listening}, timeout=LAST_WORDS_S)
+        for task in late:
+            task.cancel()
+        self._channel.close()
+        self.ready = False
+        self.spent.set()
+
+    async def _listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(OSError):
+            while said := await loop.sock_recv(self._channel, 1024):
+                self._heard = self._monotonic()
+                for number in said:
+                    self._hear(Word(bytes([number])))
+
+    def _hear(self, word: Word) -> None:
+        self.ready = word is Word.READY
+        self.left = self.left or word is Word.LEFT
+        if word is Word.RECYCLING:
+            self.recycling = True
+            self.spent.set()
+
+
+class Supervisor:
+    """Keeps as many worker processes as the settings say."""
+
+    def __init__(self, arguments: Sequence[str], config: Config, folder: Path | None) -> None:
+        self._arguments = tuple(arguments)
+        self._config = config
+        # The files that are watched for changes.
+        self._folder = folder
+        self._environment = machine()
+        self._processes: set[Process] = set()
+        self._quiet = False
+        self._ending = asyncio.Event()
+        self._changed = asyncio.Event()
+        # Set when a process has ended.
+        self._room = asyncio.Event()
+        self._ever_started = False
+        self._forced_by: signal.Signals | None = None
+        self._code = 0
+
+    async def run(self, box: SignalBox) -> int:
+        """Run until a signal ends all processes, or each has ended by itself; returns the exit
+        code."""
+        config, loop = self._config, asyncio.get_running_loop()
+        health = None
+        if config.health_port is not None:
+            health = HealthServer(self._probed)
+            await health.start(config.health_host, config.health_port)
+
+        def listen(sig: signal.Signals) -> None:
+            loop.call_soon_threadsafe(self._obey, sig, box.is_forcing(sig))
+
+        box.listen(listen)
+        watching = asyncio.create_task(self._watch()) if self._folder is not None else None
+        try:
+            await asyncio.gather(*(self._keep() for _ in range(config.workers)))
+            await asyncio.gather(*(one.ended for one in self._processes))
+        finally:
+            box.listen(None)
+            if watching is not None:
+                watching.cancel()
+            if health is not None:
+                await health.close()
+            self._kill()
+        return self._code if self._forced_by is None else forced_code(self._forced_by)
+
+    async def _keep(self) -> None:
+        """Keep one process running, until all end or the server has ended this one."""
+        failures = 0
+        while not self._ending.is_set():
+            process = await self._start()
+            await process.spent.wait()
+            if process.recycling or process.outdated:
+                failures = 0
+                await self._have_room()
+            elif process.left:
+                return
+            elif not self._ending.is_set():
+                failures = 0 if process.age_s > STEADY_S else failures + 1
+                if not await self._bear(process, failures):
+                    return
+
+    async def _have_room(self) -> None:
+        """Wait while too many processes that are being recycled still have jobs."""
+        while len(self._processes) >= 2 * self._config.workers and not self._ending.is_set():
+            self._room.clear()
+            await self._room.wait()
+
+    async def _start(self) -> Process:
+        process = await Process.start(self._arguments, self._environment)
+        self._processes.add(process)
+        process.ended.add_done_callback(lambda _: self._ended(process))
+        if self._quiet:
+            process.tell(signal.SIGTSTP)
+        if self._ending.is_set():
+            # The signal came while it was being started.
+            process.tell(signal.SIGTERM)
+        return process
+
+    def _ended(self, process: Process) -> None:
+        self._processes.discard(process)
+        self._room.set()
+        self._ever_started = self._ever_started or process.started
+        if process.code and (process.left or self._ending.is_set()):
+            self._code = max(self._code, 1)
+
+    async def _bear(self, process: Process, failures: int) -> bool:
+        """Wait before a process that has died is replaced; False if that is pointless."""
+        code = process.code or 0
+        if self._folder is not None:
+            # Perhaps a mistake in a file.
+            await self._first(self._changed, None)
+            return True
+        started = self._ever_started or any(one.started for one in self._processes)
+        if code in CANNOT_START and not started:
+            self._code = code
+            self._end(signal.SIGTERM)
+            return False
+        wait_s = pause(failures, self._environment.dice()) if failures else 0.0
+        log.error(
+            "worker process %d %s; another one is started in %.1f s, and its jobs run again when "
+            "their leases have ended",
+            process.pid,
+            f"was killed by signal {-code}" if code < 0 else f"exited with code {code}",
+            wait_s,
+        )
+        await self._first(self._ending, wait_s)
+        return True
+
+    async def _first(self, event: asyncio.Event, seconds: float | None) -> None:
+        """Wait for an event or the end of all, at most so long."""
+        waiting = [asyncio.create_task(one.wait()) for one in (event, self._ending)]
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for task in waiting:
+            task.cancel()
+
+    async def _watch(self) -> None:
+        assert self._folder is not None
+        async for _ in changes(self._folder):
+            log.info("a file has changed, starting anew")
+            for process in self._processes:
+                process.outdated = True
+                process.tell(signal.SIGTERM)
+            changed, self._changed = self._changed, asyncio.Event()
+            changed.set()
+
+    def _obey(self, sig: signal.Signals, forcing: bool) -> None:
+        if sig in ENDING:
+            self._end(sig, forcing=forcing)
+            return
+        self._quiet = sig == signal.SIGTSTP
+        self._tell(sig)
+
+    def _end(self, sig: signal.Signals, *, forcing: bool = False) -> None:
+        limit_s = self._config.grace_s + MARGIN_S
+        if forcing:
+            self._forced_by = self._forced_by or sig
+            limit_s = FORCED_EXIT_S
+        else:
+            log.info("ending %s", counted(len(self._processes), "worker process", "es"))
+        self._ending.set()
+        self._room.set()
+        self._tell(sig)
+        # One that is stopped, or whose interpreter stands still, does not end by itself.
+        asyncio.get_running_loop().call_later(limit_s + PATIENCE_S, self._kill)
+
+    def _tell(self, sig: signal.Signals) -> None:
+        for process in self._processes:
+            process.tell(sig)
+
+    def _kill(self) -> None:
+        for process in self._processes:
+            log.error("worker process %d does not end, and is killed", process.pid)
+            self._code = 1
+            process.kill()
+
+    def _probed(self) -> Probed:
+        ready = sum(one.ready for one in self._processes)
+        stuck = sum(one.stuck for one in self._processes)
+        said = {"workers": self._config.workers, "ready": ready, "stuck": stuck}
+        return Probed(live=not stuck, ready=ready > 0, said=said)
