@@ -34,6 +34,7 @@ from ojs_worker.context import (
     StopReason,
     current_context,
 )
+from ojs_worker.dependencies import depends
 from ojs_worker.errors import (
     Conflict,
     Duplicate,
@@ -93,5 +94,6 @@ __all__ = [
     "batch",
     "chain",
     "current_context",
+    "depends",
     "group",
 ]

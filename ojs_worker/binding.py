@@ -16,7 +16,8 @@ import msgspec
 from msgspec import inspect as shapes
 
 from ojs_worker import forms
-from ojs_worker.context import JobContext
+from ojs_worker.context import JobContext, is_context
+from ojs_worker.dependencies import Dependency, Needs, need_of
 from ojs_worker.faults import BadArguments
 
 _NAMED: Final = (
@@ -45,12 +46,13 @@ class _Parameter(msgspec.Struct, frozen=True):
 
 
 class Binding:
-    """The parameters of one handler, without its context."""
+    """The parameters of one handler, without its context and dependencies."""
 
     def __init__(self, target: Callable[..., Any], what: str) -> None:
         self._what = what
         self.context_name: str | None = None
         self._context_place = 0
+        self.needs: Needs = {}
         self._parameters: list[_Parameter] = []
         self._rest: str | None = None
         self._extra: str | None = None
@@ -61,12 +63,20 @@ class Binding:
         kept: list[inspect.Parameter] = []
         for parameter in self._signature.parameters.values():
             hint = hints.get(parameter.name, Any)
-            if self.context_name is None and _is_context(parameter.name, hint):
+            if self.context_name is None and is_context(parameter.name, hint):
                 self.context_name = parameter.name
                 # A keyword-only context is passed by its name, wherever it stands.
-                by_place = parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+                by_place = parameter.kind is not inspect.Parameter.KEYWORD_ONLY and not self.needs
                 self._context_place = len(kept) if by_place else sys.maxsize
                 continue
+            if isinstance(parameter.default, Dependency):
+                self.needs[parameter.name] = need_of(parameter.default)
+                continue
+            if self.needs and parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+                raise TypeError(
+                    f"{what}: `{parameter.name}` stands behind a dependency; those come last, or "
+                    "behind a `*`"
+                )
             kept.append(parameter)
             self._take(parameter, hint)
         self._signature = self._signature.replace(parameters=kept)
@@ -166,12 +176,6 @@ class Binding:
         for parameter in self._parameters:
             if parameter.required and parameter.name not in given:
                 raise BadArguments(f"argument `{parameter.name}` is missing", parameter.name)
-
-
-def _is_context(name: str, hint: Any) -> bool:
-    if hint is Any:
-        return name in ("ctx", "context")
-    return isinstance(hint, type) and issubclass(hint, JobContext)
 
 
 def _hints(target: Callable[..., Any], what: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from ojs_worker import frames
+from ojs_worker import frames, resources
 from ojs_worker.context import JobContext, current
 from ojs_worker.faults import fault_of
 from ojs_worker.frames import Hello, Progress, Raised, Result, Run
@@ -116,4 +116,6 @@ def _do(run: Run, space: dict[str, Any], channel: socket.socket) -> Result:
     job = _job.decode(run.job)
     context = ProcessContext(job, _Link(channel))
     current.set(context)
-    return Result(done(target.prepare(job.args, context)()).result)
+    call = target.prepare(job.args, context)
+    with resources.of_process(target.needs, context) as needed:
+        return Result(done(call(**needed)).result)

@@ -144,7 +144,12 @@ def _run(
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             exit_now(runner.run(serve()))
     except OSError as error:
+        if hasattr(error, "__notes__"):
+            traceback.print_exc()
         print(f"ojs-worker: {error}", file=sys.stderr)
+    except Exception:
+        traceback.print_exc()
+        print("ojs-worker: the worker could not be started", file=sys.stderr)
     return 3
 
 

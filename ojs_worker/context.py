@@ -197,6 +197,13 @@ current: ContextVar[JobContext] = ContextVar("ojs_job_context")
 MakeContext = Callable[[Job], JobContext]
 
 
+def is_context(name: str, hint: Any) -> bool:
+    """Tell by its name and type hint that a parameter is the context."""
+    if hint is Any:
+        return name in ("ctx", "context")
+    return isinstance(hint, type) and issubclass(hint, JobContext)
+
+
 def current_context() -> JobContext:
     """Return the context of the job that runs here; raises `LookupError` outside a handler."""
     return current.get()

@@ -11,18 +11,17 @@
     @worker.job("email.send")
     async def send_email(to: str, db: Session = depends(session)) -> None: ...
 
-A maker is a function, a coroutine function, or a generator of either kind, whose code behind `yield`
-runs when the job, or the worker, has ended.
+A maker is a function, a coroutine function, or a generator of either kind, whose code behind
+`yield` runs when the job, or the worker, has ended.
 """
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Any, Final, Literal, TypeVar, get_type_hints, overload
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from typing import Any, Literal, TypeVar, get_type_hints, overload
 
 import msgspec
 
-from ojs_worker.context import JobContext, is_context
+from ojs_worker.context import is_context
 
 T = TypeVar("T")
 Per = Literal["job", "worker"]
@@ -46,8 +45,13 @@ class Need(msgspec.Struct, frozen=True, eq=False):
     needs: "dict[str, Need]"
 
     @property
-    def awaited(self) -> bool:
-        """True if the value is made in an event loop."""
+    def in_loop(self) -> bool:
+        """True if the value is made in an event loop, wherever the handler runs."""
+        return self.dependency.per == "worker" or self.is_async
+
+    @property
+    def is_async(self) -> bool:
+        """True if the maker is a coroutine function or an asynchronous generator."""
         return self.kind in ("coroutine", "async generator")
 
     @property
@@ -79,25 +83,13 @@ def depends(make: Make, *, per: Per = "job") -> Any:
     return Dependency(make, per)
 
 
-def needs_of(parameters: "list[inspect.Parameter]", what: str) -> Needs:
-    """Return the dependencies among parameters, which stand behind those that a job gives by
-    place."""
-    needs: Needs = {}
-    for parameter in parameters:
-        if isinstance(parameter.default, Dependency):
-            if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
-                raise TypeError(f"{what}: `{parameter.name}` cannot be positional-only")
-            needs[parameter.name] = need_of(parameter.default)
-    return needs
-
-
 def need_of(dependency: Dependency, above: tuple[Make, ...] = ()) -> Need:
     """Return what a dependency takes to be made; raises `TypeError` if it cannot be made."""
     make, what = dependency.make, f"the dependency {_named(dependency.make)}"
     if make in above:
         raise TypeError(f"{what} depends on itself")
     try:
-        hints = get_type_hints(make if not inspect.isclass(make) else make.__init__)
+        hints = get_type_hints(make.__init__ if inspect.isclass(make) else make)
     except (NameError, TypeError):
         # Only the context's is needed, which its name shows as well.
         hints = {}
@@ -121,37 +113,20 @@ def need_of(dependency: Dependency, above: tuple[Make, ...] = ()) -> Need:
     return Need(dependency, _kind_of(make), context_name, needs)
 
 
-def all_needs(needs: Needs) -> Iterator[Need]:
+def all_needs(needs: Iterable[Need]) -> Iterator[Need]:
     """Yield these and theirs, those that are needed first."""
-    for need in needs.values():
-        yield from all_needs(need.needs)
+    for need in needs:
+        yield from all_needs(need.needs.values())
         yield need
 
 
-Made = dict[Dependency, Any]
+def _kind_of(make: Make) -> Kind:
+    if inspect.isasyncgenfunction(make):
+        return "async generator"
+    if inspect.isgeneratorfunction(make):
+        return "generator"
+    return "coroutine" if inspect.iscoroutinefunction(make) else "function"
 
 
-class Local:
-    """Makes values where it is called: in the thread or process of a handler."""
-
-    def __init__(self, context: JobContext, made: Made) -> None:
-        self._context = context
-        self._made = made
-
-    @contextmanager
-    def values(self, needs: Needs) -> Iterator[dict[str, Any]]:
-        """The values of these dependencies, for the length of a block."""
-        with ExitStack() as stack:
-            yield {name: self._value(need, stack) for name, need in needs.items()}
-
-    def _value(self, need: Need, stack: ExitStack) -> Any:
-        made = self._made
-        if need.dependency not in made:
-            call = calling(need, {n: self._value(one, stack) for n, one in need.needs.items()})
-            if need.context_name is not None:
-                call = calling(need, {**call.keywords, need.context_name: self._context})
-            value = call()
-            if need.kind == "generator":
-                value = stack.enter_context(contextmanager(lambda: value)())
-            made[need.dependency] = value
-        return made[need.dependency]
+def _named(make: Make) -> str:
+    return str(getattr(make, "__name__", make))

@@ -15,6 +15,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Coroutine, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from ojs_worker.aside import Aside, within
@@ -35,6 +36,7 @@ from ojs_worker.machine import Action, Actions, Machine, Word, directive_of
 from ojs_worker.processes import ProcessPool
 from ojs_worker.registry import Registry
 from ojs_worker.reports import Reports
+from ojs_worker.resources import Overrides, Resources
 from ojs_worker.settings import variables_of
 from ojs_worker.settling import Failed, Outcome, Released, Settler, Verdict
 from ojs_worker.watch import LoopWatch
@@ -67,6 +69,7 @@ class Engine:
         layers: Sequence[Any] = (),
         codec: Codec | None = None,
         wear: Wear | None = None,
+        overrides: Overrides = MappingProxyType({}),
     ) -> None:
         self.config = config
         self.machine = Machine(grace_s=config.grace_s)
@@ -82,6 +85,7 @@ class Engine:
         self._loop = asyncio.get_running_loop()
         self._ledger = Ledger(config.concurrency)
         self._threads = environment.pool("ojs-handler")
+        self.resources = Resources(self._threads, overrides)
         self._processes = ProcessPool(config.processes, variables_of(config))
         self._certainty = Certainty(bounds, lambda: self._beats.soon(), environment.elapsed)
         self._executor = Executor(
@@ -89,6 +93,7 @@ class Engine:
             self._processes,
             layers,
             self._certainty,
+            self.resources,
             grace_s=config.grace_s,
             release=config.shutdown_release == "requeue",
             unknown_type=config.unknown_type,
@@ -146,6 +151,7 @@ class Engine:
         if self._feed is not None:
             self._feed.stop()
         await self._aside.close()
+        await self.resources.close()
         self._threads.close()
         await self._processes.close()
 

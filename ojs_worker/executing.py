@@ -10,10 +10,12 @@ from ojs_worker.certainty import Certainty
 from ojs_worker.config import UnknownType
 from ojs_worker.context import StopReason, current
 from ojs_worker.delivery import Delivery
+from ojs_worker.dependencies import all_needs
 from ojs_worker.environment import Pool
 from ojs_worker.faults import Discard, Retry, Snooze, fault_of
 from ojs_worker.middleware import Inner, ProcessLayer
 from ojs_worker.processes import FailedThere, NotWanted, ProcessPool
+from ojs_worker.resources import Resources, named, values_here
 from ojs_worker.settling import Done, Failed, Outcome, Released, done
 
 log = logging.getLogger("ojs.worker")
@@ -30,6 +32,7 @@ class Executor:
         processes: ProcessPool,
         layers: Sequence[ProcessLayer],
         certainty: Certainty,
+        resources: Resources,
         *,
         grace_s: float,
         release: bool,
@@ -41,6 +44,7 @@ class Executor:
         self._processes = processes
         self._layers = tuple(layers)
         self._certainty = certainty
+        self._resources = resources
         self._grace_s = grace_s
         self._release = release
         self._unknown_type = unknown_type
@@ -145,9 +149,28 @@ class Executor:
                 )
             )
         call = handler.prepare(job.args, delivery.context)
+        if handler.needs:
+            return await self._call_with(delivery, call)
         if handler.runs == "loop":
             return await call()
         return await self._threads.run(call)
+
+    async def _call_with(self, delivery: Delivery, call: Callable[..., Any]) -> Any:
+        """Call a handler with its dependencies, those of a thread made in the thread."""
+        handler, context = delivery.handler, delivery.context
+        assert handler is not None
+        needs = self._resources.replaced(handler.needs)
+        if handler.runs == "loop":
+            async with self._resources.values(needs.values(), context) as made:
+                return await call(**named(needs, made))
+        in_loop = [need for need in all_needs(needs.values()) if need.in_loop]
+        async with self._resources.values(in_loop, context) as made:
+
+            def run() -> Any:
+                with values_here(needs, context, made) as needed:
+                    return call(**needed)
+
+            return await self._threads.run(run)
 
 
 def _end_cancellation() -> None:

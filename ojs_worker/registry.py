@@ -1,6 +1,7 @@
 """The handlers of a worker, by job type."""
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Coroutine, Iterator
 from difflib import get_close_matches
@@ -12,6 +13,8 @@ from ojs_worker.client.handle import BlockingJobHandle, JobHandle
 from ojs_worker.client.options import Options, check_names
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.context import BlockingContext, Context, JobContext
+from ojs_worker.dependencies import Needs, all_needs
+from ojs_worker.job import Job
 
 P = ParamSpec("P")
 # What calling a handler gives: for a coroutine function, a coroutine.
@@ -63,7 +66,15 @@ class Handler(Generic[P, C, R]):
         if inspect.isclass(target):
             run = Binding(_run_of(target), f"the method run of {target.__name__}")
             self._run_takes_context = run.context_name is not None
-            self.result_type = run.result_type
+            if run.needs:
+                raise TypeError(f"{target.__name__}: dependencies are fields, not of `run`")
+        if runs == "process":
+            for need in all_needs(self.needs.values()):
+                if need.is_async:
+                    raise ValueError(
+                        f"the handler of {type} runs in a process, where {need.name} cannot be "
+                        "awaited; use a plain function or generator"
+                    )
         self._sender = sender
         self._options = options
         self.__doc__ = target.__doc__
@@ -71,13 +82,20 @@ class Handler(Generic[P, C, R]):
         self.__module__ = target.__module__
         self.__qualname__ = getattr(target, "__qualname__", self.__name__)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself, as a test does."""
+        if self.needs and (missing := self._not_given(args, kwargs)):
+            raise TypeError(f"{self.__name__}: give `{missing}`, which only a worker makes")
         return self.target(*args, **kwargs)
 
     def __repr__(self) -> str:
         """Return its job type and the function."""
         return f"<Handler of {self.type}: {self.__module__}.{self.__qualname__}>"
+
+    @property
+    def needs(self) -> Needs:
+        """The dependencies of the handler, by parameter."""
+        return self.binding.needs
 
     @property
     def defaults(self) -> Options:
@@ -109,26 +127,32 @@ class Handler(Generic[P, C, R]):
         """Enqueue a job without an event loop."""
         return self._sender.send_blocking(self.request(*args, **kwargs))
 
-    def prepare(self, args: list[Any], context: JobContext) -> Callable[[], Any]:
-        """Return the call that runs a job with these arguments; raises `BadArguments` if they do
-        not fit."""
+    def prepare(self, args: list[Any], context: JobContext) -> Callable[..., Any]:
+        """Return the call that runs a job with these arguments, which takes its dependencies;
+        raises `BadArguments` if the arguments do not fit."""
         positions, names = self.binding.bind(args, context)
         target: Callable[..., Any] = self.target
         if self._run_takes_context is None:
-            return lambda: target(*positions, **names)
+            return functools.partial(target, *positions, **names)
         takes_context = self._run_takes_context
 
-        def run() -> Any:
-            made = target(*positions, **names)
+        def run(**needed: Any) -> Any:
+            made = target(*positions, **names, **needed)
             return made.run(context) if takes_context else made.run()
 
         return run
 
     def build(self, args: list[Any], context: JobContext) -> Any:
         """Return the object of a handler class with these arguments, without running it."""
+        if self.needs:
+            raise TypeError(f"{self.__name__} has dependencies, which are made for runs only")
         positions, names = self.binding.bind(args, context)
         make: Callable[..., Any] = self.target
         return make(*positions, **names)
+
+    def _not_given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+        given = inspect.signature(self.target).bind_partial(*args, **kwargs).arguments
+        return next((name for name in self.needs if name not in given), None)
 
 
 class Registry:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Awaitable, Callable, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Self
 
 from ojs_wire.values import format_timestamp
@@ -12,6 +13,7 @@ from ojs_worker.beats import Beats
 from ojs_worker.certainty import Bounds
 from ojs_worker.codec import Codec
 from ojs_worker.config import Config
+from ojs_worker.dependencies import Need
 from ojs_worker.engine import Engine
 from ojs_worker.environment import Environment
 from ojs_worker.exchanging import BulkSettler
@@ -23,6 +25,7 @@ from ojs_worker.machine import Word
 from ojs_worker.offers import Manifest
 from ojs_worker.registry import Registry
 from ojs_worker.reports import Reports
+from ojs_worker.resources import Overrides
 from ojs_worker.settling import SingleSettler
 from ojs_worker.signals import ENDING, SignalBox, forced_code
 from ojs_worker.transport import SteadyTransport, Transport
@@ -57,6 +60,8 @@ class Running:
         owns_transport: bool = False,
         prepare: Callable[[], Awaitable[None]] | None = None,
         wear: Wear | None = None,
+        lifespans: Sequence[Need] = (),
+        overrides: Overrides = MappingProxyType({}),
     ) -> None:
         self.config = config
         self.environment = environment
@@ -88,6 +93,7 @@ class Running:
             layers=layers,
             codec=codec,
             wear=wear,
+            overrides=overrides,
         )
         self._beats = Beats(
             transport,
@@ -128,6 +134,7 @@ class Running:
         )
         self._settler.lender = self.feed
         self._fetches = fetches
+        self._lifespans = lifespans
         self._health: HealthServer | None = None
         self._forced_by: int | None = None
 
@@ -138,8 +145,15 @@ class Running:
         return self._beats.introduced
 
     async def start(self) -> Self:
-        """Begin to work."""
+        """Begin to work, once the lifespans of the program have begun."""
         config = self.config
+        try:
+            for need in self._lifespans:
+                await self.engine.resources.keep(need)
+        except BaseException as error:
+            error.add_note("The worker was not started: a lifespan of it failed.")
+            await self._close()
+            raise
         if config.health_port is not None:
             self._health = HealthServer(self._probed)
             await self._health.start(config.health_host, config.health_port)

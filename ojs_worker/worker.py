@@ -20,11 +20,13 @@ from ojs_worker.client.options import Options
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.codec import Codec
 from ojs_worker.config import Config, Given
+from ojs_worker.dependencies import Dependency, Make, Need, need_of
 from ojs_worker.direct import way_to
 from ojs_worker.environment import Environment, machine
 from ojs_worker.manual import Manual
 from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_layer
 from ojs_worker.registry import Handler, JobDecorator, Registry, Runs
+from ojs_worker.resources import Overrides
 from ojs_worker.router import Router, routers_of
 from ojs_worker.running import Running
 from ojs_worker.schedule import Scheduled, name_of, register
@@ -35,6 +37,7 @@ from ojs_worker.transport import BlockingTransport, Reply, Request, Transport
 from ojs_worker.wear import Wear
 
 H = TypeVar("H")
+M = TypeVar("M", bound=Make)
 log = logging.getLogger("ojs.worker")
 
 
@@ -76,7 +79,9 @@ class Worker:
         self._blocking_client: BlockingClient | None = None
         self._running: Running | None = None
         self.middleware: Chain[ProcessLayer] = Chain()
-        self._crons: list[Scheduled] = []
+        self._crons: list[CronEntry] = []
+        self._lifespans: list[Need] = []
+        self._overrides: dict[Make, Make] = {}
         self._sender = _Sender(self)
         self.registry = Registry(self._sender)
 
@@ -119,6 +124,28 @@ class Worker:
             return handler
 
         return scheduled
+
+    def lifespan(self, make: M) -> M:
+        """Make a generator function run around the worker: up to its `yield` before the first
+        job, and the rest after the last one. Its value is what `depends(make, per="worker")` gives.
+        """
+        self._lifespans.append(need_of(Dependency(make, "worker")))
+        return make
+
+    @contextmanager
+    def override(self, make: Make, by: Make) -> Iterator[None]:
+        """Have a dependency made by another function for the length of a block, for tests."""
+        before = dict(self._overrides)
+        self._overrides[make] = by
+        try:
+            yield
+        finally:
+            self._overrides = before
+
+    @property
+    def overrides(self) -> Overrides:
+        """The makers of dependencies that take the place of others now."""
+        return dict(self._overrides)
 
     def include(self, *routers: Router) -> None:
         """Run the handlers of routers as well."""
@@ -228,6 +255,8 @@ class Worker:
             owns_transport=self._transport is None,
             prepare=self._register_crons if self._crons else None,
             wear=wear,
+            lifespans=self._lifespans,
+            overrides=self.overrides,
         )
 
     async def __aenter__(self) -> Self:

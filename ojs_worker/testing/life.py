@@ -86,6 +86,7 @@ class Life:
             layers=(self._watch, *worker.middleware, plants.layer),
             codec=worker.codec,
             fetches=False,
+            overrides=worker.overrides,
         )
         self.loop = asyncio.get_running_loop()
 
