@@ -7,19 +7,14 @@ a forgotten dependency or a data file left behind shows here and not at a user's
 
 import json
 import re
-import subprocess
 import sys
-import sysconfig
-import tarfile
-import venv
-from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import sha256
-from importlib.metadata import PathDistribution, distribution
+from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
+
+from tests.packaging.installing import Installed, install
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("ojs_wire", "ojs_server", "ojs_ui", "ojs_worker", "ojs_cli", "conformance")
@@ -59,72 +54,14 @@ OF_EXTRAS = {
 }
 
 
-@dataclass(frozen=True)
-class Installed:
-    """An environment with the wheel in it, and a folder far from the checkout to work in."""
-
-    scripts: Path
-    packages: Path
-    elsewhere: Path
-
-    def end(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run an installed command to its end."""
-        return subprocess.run(
-            [self.scripts / command, *arguments],
-            cwd=self.elsewhere,
-            env={"PATH": "/usr/bin:/bin"},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-
-    def run(self, command: str, *arguments: str) -> str:
-        """Run an installed command; return its output, or fail with its error output."""
-        result = self.end(command, *arguments)
-        assert result.returncode == 0, f"{command}: {result.stdout}{result.stderr}"
-        return result.stdout
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from the source distribution, as an installer does that has only that."""
-    folder = tmp_path_factory.mktemp("wheel")
-    _python("-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT))
-    (built,) = folder.glob("*.whl")
-    (source,) = folder.glob("*.tar.gz")
-    with tarfile.open(source) as packed:
-        assert [one.name for one in packed if not (one.isfile() or one.isdir())] == []
-    return built
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def installed(wheel: Path) -> Installed:
     return install(wheel, "environment", frozenset({"", "server", "conformance"}))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def bare(wheel: Path) -> Installed:
     return install(wheel, "bare", frozenset({""}))
-
-
-def install(wheel: Path, name: str, extras: frozenset[str]) -> Installed:
-    """Make an environment with the wheel and the requirements of these extras."""
-    environment = wheel.parent / name
-    venv.create(environment, with_pip=False)
-    scripts = environment / "bin"
-    place = {"base": str(environment), "platbase": str(environment)}
-    packages = Path(sysconfig.get_path("purelib", scheme="venv", vars=place))
-    _python(
-        "-m", "pip", "--disable-pip-version-check", "--python", str(scripts / "python"),
-        "install", "--no-deps", "--no-index", str(wheel),
-    )  # fmt: skip
-    (information,) = packages.glob("ojs_reference-*.dist-info")
-    for needed in _needed(PathDistribution(information).requires or (), extras):
-        _lend(needed, packages)
-    elsewhere = environment / "elsewhere"
-    elsewhere.mkdir()
-    return Installed(scripts, packages, elsewhere)
 
 
 def test_the_server_command_names_its_version(installed: Installed) -> None:
@@ -244,33 +181,6 @@ def test_nothing_but_the_packages_is_installed(installed: Installed) -> None:
     record = (next(installed.packages.glob("ojs_reference-*.dist-info")) / "RECORD").read_text()
     tops = {re.split("[/,]", line, maxsplit=1)[0] for line in record.splitlines()}
     assert {top for top in tops if not top.endswith(".dist-info")} == {*PACKAGES, PLUGIN, ".."}
-
-
-def _python(*arguments: str) -> None:
-    result = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, check=False, timeout=100
-    )
-    assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"
-
-
-def _needed(requirements: Iterable[str], extras: frozenset[str]) -> set[str]:
-    """The names of the distributions that these requirements need here, theirs included."""
-    names = set()
-    for requirement in map(Requirement, requirements):
-        marker = requirement.marker
-        if marker is None or any(marker.evaluate({"extra": extra}) for extra in extras):
-            own = distribution(requirement.name).requires or ()
-            names |= {requirement.name, *_needed(own, frozenset({"", *requirement.extras}))}
-    return names
-
-
-def _lend(name: str, packages: Path) -> None:
-    """Link a distribution of this environment into another one: no index is asked."""
-    lent = distribution(name)
-    for part in {file.parts[0] for file in lent.files or ()} - {"..", "__pycache__"}:
-        link = packages / part
-        if not link.exists():
-            link.symlink_to(str(lent.locate_file(part)))
 
 
 def _files(folder: Path) -> list[Path]:
