@@ -36,7 +36,10 @@ def command(session: Session, delay: float, once: bool) -> None:
             line.rstrip()
             output.print(line)
         return
-    from ojs_cli.top.terminal import Screen
+    try:
+        from ojs_cli.top.terminal import Screen
+    except ModuleNotFoundError:
+        raise click.UsageError("the live screen needs Linux or macOS; use --once") from None
 
     with Screen(output.coloured) as screen:
         Loop(session, screen, delay).run()

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ojs_cli.failures import explain
 from ojs_cli.server import Server, segment
@@ -11,8 +11,10 @@ from ojs_cli.session import Session
 from ojs_cli.text import count
 from ojs_cli.top.screen import draw
 from ojs_cli.top.snapshot import Failing, Snapshot, look
-from ojs_cli.top.terminal import Screen
 from ojs_cli.top.view import QUIT, Act, View
+
+if TYPE_CHECKING:
+    from ojs_cli.top.terminal import Screen
 
 Json = dict[str, Any]
 
@@ -20,7 +22,7 @@ Json = dict[str, Any]
 class Loop:
     """The main loop: reads the server, draws, and carries out keys until one quits."""
 
-    def __init__(self, session: Session, screen: Screen, every_s: float) -> None:
+    def __init__(self, session: Session, screen: "Screen", every_s: float) -> None:
         self._server = session.server
         self._name = name_of(session)
         self._screen = screen
