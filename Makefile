@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit bench-dashboard proto openapi lint format check conformance apart faults chaos fuzz lock clean again
+.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit bench-dashboard proto openapi dist lint format check conformance apart faults chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -128,7 +128,7 @@ openapi: $(VENV)/.dev ## Write openapi.yaml from its parts in openapi/
 lint: $(VENV)/.dev ## Check format, lint rules and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy $(PACKAGES) demo examples tests
+	$(BIN)/mypy $(PACKAGES) demo examples tests requirements/sbom.py
 
 format: $(VENV)/.dev ## Rewrite the code in the house format
 	$(BIN)/ruff format .
@@ -151,6 +151,12 @@ chaos: $(VENV)/.dev ## Kill PostgreSQL and nodes under load, and account for eve
 
 fuzz: $(VENV)/.dev ## Send raw bytes that are hardly HTTP, at every place of openapi.yaml (ARGS="--help" shows its options)
 	nice $(BIN)/python -m tests.fuzz $(ARGS)
+
+# The moment of the last commit, so that the same sources give the same files at any time.
+dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
+dist: $(VENV)/.dev ## Build the source distribution, the wheel, and the list of their components (SBOM), in dist/
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python requirements/sbom.py requirements/run.txt >dist/components.cdx.json
 
 lock: ## Renew the locks within pyproject.toml's ranges (needs uv; ARGS=--upgrade for newer versions)
 	$(COMPILE) --extra server --extra conformance pyproject.toml requirements/build.in \
