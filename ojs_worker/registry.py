@@ -14,7 +14,6 @@ from ojs_worker.client.options import Options, check_names
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.context import BlockingContext, Context, JobContext
 from ojs_worker.dependencies import Needs, all_needs
-from ojs_worker.job import Job
 
 P = ParamSpec("P")
 # What calling a handler gives: for a coroutine function, a coroutine.
@@ -66,6 +65,7 @@ class Handler(Generic[P, C, R]):
         if inspect.isclass(target):
             run = Binding(_run_of(target), f"the method run of {target.__name__}")
             self._run_takes_context = run.context_name is not None
+            self.result_type = run.result_type
             if run.needs:
                 raise TypeError(f"{target.__name__}: dependencies are fields, not of `run`")
         if runs == "process":

@@ -33,7 +33,7 @@ from ojs_worker.schedule import Scheduled, name_of, register
 from ojs_worker.settings import check, load
 from ojs_worker.signals import SignalBox
 from ojs_worker.tls import tls_of
-from ojs_worker.transport import BlockingTransport, Reply, Request, Transport
+from ojs_worker.transport import BlockingTransport, Reply, Request, SteadyTransport, Transport
 from ojs_worker.wear import Wear
 
 H = TypeVar("H")
@@ -79,7 +79,7 @@ class Worker:
         self._blocking_client: BlockingClient | None = None
         self._running: Running | None = None
         self.middleware: Chain[ProcessLayer] = Chain()
-        self._crons: list[CronEntry] = []
+        self._crons: list[Scheduled] = []
         self._lifespans: list[Need] = []
         self._overrides: dict[Make, Make] = {}
         self._sender = _Sender(self)
