@@ -82,7 +82,7 @@ class Handler(Generic[P, C, R]):
         self.__module__ = target.__module__
         self.__qualname__ = getattr(target, "__qualname__", self.__name__)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C:
         """Call the function itself, as a test does."""
         if self.needs and (missing := self._not_given(args, kwargs)):
             raise TypeError(f"{self.__name__}: give `{missing}`, which only a worker makes")

@@ -3,12 +3,12 @@
 import os
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
 
-from ojs_worker import Client, Job
+from ojs_worker import Client, Job, JobHandle
 from tests.e2e.node import Node, running, until
 from tests.worker.process import worker
 
@@ -27,14 +27,14 @@ async def client(node: Node) -> AsyncIterator[Client]:
         yield made
 
 
-async def enqueued(client: Client, count: int, milliseconds: int) -> list[Job]:
+async def enqueued(client: Client, count: int, milliseconds: int) -> list[JobHandle[Any]]:
     request = client.request
     return await client.enqueue_many(
         request("test.slow", [milliseconds], retry=5) for _ in range(count)
     )
 
 
-async def ended(client: Client, jobs: list[Job]) -> list[Job]:
+async def ended(client: Client, jobs: Sequence[JobHandle[Any]]) -> list[Job]:
     """Wait for all jobs; each was completed once."""
     for job in jobs:
         await client.result(job, timeout_s=40)
