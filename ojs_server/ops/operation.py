@@ -160,6 +160,23 @@ class OnJob(Operation[Result], Generic[Result], frozen=True):
         locks.jobs.add(self.job_id)
 
 
+class OnJobs(Operation[Result], Generic[Result], frozen=True):
+    """A request about many jobs."""
+
+    job_ids: tuple[str, ...]
+
+    @property
+    def keys(self) -> tuple[object, ...]:
+        return self.job_ids
+
+    @property
+    def job_count(self) -> int:
+        return len(self.job_ids)
+
+    def lock(self, locks: Locks) -> None:
+        locks.jobs.update(self.job_ids)
+
+
 class OnWorker(Operation[Result], Generic[Result], frozen=True):
     """A request about one worker."""
 

@@ -69,7 +69,7 @@ async def delete(call: Call) -> Answer:
     if target is None:
         gone = await _purge(call, name, STATES, None, cancel=True)
     else:
-        gone = await _stepwise(call, name, lambda jobs: Move(name, _ids(jobs), target))
+        gone = await _stepwise(call, name, lambda jobs: Move(_ids(jobs), name, target))
     left = (await call.server.engine.run(Drop(name))).left
     return Answer(
         {
@@ -88,7 +88,7 @@ async def _purge(
 ) -> int:
     def step(jobs: Listed) -> Purge | None:
         old = [one for one in jobs if one[1] in states and (before is None or one[2] < before)]
-        return Purge(name, _ids(old), states, before, cancel=cancel) if old else None
+        return Purge(_ids(old), name, states, before, cancel=cancel) if old else None
 
     return await _stepwise(call, name, step)
 

@@ -8,7 +8,7 @@ from ojs_server.domain.errors import Conflict
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.job import State
 from ojs_server.domain.queues.config import NO_CONFIG, QueueConfig, as_wire
-from ojs_server.ops.operation import Done, Locks, Operation, Stage
+from ojs_server.ops.operation import Done, OnJobs, Operation, Stage
 from ojs_server.ops.unit_of_work import Work
 
 
@@ -89,7 +89,7 @@ class Configure(Operation[Configured], frozen=True):
         return Configured(work.now, config)
 
 
-class Purge(Operation[Gone], frozen=True):
+class Purge(OnJobs[Gone], frozen=True):
     """Remove those of these jobs of a queue that are in certain states and old enough.
 
     With `cancel` a job that a worker holds is cancelled first, so that its worker is told.
@@ -98,21 +98,9 @@ class Purge(Operation[Gone], frozen=True):
     stage = Stage.PURGE
 
     queue: str
-    job_ids: tuple[str, ...]
     states: tuple[str, ...]
     before: int | None = None
     cancel: bool = False
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        return self.job_ids
-
-    @property
-    def job_count(self) -> int:
-        return len(self.job_ids)
-
-    def lock(self, locks: Locks) -> None:
-        locks.jobs.update(self.job_ids)
 
     def carry_out(self, work: Work) -> Gone:
         found = [job for job, _ in work.tx.load_jobs(self.job_ids).values()]

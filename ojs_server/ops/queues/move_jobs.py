@@ -3,12 +3,12 @@
 from ojs_server.domain import events
 from ojs_server.domain.jobs.job import Change
 from ojs_server.domain.jobs.unique import in_queue
-from ojs_server.ops.operation import Locks, Operation, Stage
+from ojs_server.ops.operation import OnJobs, Stage
 from ojs_server.ops.queues.control import Gone
 from ojs_server.ops.unit_of_work import Work
 
 
-class Move(Operation[Gone], frozen=True):
+class Move(OnJobs[Gone], frozen=True):
     """Move those of these jobs that are in `queue` to `target`, whatever their state.
 
     Each job keeps its position, its times and its rate key, and a worker that holds one goes on
@@ -18,19 +18,7 @@ class Move(Operation[Gone], frozen=True):
     stage = Stage.MOVE
 
     queue: str
-    job_ids: tuple[str, ...]
     target: str
-
-    @property
-    def keys(self) -> tuple[object, ...]:
-        return self.job_ids
-
-    @property
-    def job_count(self) -> int:
-        return len(self.job_ids)
-
-    def lock(self, locks: Locks) -> None:
-        locks.jobs.update(self.job_ids)
 
     def carry_out(self, work: Work) -> Gone:
         # The leases as well: a beat locks nothing else.

@@ -77,8 +77,8 @@ def commit(faulty: Any, *ops: Any) -> list[Any]:
         (Beat("w", WorkerState.RUNNING, False, None), 1),
         (Beat("w", WorkerState.RUNNING, False, ("a", "b", "c")), 3),
         (Bulk("cancel", ("a", "b")), 2),
-        (Purge("q", ("a", "b"), ("completed",)), 2),
-        (Move("q", ("a", "b"), "r"), 2),
+        (Purge(("a", "b"), "q", ("completed",)), 2),
+        (Move(("a", "b"), "q", "r"), 2),
         (Ack("a"), 1),
     ],
 )

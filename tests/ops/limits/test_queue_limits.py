@@ -256,7 +256,7 @@ def test_a_purge_removes_jobs_of_its_queue_states_and_age_only(bench: Bench) -> 
     bench.clock.advance(1000)
     new, active, elsewhere = bench.put(priority=-1), bench.put(priority=1), bench.put(queue="b")
     bench.take()
-    purge = Purge("q", (old, new, active, elsewhere), ("available",), bench.clock.now)
+    purge = Purge((old, new, active, elsewhere), "q", ("available",), bench.clock.now)
     assert bench.do(purge).count == 1
     assert [bench.exists(job) for job in (old, new, active, elsewhere)] == [False, *[True] * 3]
     assert bench.counts() == {"available": 1, "active": 1}
@@ -266,7 +266,7 @@ def test_a_purge_removes_jobs_of_its_queue_states_and_age_only(bench: Bench) -> 
 def test_a_purged_job_lets_the_next_of_its_key_come(bench: Bench) -> None:
     policy = {"rate_limit": {"key": "k", "concurrency": 1}}
     first, second = bench.put(**policy), bench.put(**policy)
-    bench.do(Purge("q", (first,), ("available",)))
+    bench.do(Purge((first,), "q", ("available",)))
     assert bench.take_ids() == [second]
 
 

@@ -12,7 +12,7 @@ from tests.ops.limits.test_queue_limits import configure
 
 
 def move(bench: Bench, *job_ids: str) -> int:
-    count: int = bench.do(Move("q", job_ids, "to")).count
+    count: int = bench.do(Move(job_ids, "q", "to")).count
     return count
 
 
@@ -65,7 +65,7 @@ def test_moved_jobs_stand_between_the_others_by_their_age(bench: Bench) -> None:
 
 def test_moving_wakes_those_who_wait_there(bench: Bench) -> None:
     ids = tuple(bench.put() for _ in range(2))
-    (committed,) = [bench.commit(Move("q", ids, "to"))]
+    (committed,) = [bench.commit(Move(ids, "q", "to"))]
     assert committed.wakes == {"to": 2}
 
 
