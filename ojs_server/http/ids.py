@@ -19,13 +19,7 @@ async def job_id_of(call: Call, given: str | None = None) -> str:
 
 def job_id_in(call: Call, given: str | None) -> str:
     """Return the id of the job that a call is about, whoever owns it."""
-    job_id: str | None = call.path_params.get("id", given)
-    if job_id is None:
-        raise invalid("job_id", "is missing")
-    if given is not None and given != job_id:
-        raise InvalidRequest(
-            "`job_id` differs from the id in the path", details={"field": "job_id"}
-        )
+    job_id = _meant(call, "job_id", given)
     # An id of another form names no job, whatever it is.
     if not UUID7.fullmatch(job_id):
         raise missing(job_id[:100])
@@ -34,14 +28,17 @@ def job_id_in(call: Call, given: str | None) -> str:
 
 def worker_id_of(call: Call, given: str | None) -> str:
     """Return the id of the worker that a call is about, from the path or the body."""
-    worker_id = call.path_params.get("id", given)
-    if worker_id is None:
-        raise invalid("worker_id", "is missing")
-    if given is not None and given != worker_id:
-        raise InvalidRequest(
-            "`worker_id` differs from the id in the path", details={"field": "worker_id"}
-        )
-    return known_as(call, worker_id)
+    return known_as(call, _meant(call, "worker_id", given))
+
+
+def _meant(call: Call, field: str, given: str | None) -> str:
+    """Return the id in the path or else the body, which must not differ."""
+    meant: str | None = call.path_params.get("id", given)
+    if meant is None:
+        raise invalid(field, "is missing")
+    if given is not None and given != meant:
+        raise InvalidRequest(f"`{field}` differs from the id in the path", details={"field": field})
+    return meant
 
 
 def holder_of(call: Call, worker_id: str | None) -> str | None:
