@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from ojs_server.domain.access.login import Login
-from ojs_server.domain.admin.action import Action
+from ojs_server.domain.admin.action import Action, Actor
 from ojs_server.domain.admin.maintenance import Maintenance
 from ojs_server.domain.admin.statistics import Count
 from ojs_server.domain.compat.kind import Kind
@@ -117,6 +117,7 @@ RECORDS: Final = {
         Record(Delivery, "deliveries"),
         Record(Maintenance, "maintenance"),
         Record(Login, "logins"),
+        Record(Actor, "actions"),
         Record(Action, "actions", {"position": "pos"}),
         Record(SchemaHead, "schemas"),
         Record(SchemaMark, "schemas"),

@@ -25,14 +25,7 @@ class Action(msgspec.Struct, frozen=True):
 
     position: int
     at: int
-    name: str
-    role: str
-    via: str
-    tenant: str | None
-    address: str
-    call: str
-    target: str
-    request_id: str
+    actor: Actor
     outcome: str
 
 

@@ -38,20 +38,21 @@ async def listing(call: Call) -> Answer:
 
 
 def _shown(action: Action) -> dict[str, Any]:
+    actor = action.actor
     return {
         "id": _id(action),
         "time": format_timestamp(action.at),
         "who": {
-            "name": action.name,
-            "role": action.role,
-            "via": action.via,
-            "tenant": action.tenant,
-            "address": action.address,
+            "name": actor.name,
+            "role": actor.role,
+            "via": actor.via,
+            "tenant": actor.tenant,
+            "address": actor.address,
         },
-        "call": action.call,
-        "target": action.target,
+        "call": actor.call,
+        "target": actor.target,
         "outcome": action.outcome,
-        "request_id": action.request_id,
+        "request_id": actor.request_id,
     }
 
 

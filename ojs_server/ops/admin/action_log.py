@@ -40,16 +40,4 @@ def _action(work: Work, by: Actor, outcome: Outcome) -> Action:
         told = outcome.answer_code.name
     elif isinstance(outcome, BaseException):
         told = codes.INTERNAL_ERROR.name
-    return Action(
-        position=work.tx.position(),
-        at=work.now,
-        name=by.name,
-        role=by.role,
-        via=by.via,
-        tenant=by.tenant,
-        address=by.address,
-        call=by.call,
-        target=by.target,
-        request_id=by.request_id,
-        outcome=told,
-    )
+    return Action(work.tx.position(), work.now, by, told)

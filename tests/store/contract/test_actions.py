@@ -1,6 +1,6 @@
 """The store contract: what people did."""
 
-from ojs_server.domain.admin.action import Action, ActionFilter
+from ojs_server.domain.admin.action import Action, ActionFilter, Actor
 from ojs_server.store.base import Store, Tx
 from tests.store.records import ON_ALL_VERSIONS, START
 
@@ -10,9 +10,7 @@ NEWEST = 2**63 - 1
 
 def action(tx: Tx, number: int, *, name: str = "admin-1", target: str = "email") -> Action:
     """Return an action of an operator."""
-    return Action(
-        position=tx.position(),
-        at=START + number,
+    actor = Actor(
         name=name,
         role="admin",
         via="key",
@@ -21,8 +19,8 @@ def action(tx: Tx, number: int, *, name: str = "admin-1", target: str = "email")
         call="POST /ojs/v1/queues/{name}/pause",
         target=target,
         request_id=f"req_{number}",
-        outcome="done",
     )
+    return Action(tx.position(), START + number, actor, "done")
 
 
 @ON_ALL_VERSIONS
@@ -38,7 +36,7 @@ def test_actions_are_listed_from_the_newest_and_filtered(store: Store) -> None:
         wanted = {
             ActionFilter(name="operator-2"): [second],
             ActionFilter(target="bills"): [third],
-            ActionFilter(call=first.call, name="admin-1"): [third, first],
+            ActionFilter(call=first.actor.call, name="admin-1"): [third, first],
             ActionFilter(call="DELETE /ojs/v1/jobs/{id}"): [],
             ActionFilter(since=START + 2): [third, second],
             ActionFilter(until=START + 2): [first],
