@@ -96,8 +96,9 @@ bench-check: $(VENV)/.dev ## Fail where the hot calls have become slower beside 
 bench-scheduled: $(VENV)/.dev ## Measure a million scheduled jobs on both stores (4 minutes)
 	$(BIN)/python -m benchmarks.scheduled $(ARGS)
 
-bench-worker: $(VENV)/.dev ## Measure one worker process on both stores, and others beside it (2 minutes)
+bench-worker: $(VENV)/.dev ## Measure one worker process on both stores, others beside it, and two processes (4 minutes)
 	$(BIN)/python -m benchmarks.worker $(ARGS)
+	$(BIN)/python -m benchmarks.prefork
 
 bench-streams: $(VENV)/.dev ## Measure 500 event streams and 50 WebSockets under load on both stores (1 minute)
 	$(BIN)/python -m benchmarks.streams $(ARGS)

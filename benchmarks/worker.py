@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -23,6 +23,7 @@ BATCH: Final = 1000
 QUEUE: Final = "bench"
 LIMIT_S: Final = 120.0
 LOOK_S: Final = 0.05
+NOOP: Final = {"type": "test.noop", "args": [1], "options": {"queue": QUEUE}}
 TO_REACH: Final[dict[StoreKind, int]] = {"sqlite": 4000, "postgres": 3000}
 
 
@@ -45,7 +46,7 @@ def measure(store: StoreKind, jobs: int, concurrency: int, runs: int) -> Figures
         with database(store) as address, running("ojs_server", address) as served:
             client = Client(served.port)
             fill(client, jobs)
-            with working(served.port, concurrency):
+            with working(served.port, "--concurrency", str(concurrency)):
                 found.append(watch(client, jobs))
     return Figures(
         worker="ojs-worker",
@@ -58,20 +59,19 @@ def measure(store: StoreKind, jobs: int, concurrency: int, runs: int) -> Figures
     )
 
 
-def fill(client: Client, jobs: int) -> None:
+def fill(client: Client, jobs: int, job: dict[str, Any] = NOOP) -> None:
     """Enqueue all jobs before a worker starts."""
-    job = {"type": "test.noop", "args": [1], "options": {"queue": QUEUE}}
     for start in range(0, jobs, BATCH):
         client.call("POST", "/ojs/v1/jobs/batch", {"jobs": [job] * min(BATCH, jobs - start)})
 
 
 @contextmanager
-def working(port: int, concurrency: int) -> Iterator[None]:
-    """Run the worker program with a handler that does nothing."""
-    command = (sys.executable, "-m", "ojs_worker", "demo", "--url", f"http://127.0.0.1:{port}")
-    options = ("--queues", QUEUE, "--concurrency", str(concurrency), "--log-level", "warning")
+def working(port: int, *options: str, target: str = "ojs_worker.demo:worker") -> Iterator[None]:
+    """Run the worker program, unless it is told otherwise with a handler that does nothing."""
+    command = (sys.executable, "-m", "ojs_worker", "run", target)
+    usual = ("--url", f"http://127.0.0.1:{port}", "--queues", QUEUE, "--log-level", "warning")
     own = {name: value for name, value in os.environ.items() if not name.startswith("OJS_")}
-    process = subprocess.Popen([*command, *options], env=own)
+    process = subprocess.Popen([*command, *usual, *options], env=own)
     try:
         yield
     finally:
