@@ -55,6 +55,7 @@ def exists(name: str) -> bool:
     roots: dict[str, Any] = {
         "client": ojs_worker.Client(transport=Nowhere()),
         "ctx": ojs_worker.Context,
+        "handle": ojs_worker.JobHandle,
         "handler": Handler,
         "job": ojs_worker.Job,
         "ojs": ojs_worker.testing.Sandbox,
