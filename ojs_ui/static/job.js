@@ -131,6 +131,8 @@ function strip(history, job) {
   };
   return h("div", { class: "strip", role: "img", "aria-label": `${made.length} attempts, the last ${job.state}` }, made.slice(-20).map((attempt) => {
     const end = attempt.end ?? serverNow();
+    const start = attempt.start ?? end;
+    const ran = duration(attempt.start && end - attempt.start);
     return h("div", { class: "attempt" }, h("span", { class: "muted" }, `Attempt ${attempt.number}`),
       h("div", { class: "lane" }, bar(attempt.from, start, "wait", `waited ${duration(start - attempt.from)}`), bar(start, end, `s-${attempt.outcome}`, `ran ${ran}`)),
       h("span", { class: "right num" }, ran));
@@ -138,8 +140,6 @@ function strip(history, job) {
 }
 
 const STEP_STATES = { "job.created": "pending", "job.scheduled": "scheduled", "job.enqueued": "available", "job.started": "active", "job.completed": "completed", "job.failed": "retryable", "job.retrying": "retryable", "job.discarded": "discarded", "job.cancelled": "cancelled" };
-    const start = attempt.start ?? end;
-    const ran = duration(attempt.start && end - attempt.start);
 
 function steps(history) {
   if (!history) return null;
