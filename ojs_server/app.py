@@ -11,8 +11,9 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
-from ojs_server import job_log
+from ojs_server import __version__, job_log
 from ojs_server.domain.access.failed_attempts import Attempts
+from ojs_server.domain.admin.server_node import Announcement
 from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.environment import Environment, machine
 from ojs_server.http.admin import statistics
@@ -28,6 +29,7 @@ from ojs_server.http.services import Lifetime, Ports, Services
 from ojs_server.http.shared_read import SharedRead
 from ojs_server.http.streams import websocket
 from ojs_server.http.system.inventory import Inventories
+from ojs_server.loops.announce import announce
 from ojs_server.loops.deliver import Deliver
 from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.loops.runner import Loops
@@ -160,6 +162,7 @@ class Server:
             self.socketio = self._socket_server(self.services)
             loops.start("socketio", self.socketio.run)
         loops.start("housekeeping", housekeeping.run)
+        loops.start("announce", partial(announce, self.engine, self._announcement))
         if not self.settings.conformance:
             # Published cases subscribe addresses on the internet, and then make events.
             self.engine.on_logged = deliver.nudge
@@ -175,6 +178,16 @@ class Server:
             await outbound.close()
             await self.engine.close()
             await asyncio.to_thread(self.store.close)
+
+    def _announcement(self) -> Announcement:
+        """Return what this node says of itself."""
+        return Announcement(
+            host=self._environment.host,
+            process=self._environment.process,
+            version=__version__,
+            waiting_fetches=len(self.engine.wakeups),
+            event_streams=len(self.engine.log_reader),
+        )
 
     def _services(
         self, outbound: Outbound, deliver: Deliver, housekeeping: Housekeeping

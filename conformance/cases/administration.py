@@ -1,9 +1,12 @@
 """Cases of the admin API: lists, one job or worker, statistics, maintenance and settings."""
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 
 from conformance.case import case
+from conformance.cases.lifecycle import seconds_between
 from conformance.frames import streaming
 from conformance.reply import CheckFailed
 from conformance.stage import Stage
@@ -303,6 +306,25 @@ async def settings_and_aliases(stage: Stage) -> None:
         (await stage.get(path)).expect(200, {"status": "ok"})
     for path in ("/v1/queues", "/v1/dead-letter", "/v1/workers", "/ojs/v1/metrics"):
         (await stage.get(path)).expect(200)
+
+
+@case("OJS-ADM-028", level=1, capability=ADMIN)
+async def servers_of_the_database(stage: Stage) -> None:
+    """The servers are listed with their place and their state; one of them is the one asked."""
+
+    async def own() -> list[Mapping[str, Any]]:
+        reply = (await stage.get("admin/nodes", per_page=100)).expect(200)
+        return [node for node in reply.json["items"] if node["is_this"]]
+
+    async def is_there() -> bool:
+        return len(await own()) == 1
+
+    await stage.until(is_there, 10, "the server that is asked is listed")
+    (found,) = await own()
+    stage.equal(found["state"], "online", "state")
+    stage.equal(found["version"], stage.manifest["version"], "version")
+    ran_s = seconds_between(found["started_at"], found["last_seen_at"])
+    stage.check(ran_s >= 0, "a start before the last sign of life", found)
 
 
 @case("OJS-ADM-022", level=1, capability=ADMIN)

@@ -7,7 +7,14 @@ import msgspec
 
 from ojs_server.domain.profile import Profile
 from ojs_server.http.access import logins, me
-from ojs_server.http.admin import action_log, directives, maintenance, middleware, statistics
+from ojs_server.http.admin import (
+    action_log,
+    directives,
+    maintenance,
+    middleware,
+    nodes,
+    statistics,
+)
 from ojs_server.http.admin import jobs as admin_jobs
 from ojs_server.http.admin import queues as admin_queues
 from ojs_server.http.admin import workers as admin_workers
@@ -97,6 +104,7 @@ CANONICAL: Final[tuple[Route, ...]] = (
         *admin_jobs.ROUTES,
         *admin_workers.ROUTES,
         *maintenance.ROUTES,
+        *nodes.ROUTES,
         *history.ROUTES,
         *tenants.ROUTES,
         *pools.ROUTES,

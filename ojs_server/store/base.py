@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from ojs_server.domain.admin.server_node import Announcement, ServerNode
 from ojs_server.store.errors import (
     OutcomeUnknown,
     SchemaError,
@@ -67,6 +68,10 @@ class Store(Protocol):
     location: str
 
     @property
+    def node(self) -> str:
+        """Return the id of this node."""
+
+    @property
     def lost_connections(self) -> int:
         """Return the number of connections that were lost, each of which is replaced."""
 
@@ -97,6 +102,15 @@ class Store(Protocol):
 
     def note_following(self, for_ms: int) -> None:
         """Ask other nodes to announce the events that they add to the log, for a time from now."""
+
+    def announce(self, said: Announcement) -> None:
+        """Note that this node is up, and what it says of itself."""
+
+    def withdraw(self) -> None:
+        """Note that this node has stopped."""
+
+    def nodes(self) -> list[ServerNode]:
+        """Return the nodes that were announced and have not been withdrawn."""
 
     def held(self, wanted: Contended, for_ms: int) -> Contended:
         """Return those of these rows that another transaction has locked, if that has been open for

@@ -365,6 +365,12 @@ class Admin(Group[M]):
         query = {"name": name, "call": call, "target": target}
         return Pages(url("admin", "actions"), query, ("actions",), dict)
 
+    @listing
+    @staticmethod
+    def nodes() -> Pages[Json]:
+        """Iterate over the servers of the database, newest first."""
+        return Pages(url("admin", "nodes"), {}, ("items",), dict)
+
     @method
     @staticmethod
     def maintenance() -> Call[Json]:

@@ -15,6 +15,7 @@ from ojs_server.store.sqlite.statements import DIALECT, QUERIES, of_list, of_row
 # Nodes, notices, locks and lost commits: what one file with one server does not have.
 ONLY_POSTGRES = {
     "announce",
+    "announce_node",
     "begin",
     "begun",
     "bump_configs",
@@ -31,6 +32,7 @@ ONLY_POSTGRES = {
     "lock_jobs",
     "lock_leases",
     "lock_workflows",
+    "nodes",
     "note_waiting",
     "lock_unique",
     "unlock_unique",
@@ -50,6 +52,7 @@ ONLY_POSTGRES = {
     "unsafe_settings",
     "wait_briefly",
     "watch_client",
+    "withdraw_node",
 }
 
 # One queue at a time is asked for there, and its one writer needs no row of its own.

@@ -6,6 +6,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from ojs_server.domain.admin.server_node import Announcement, ServerNode
 from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.fairness.weighted_fair import Schedulers
 from ojs_server.environment import Environment
@@ -119,6 +120,18 @@ class Engine:
     async def note_waiting(self, until: int) -> None:
         """Notify other nodes that fetches wait here, until a moment of the store's clock."""
         await self._in_thread(lambda: self.store.note_waiting(until))
+
+    async def announce(self, said: Announcement) -> None:
+        """Note that this node is up, and what it says of itself."""
+        await self._in_thread(lambda: self.store.announce(said))
+
+    async def withdraw(self) -> None:
+        """Note that this node has stopped."""
+        await self._in_thread(self.store.withdraw)
+
+    async def nodes(self) -> list[ServerNode]:
+        """Return the nodes of the store that have not stopped."""
+        return await self._in_thread(self.store.nodes)
 
     async def end_silent_transactions(self) -> int:
         """End the transactions of servers that have fallen silent; answers how many."""

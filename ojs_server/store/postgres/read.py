@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 import psycopg
 
+from ojs_server.domain.admin.server_node import Announcement, ServerNode
 from ojs_server.store.base import Clock
 from ojs_server.store.postgres.connect import plan_by_index
 from ojs_server.store.postgres.silence import Silence
@@ -74,8 +76,24 @@ class PostgresReader(PostgresStatements, Reader):
         return [row[0] for row in self.all("unsafe_settings")]
 
     def note_waiting(self, node: str, until: int) -> None:
-        """Fetches wait at a node: the one thing that is written here, as it decides nothing."""
+        """Fetches wait at a node. What nodes say of themselves is written here, as it decides
+        nothing."""
         self.run("note_waiting", node=node, now=self.now(), until=until)
+
+    def announce_node(self, node: str, said: Announcement) -> None:
+        """Note that a node is up."""
+        self.run("announce_node", node=node, now=self.now(), **msgspec.structs.asdict(said))
+
+    def withdraw_node(self, node: str) -> None:
+        """Note that a node has stopped."""
+        self.run("withdraw_node", node=node)
+
+    def nodes(self) -> list[ServerNode]:
+        """Return the nodes that are up, or were when they were last heard of."""
+        return [
+            ServerNode(node, started_at, seen_at, Announcement(*said))
+            for node, started_at, seen_at, *said in self.all("nodes")
+        ]
 
     def held(self, wanted: Contended, for_ms: int) -> Contended:
         """Return the rows that are locked by a transaction that has been open for a given time."""

@@ -11,6 +11,7 @@ import psycopg
 from psycopg_pool import ConnectionPool
 
 from ojs_server.domain.admin.maintenance import Maintenance
+from ojs_server.domain.admin.server_node import Announcement, ServerNode
 from ojs_server.domain.fairness.sharing import ALONE
 from ojs_server.domain.jobs.version_routing import Routings
 from ojs_server.domain.queues.config import QueueConfig
@@ -166,6 +167,26 @@ class PostgresStore:
         notice = encode({"node": self._node.name, "follows_ms": for_ms}).decode()
         with self.reader() as reader:
             reader.tell(self._node.channel, notice)
+
+    @property
+    def node(self) -> str:
+        """Return the id of this node."""
+        return self._node.name
+
+    def announce(self, said: Announcement) -> None:
+        """Note that this node is up."""
+        with self.reader() as reader:
+            reader.announce_node(self._node.name, said)
+
+    def withdraw(self) -> None:
+        """Note that this node has stopped."""
+        with self.reader() as reader:
+            reader.withdraw_node(self._node.name)
+
+    def nodes(self) -> list[ServerNode]:
+        """Return the nodes that were announced and have not been withdrawn."""
+        with self.reader() as reader:
+            return reader.nodes()
 
     def held(self, wanted: Contended, for_ms: int) -> Contended:
         """Rows that another transaction has had for a while."""

@@ -11,6 +11,7 @@ from typing import Final
 import apsw
 
 from ojs_server.domain.admin.maintenance import Maintenance
+from ojs_server.domain.admin.server_node import Announcement, ServerNode
 from ojs_server.domain.fairness.sharing import Sharing
 from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.environment import Environment, machine
@@ -68,7 +69,9 @@ class SqliteStore:
         # Resolved, so that two names of one file share one lock.
         self.path = Path(f"{self._private.name}/ojs.db" if self._private else path).resolve()
         self.location = str(self.path)
-        self._node = node
+        self.node = node
+        # No other process may have the file, so that nobody needs to find it there.
+        self._announced: ServerNode | None = None
         environment = environment or machine()
         self._patience_ms = patience_ms
         self._local = threading.local()
@@ -82,7 +85,7 @@ class SqliteStore:
             self._writer = self._connect(apsw.SQLITE_OPEN_NOMUTEX)
             migrate(self._writer, PACKAGE, apply=migrations)
             self._clock = clock or self._rising_clock(environment)
-            begun = SqliteTx(self._writer, 0, 0, self._node, {})
+            begun = SqliteTx(self._writer, 0, 0, self.node, {})
             self._configs: Mapping[str, QueueConfig] = begun.all_configs()
             self._maintenance: Maintenance | None = begun.stored_maintenance()
             self._schemas = begun.all_schemas()
@@ -109,7 +112,7 @@ class SqliteStore:
             try:
                 self._number += 1
                 base = self._number << POSITION_BITS
-                tx = SqliteTx(self._writer, self._clock(), base, self._node, self._configs)
+                tx = SqliteTx(self._writer, self._clock(), base, self.node, self._configs)
                 tx.maintenance, tx.schemas = self._maintenance, self._schemas
                 tx.sharing, tx.routings = self._sharing, self._routings
                 yield tx
@@ -150,6 +153,20 @@ class SqliteStore:
 
     def note_following(self, for_ms: int) -> None:
         """There is no other node to tell."""
+
+    def announce(self, said: Announcement) -> None:
+        """Note that this node is up."""
+        now = self._clock()
+        since = now if self._announced is None else self._announced.started_at
+        self._announced = ServerNode(self.node, since, now, said)
+
+    def withdraw(self) -> None:
+        """Note that this node has stopped."""
+        self._announced = None
+
+    def nodes(self) -> list[ServerNode]:
+        """Return this node, if it was announced: the file has one server."""
+        return [] if self._announced is None else [self._announced]
 
     def held(self, wanted: Contended, for_ms: int) -> Contended:
         """There is no other transaction: the file has one writer."""

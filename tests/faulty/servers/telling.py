@@ -309,6 +309,17 @@ def retries_are_not_in_the_depth() -> None:
     answered(f"{V1}/admin/stats/history", forget, status=200)
 
 
+@fault("OJS-ADM-028")
+def no_node_is_the_one_asked() -> None:
+    """The list of servers does not say which one answers."""
+
+    def forget(body: dict[str, Any]) -> None:
+        for node in body["items"]:
+            node["is_this"] = False
+
+    answered(f"{V1}/admin/nodes", forget, status=200)
+
+
 @fault("OJS-ADM-025")
 def waits_are_not_told() -> None:
     """The history of statistics knows no job that waited."""

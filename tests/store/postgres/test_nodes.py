@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 
+from ojs_server.domain.admin.server_node import Announcement
 from ojs_server.domain.jobs.job import State
 from ojs_server.store.base import Store
 from ojs_server.store.records import POSITION_BITS, EventTally
@@ -204,3 +205,16 @@ def test_a_place_that_was_raised_is_not_raised_again(node: OpenNode, postgres_st
     log(node("b"), an_event())
     offset = "SELECT value FROM settings WHERE name = 'position_offset'"
     assert query(postgres_store, offset) == [(0,)]
+
+
+def test_nodes_see_each_other_and_who_has_stopped(node: OpenNode) -> None:
+    first, second = node("a"), node("b")
+    first.announce(Announcement("web-1", 1, "1.0"))
+    second.announce(Announcement("web-2", 2, "1.1"))
+    assert {one.id: one.said.host for one in first.nodes()} == {"a": "web-1", "b": "web-2"}
+    assert sorted(one.id for one in second.nodes()) == ["a", "b"]
+    first.withdraw()
+    assert [one.id for one in second.nodes()] == ["b"]
+    # A fetch that still waited there does not bring it back.
+    first.note_waiting(1)
+    assert [one.id for one in second.nodes()] == ["b"]

@@ -138,6 +138,29 @@ ON CONFLICT (node) DO UPDATE SET
     seen_at = excluded.seen_at,
     waiting_until = greatest(known.waiting_until, excluded.waiting_until)
 
+-- name: announce_node
+-- A node is up.
+INSERT INTO nodes AS known (
+    node, seen_at, waiting_until, started_at, host, process, version, waiting_fetches, event_streams
+)
+VALUES (
+    %(node)s::text, %(now)s::int8, 0, %(now)s::int8, %(host)s::text, %(process)s::int8,
+    %(version)s::text, %(waiting_fetches)s::int8, %(event_streams)s::int8
+)
+ON CONFLICT (node) DO UPDATE SET
+    seen_at = excluded.seen_at, started_at = COALESCE(known.started_at, excluded.started_at),
+    host = excluded.host, process = excluded.process, version = excluded.version,
+    waiting_fetches = excluded.waiting_fetches, event_streams = excluded.event_streams
+
+-- name: withdraw_node
+-- A node has stopped. Its row stays as long as its counters do.
+UPDATE nodes SET started_at = NULL WHERE node = %(node)s::text
+
+-- name: nodes
+-- The nodes that have not stopped.
+SELECT node, started_at, seen_at, host, process, version, waiting_fetches, event_streams
+FROM nodes WHERE started_at IS NOT NULL
+
 -- name: raise_positions
 -- Let this transaction's place lie above those that were used.
 UPDATE settings SET value = %(used)s::int8 + 1 - pg_current_xact_id()::text::int8
