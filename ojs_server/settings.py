@@ -66,6 +66,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     webhook_concurrency: int = 32
     default_execution_timeout_ms: int | None = None
     login_ms: int = 12 * 3_600_000
+    ui_read_only: bool = False
     # Of the jobs that clients of the job manager may register.
     job_categories: tuple[str, ...] = CATEGORIES
     profile_name: str = "ojs"
@@ -250,6 +251,7 @@ TABLE: Final[tuple[Setting, ...]] = (
         "how long somebody who logs in at the dashboard stays so",
         field="login_ms",
     ),
+    Setting("ui_read_only", "flag", "the dashboard changes nothing, whoever is logged in"),
     Setting(
         "visibility_timeout",
         "duration",

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from ojs_server.domain.errors import Denied
 from ojs_server.http import dialects
 from ojs_server.http.access.authorization import denied, identify
 from ojs_server.http.call import Call
@@ -75,6 +76,11 @@ class Admission:
 
 def _decide(call: Call, route: Route) -> _Admitted:
     call.for_page = call.server.origins.admit(call.fields)
+    if call.server.settings.ui_read_only and route.changes and call.is_own_page:
+        raise Denied(
+            "pages of this server are read-only",
+            hint="use the command line or another program, or start it without --ui-read-only",
+        )
     if route.plain:
         call.media_type = dialects.PLAIN_JSON
     dialects.check_version(call.header(b"ojs-version"))

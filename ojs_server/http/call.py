@@ -100,6 +100,12 @@ class Call(HTTPConnection):
         value = self.fields.get(name)
         return None if value is None else value.decode("latin-1")
 
+    @property
+    def is_own_page(self) -> bool:
+        """True if a page of this server sent the request: browsers say the Origin of what is to
+        change something, and that it is this server's was looked at before anything else."""
+        return b"origin" in self.fields and not self.for_page
+
     async def json(self) -> Any:
         """Decode the body, which must be a JSON object."""
         return parsed(await self.body())

@@ -77,7 +77,7 @@ async function describe() {
 /** Find out who reads, and say it; who is not known is asked to sign in. */
 async function know() {
   const me = await identify().catch(() => null);
-  document.getElementById("who").textContent = me ? me.name + (me.tenant ? ` of ${me.tenant}` : "") : "";
+  document.getElementById("who").textContent = me ? me.name + (me.tenant ? ` of ${me.tenant}` : "") + (me.ui_read_only ? ", read-only" : "") : "";
   document.getElementById("leave").hidden = !(me?.session_ends_at || hasKey());
   const enqueue = document.querySelector(".bar a[data-page=enqueue]");
   enqueue.removeAttribute("aria-disabled");

@@ -34,6 +34,7 @@ export function isLimited() {
 
 /** Return why the reader may not do what is of this kind, in a sentence; null where they may. */
 export function obstacle(kind) {
+  if (me?.ui_read_only) return "This dashboard is read-only: the server was started with --ui-read-only.";
   if (!me || me.can[kind]) return null;
   return `Your role is ${me.role}; this needs ${NEEDS[kind]}.`;
 }

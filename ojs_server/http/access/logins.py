@@ -128,8 +128,7 @@ def address_of(call: Call) -> str:
 
 
 def _require_own_page(call: Call) -> None:
-    # That it is this server's was looked at before anything else.
-    if b"origin" not in call.fields or call.for_page:
+    if not call.is_own_page:
         raise Denied(
             "a session is for pages of this server, which say their Origin",
             hint="programs send their key: Authorization: Bearer KEY",

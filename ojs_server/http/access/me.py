@@ -31,6 +31,7 @@ def shown(call: Call) -> dict[str, Any]:
         "name": name_of(call),
         "role": role,
         "tenant": call.tenant,
+        "ui_read_only": call.server.settings.ui_read_only,
         "can": {kind: role is Role.ADMIN or role in of for kind, of in _KINDS.items()},
         "session_ends_at": None if call.login is None else format_timestamp(call.login.expires_at),
     }

@@ -31,8 +31,7 @@ def actor_of(call: Call, route: Route) -> Actor | None:
             return None
     else:
         via = "none"
-        is_page = b"origin" in call.fields and not call.for_page
-        if not (is_page or route.roles <= _PEOPLE):
+        if not (call.is_own_page or route.roles <= _PEOPLE):
             return None
     return Actor(
         name=name_of(call),

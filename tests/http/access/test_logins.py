@@ -228,3 +228,26 @@ async def test_a_websocket_takes_the_session_and_ends_with_it(
             await until(lambda: heard.closed == 1008)
         async with talk(server, headers={"cookie": f"ojs_session={token}", **own}) as heard:
             assert heard.status == 401
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+async def test_read_only_pages_change_nothing(store_url: str, keyed: bool) -> None:
+    keys = parse_keys("", KEYS if keyed else {})
+    server = Server(Settings(keys=keys, ui_read_only=True), open_store(store_url))
+    async with server.running(), connect(server) as client:
+        page = shown(await log_in(client, "admin"), **PAGE) if keyed else PAGE
+        for path, given in ((JOBS, JOB), (f"{V1}/queues/a/pause", {}), (f"{V1}/cron", {})):
+            answer = await client.post(path, json=given, headers=page)
+            error_of(answer, 403, "permission_denied")
+        me = body(await client.get(ME, headers=page))
+        assert (me["ui_read_only"], me["can"]["administer"]) == (True, True)
+        # Programs go on, and so does signing out.
+        program = bearer("operator") if keyed else {}
+        assert (await client.post(JOBS, json=JOB, headers=program)).status_code == 201
+        if keyed:
+            error_of(
+                await client.post(JOBS, json=JOB, headers={**program, **PAGE}),
+                403,
+                "permission_denied",
+            )
+            assert (await client.post(LOGOUT, headers=page)).status_code == 200
