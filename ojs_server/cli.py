@@ -45,8 +45,8 @@ EPILOG = f"""\
 Every option can be set by the environment variable in brackets, or in a TOML file (--config or
 {CONFIG_ENV}) under the option's name with underscores. Flags win over the environment, the
 environment over the file. Keys are not taken from flags, which every user of the machine can
-read: {KEYS_ENV}=role:KEY,role:KEY or the file's [keys] table; roles: producer, worker, operator,
-admin.
+read: {KEYS_ENV}=role:KEY,name=role:KEY or the file's [keys] table; roles: viewer, producer, worker,
+operator, admin.
 
 examples:
   ojs-server

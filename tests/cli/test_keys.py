@@ -90,6 +90,9 @@ def test_the_scheme_is_read_in_any_case_and_principals_differ() -> None:
         f"admin:{ADMIN},my-secret-0123456789",
         "admin:my-secret",
         "worker:my-secret-0123456789,producer:my-secret-0123456789",
+        "my-secret-0123456789=",
+        "my secret=admin:another-secret-000",
+        "ada=admin:my-secret-0123456789,bob=admin:my-secret-0123456789",
     ],
 )
 def test_a_wrong_list_of_keys_is_refused_without_repeating_any(text: str) -> None:

@@ -5,7 +5,8 @@ Only hashes of keys are kept, and they are compared in constant time.
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
@@ -37,6 +38,10 @@ LOOK: Final = OPERATE | {Role.VIEWER}
 READ: Final = LOOK | {Role.PRODUCER, Role.WORKER}
 ADMINISTER: Final = frozenset({Role.ADMIN})
 LEAST_LENGTH: Final = 16
+# The name of every caller where there are no keys.
+LOCAL: Final = "local"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_SHOWN: Final = 8
 
 
 class Keys(msgspec.Struct, frozen=True):
@@ -45,6 +50,8 @@ class Keys(msgspec.Struct, frozen=True):
     roles: Mapping[bytes, Role] = {}
     # The tenants that keys are bound to, by principal.
     tenants: Mapping[str, str] = {}
+    # The names that were given to keys, by principal.
+    names: Mapping[str, str] = {}
 
     @property
     def needed(self) -> bool:
@@ -62,6 +69,14 @@ class Keys(msgspec.Struct, frozen=True):
             return Role.ADMIN
         found = (role for known, role in self.roles.items() if _principal(known) == principal)
         return next(found, Role.ANYONE)
+
+    def name_of(self, principal: str) -> str:
+        """Return the name of a caller: that of its key, or else the role and the beginning of the
+        hash of the key, which tells keys of a role apart and gives none away."""
+        if not self.needed:
+            return LOCAL
+        named = self.names.get(principal)
+        return named or f"{self.role_of(principal)}-{principal[:_SHOWN]}"
 
     def admit(self, authorization: str | None, allowed: frozenset[Role]) -> str:
         """Return the caller of a key; raises Denied unless it has one of the allowed roles."""
@@ -101,40 +116,76 @@ class Keys(msgspec.Struct, frozen=True):
         return principal
 
 
+class _Given(msgspec.Struct, frozen=True):
+    """A key as it is written in the settings; only `role` and `tenant` are sure to be texts."""
+
+    role: str
+    tenant: str | None
+    key: Any
+    name: Any = None
+
+
 def parse_keys(text: str, table: Mapping[str, Any]) -> Keys:
-    """Read `role:key,role@tenant:key` and the `[keys]` table of a file, `role = ["key", …]`."""
-    pairs: list[tuple[str, Any]] = []
-    for item in filter(None, map(str.strip, text.split(","))):
-        role, _, key = item.partition(":")
-        pairs.append((role, key))
-    for role, keys in table.items():
-        pairs += [(role, key) for key in (keys if isinstance(keys, list) else [keys])]
+    """Read `role:key,name=role@tenant:key` and the `[keys]` table of a file, where a role has keys
+    or tables of a `name` and a `key`."""
     roles: dict[bytes, Role] = {}
     tenants: dict[str, str] = {}
-    for place, (given, key) in enumerate(pairs, 1):
-        name, at, tenant = given.strip().partition("@")
-        # A misplaced text may be a key, so that none is repeated in a message.
-        if name not in ROLES:
-            raise ValueError(
-                f"keys: number {place} does not begin with a role; allowed: {', '.join(ROLES)}"
-                f"{nearest(name, ROLES)}"
-            )
-        role = Role(name)
-        if at and not KEY.fullmatch(tenant):
-            raise ValueError(f"keys: number {place} does not name a tenant behind the @")
-        if not isinstance(key, str) or len(key.strip()) < LEAST_LENGTH:
-            raise ValueError(
-                f"keys: a key of the role {role} is shorter than {LEAST_LENGTH} characters"
-            )
-        hashed = _hash(key.strip())
-        if at and tenants.setdefault(_principal(hashed), tenant) != tenant:
+    names: dict[str, str] = {}
+    for place, given in enumerate([*_in_text(text), *_in_table(table)], 1):
+        _check(place, given)
+        role, hashed = Role(given.role), _hash(given.key.strip())
+        principal = _principal(hashed)
+        if given.tenant is not None and tenants.setdefault(principal, given.tenant) != given.tenant:
             raise ValueError(f"keys: number {place} is a key that another tenant has as well")
+        if given.name is not None and names.setdefault(principal, given.name) != given.name:
+            raise ValueError(f"keys: number {place} is a key that has another name as well")
         if roles.setdefault(hashed, role) is not role:
             raise ValueError(
                 f"keys: one key has two roles, {roles[hashed]} and {role}; "
                 "give each role a key of its own, or use an admin key"
             )
-    return Keys(roles, tenants)
+    return Keys(roles, tenants, names)
+
+
+def _check(place: int, given: _Given) -> None:
+    """Refuse what is no key. A misplaced text may be one, so that none is repeated in a message."""
+    if given.role not in ROLES:
+        raise ValueError(
+            f"keys: number {place} does not begin with a role; allowed: {', '.join(ROLES)}"
+            f"{nearest(given.role, ROLES)}"
+        )
+    if given.tenant is not None and not KEY.fullmatch(given.tenant):
+        raise ValueError(f"keys: number {place} does not name a tenant behind the @")
+    if given.name is not None and not (isinstance(given.name, str) and _NAME.fullmatch(given.name)):
+        raise ValueError(
+            f"keys: the name of number {place} must be 1 to 64 letters, digits, '.', '_' or '-', "
+            "and begin with a letter or digit"
+        )
+    if not isinstance(given.key, str) or len(given.key.strip()) < LEAST_LENGTH:
+        raise ValueError(
+            f"keys: a key of the role {given.role} is shorter than {LEAST_LENGTH} characters"
+        )
+
+
+def _in_text(text: str) -> Iterator[_Given]:
+    for item in filter(None, map(str.strip, text.split(","))):
+        said, _, key = item.partition(":")
+        name, is_named, role = said.rpartition("=")
+        yield _given(role, key, name.strip() if is_named else None)
+
+
+def _in_table(table: Mapping[str, Any]) -> Iterator[_Given]:
+    for role, keys in table.items():
+        for key in keys if isinstance(keys, list) else [keys]:
+            if isinstance(key, dict):
+                yield _given(role, key.get("key"), key.get("name"))
+            else:
+                yield _given(role, key, None)
+
+
+def _given(said: str, key: Any, name: Any) -> _Given:
+    role, is_bound, tenant = said.strip().partition("@")
+    return _Given(role, tenant if is_bound else None, key, name)
 
 
 def _principal(hashed: bytes) -> str:

@@ -7,7 +7,6 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import Route
 from ojs_wire.values import format_timestamp
 
-_LOCAL: Final = "local"
 # Kinds of calls, and who may make them.
 _KINDS: Final = {
     "look": LOOK,
@@ -16,7 +15,6 @@ _KINDS: Final = {
     "operate": OPERATE,
     "administer": ADMINISTER,
 }
-_KEY_LENGTH: Final = 8
 
 
 async def read(call: Call) -> Answer:
@@ -26,24 +24,16 @@ async def read(call: Call) -> Answer:
 
 def shown(call: Call) -> dict[str, Any]:
     """Return the name, role, tenant and permissions of the caller."""
-    role = call.server.settings.keys.role_of(call.key_holder)
+    keys = call.server.settings.keys
+    role = keys.role_of(call.key_holder)
     return {
-        "name": name_of(call),
+        "name": keys.name_of(call.key_holder),
         "role": role,
         "tenant": call.tenant,
-        "ui_read_only": call.server.settings.ui_read_only,
         "can": {kind: role is Role.ADMIN or role in of for kind, of in _KINDS.items()},
+        "ui_read_only": call.server.settings.ui_read_only,
         "session_ends_at": None if call.login is None else format_timestamp(call.login.expires_at),
     }
-
-
-def name_of(call: Call) -> str:
-    """Return the name of a caller: `local` without keys, else the role and the beginning of the
-    key's hash, which tells keys apart without revealing them."""
-    keys = call.server.settings.keys
-    if not keys.needed:
-        return _LOCAL
-    return f"{keys.role_of(call.key_holder)}-{call.key_holder[:_KEY_LENGTH]}"
 
 
 ROUTES: Final = (Route("GET", "/me", read, frozenset(ROLES), tenanted=True),)

@@ -5,7 +5,6 @@ from typing import Final
 from ojs_server.domain.admin.action import Actor
 from ojs_server.http.access.auth import Role
 from ojs_server.http.access.logins import address_of
-from ojs_server.http.access.me import name_of
 from ojs_server.http.call import Call
 from ojs_server.http.route import Route
 
@@ -34,7 +33,7 @@ def actor_of(call: Call, route: Route) -> Actor | None:
         if not (call.is_own_page or route.roles <= _PEOPLE):
             return None
     return Actor(
-        name=name_of(call),
+        name=keys.name_of(call.key_holder),
         role=keys.role_of(call.key_holder),
         via=via,
         tenant=call.tenant,

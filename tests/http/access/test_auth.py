@@ -3,9 +3,10 @@
 import httpx
 import pytest
 
-from ojs_server.http.access.auth import ROLES, Role
+from ojs_server.http.access.auth import ROLES, Role, parse_keys
 from ojs_server.http.route import Route
 from ojs_server.http.routes import ROUTES
+from tests.http.conftest import Serve, connect
 from tests.http.keys import KEYS, bearer
 from tests.http.steps import JOBS, V1, body, error_of, job_id, stored_jobs
 
@@ -128,6 +129,15 @@ async def test_callers_are_told_what_they_may_do(
             assert KEYS[role] not in told["name"]
             names.add(told["name"])
     assert len(names) == len(ROLES)
+
+
+async def test_a_key_with_a_name_is_told_by_it(serve: Serve) -> None:
+    bobs = "a-key-of-bob-000001"
+    keys = parse_keys("ada=viewer:a-key-of-ada-000001", {"admin": {"name": "bob", "key": bobs}})
+    async with serve(keys=keys) as server, connect(server) as client:
+        for name, key in (("ada", "a-key-of-ada-000001"), ("bob", bobs)):
+            headers = {"Authorization": f"Bearer {key}"}
+            assert body(await client.get(f"{V1}/me", headers=headers))["name"] == name
 
 
 async def test_without_keys_everybody_is_local(client: httpx.AsyncClient) -> None:
