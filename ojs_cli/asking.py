@@ -3,9 +3,13 @@
 import sys
 from collections.abc import Sequence
 
+import click
+
 from ojs_cli.failures import MISUSED, Failure
 from ojs_cli.session import Session
 from ojs_cli.text import printable
+
+yes_option = click.option("--yes", is_flag=True, help="do not ask")
 
 
 def confirm(
@@ -36,6 +40,15 @@ def confirm(
         agreed = _answer().lower() in ("y", "yes")
     if not agreed:
         raise Failure("nothing was done")
+
+
+def confirm_delete(
+    session: Session, one: str, several: str, names: Sequence[str], *, yes: bool
+) -> None:
+    """Ask before what has these names is deleted."""
+    number = len(names)
+    question = f"delete {number} {one if number == 1 else several}"
+    confirm(session, question, number, yes=yes, destroys=True, sample=names[:5])
 
 
 def _answer() -> str:

@@ -6,11 +6,13 @@ import msgspec
 
 from ojs_cli.output import Column, column
 from ojs_cli.text import age, between, cell, elided, moment_ms, span
+from ojs_wire.values import parse_duration
 
 Json = dict[str, Any]
 
 
-def _age_of(member: str, head: str = "AGE", *, wide: bool = False) -> Column:
+def age_of(member: str, head: str = "AGE", *, wide: bool = False) -> Column:
+    """Make a column of how long ago a timestamp was."""
     return Column(
         head,
         lambda item, now: age(item.get(member), now),
@@ -20,12 +22,43 @@ def _age_of(member: str, head: str = "AGE", *, wide: bool = False) -> Column:
     )
 
 
-def _until(member: str, head: str) -> Column:
+def until(member: str, head: str) -> Column:
+    """Make a column of how long it is until a timestamp."""
+
     def show(item: Json, now: int) -> str:
         moment = moment_ms(item.get(member))
         return "" if moment is None else span(max(moment - now, 0))
 
     return Column(head, show, lambda item: item.get(member), right=True)
+
+
+def rate_of(head: str, path: str) -> Column:
+    """Make a column of a limit for a period, such as `100/1m`."""
+    plain = column(head, path)
+
+    def read(item: Json) -> str:
+        found = plain.raw(item) if plain.raw is not None else None
+        return f"{found['limit']}/{_period(found.get('period'))}" if found else ""
+
+    return Column(head, lambda item, _: cell(read(item)), read, right=True)
+
+
+def _period(text: Any) -> str:
+    try:
+        return span(parse_duration(text, 1000))
+    except ValueError:
+        return str(text)
+
+
+def listed(head: str, path: str, *, wide: bool = False) -> Column:
+    """Make a column of a list of names."""
+    plain = column(head, path)
+
+    def read(item: Json) -> str:
+        found = plain.raw(item) if plain.raw is not None else None
+        return ",".join(map(str, found or ()))
+
+    return Column(head, lambda item, _: cell(read(item)), read, wide=wide, cut=True)
 
 
 def _attempt(item: Json, _: int = 0) -> str:
@@ -56,7 +89,7 @@ JOBS: Final = (
     column("QUEUE", "queue"),
     column("STATE", "state", states=True),
     Column("ATT", _attempt, _attempt, right=True),
-    _age_of("created_at"),
+    age_of("created_at"),
     Column("RUN", _run_time, right=True),
     column("PRIO", "priority", wide=True, right=True),
     column("WORKER", "worker_id", wide=True),
@@ -69,7 +102,7 @@ DEAD: Final = (
     column("TYPE", "type"),
     column("QUEUE", "queue"),
     Column("ATT", _attempt, _attempt, right=True),
-    _age_of("discarded_at", "DEAD"),
+    age_of("discarded_at", "DEAD"),
     Column("ERROR", _error, _error, cut=True),
     column("ARGS", "args", wide=True, cut=True),
 )
@@ -107,7 +140,7 @@ QUEUES: Final = (
     column("ACTIVE", "counts.active", right=True),
     column("RETRY", "counts.retryable", right=True),
     column("DEAD", "counts.discarded", right=True),
-    _age_of("oldest_available_at", "OLDEST"),
+    age_of("oldest_available_at", "OLDEST"),
     _rate("enqueued_per_minute"),
     _rate("processed_per_minute"),
     column("SCHED", "counts.scheduled", wide=True, right=True),
@@ -138,18 +171,13 @@ WORKERS: Final = (
     column("ID", "id"),
     Column("STATE", _presence, _presence, states=True),
     Column("BUSY", _busy, _busy, right=True),
-    _age_of("last_seen_at", "SEEN"),
-    Column(
-        "QUEUES",
-        lambda item, _: cell(",".join(map(str, item.get("queues") or ()))),
-        lambda item: ",".join(map(str, item.get("queues") or ())),
-        cut=True,
-    ),
+    age_of("last_seen_at", "SEEN"),
+    listed("QUEUES", "queues"),
     column("HOST", "hostname", wide=True),
     column("PID", "pid", wide=True, right=True),
     column("VERSION", "version", wide=True),
     column("LABELS", "labels", wide=True),
-    _age_of("started_at", "UP", wide=True),
+    age_of("started_at", "UP", wide=True),
 )
 CRON: Final = (
     column("NAME", "name"),
@@ -161,8 +189,8 @@ CRON: Final = (
         lambda item: "active" if item.get("enabled", True) else "paused",
         states=True,
     ),
-    _until("next_run_at", "NEXT"),
-    _age_of("last_run_at", "LAST"),
+    until("next_run_at", "NEXT"),
+    age_of("last_run_at", "LAST"),
     column("RUNS", "run_count", right=True),
     column("ZONE", "timezone", wide=True),
     column("OVERLAP", "overlap_policy", wide=True),
@@ -182,7 +210,7 @@ WORKFLOWS: Final = (
     column("STEPS", "steps_total", right=True),
     column("DONE", "steps_completed", right=True),
     column("FAILED", "steps_failed", right=True),
-    _age_of("created_at"),
+    age_of("created_at"),
 )
 
 

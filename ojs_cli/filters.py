@@ -83,9 +83,9 @@ def parse(words: Sequence[str], now_ms: int) -> Filter:
             case "priority":
                 asked[name] = _whole(value)
             case "since" | "until":
-                asked[name] = _moment(name, value, now_ms)
+                asked[name] = moment(name, value, now_ms)
             case "older":
-                asked["until"] = _moment(name, value, now_ms)
+                asked["until"] = moment(name, value, now_ms)
             case "error":
                 errors.append(value)
             case "tag":
@@ -118,7 +118,7 @@ def _whole(value: str) -> str:
     return value
 
 
-def _moment(name: str, value: str, now_ms: int) -> str:
+def moment(name: str, value: str, now_ms: int) -> str:
     """Parse a timestamp, or a duration before now."""
     try:
         if "T" in value and value[:1].isdigit():

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Final
@@ -9,6 +10,7 @@ from typing import Any, Final
 from ojs_cli.failures import MISUSED, NOT_FOUND, Failure
 from ojs_cli.filters import Filter
 from ojs_cli.server import Server, segment
+from ojs_cli.text import identity
 from ojs_wire.values import format_timestamp
 from ojs_worker.errors import NotFound
 
@@ -104,8 +106,19 @@ def job(server: Server, text: str) -> Json:
 
 def known(server: Server, path: str, member: str, name: str, kind: str) -> Failure:
     """Return the failure for an unknown name, with a similar one."""
-    names = [str(one.get("name") or one.get("id")) for one in server.items(path, member, most=1000)]
+    names = [str(identity(one)) for one in server.items(path, member, most=1000)]
     return Failure(f"there is no {kind} {name}", _near(name, names), exit_code=NOT_FOUND)
+
+
+@contextmanager
+def naming(server: Server, path: str, member: str, name: str, kind: str) -> Iterator[None]:
+    """Turn the server's 404 for a name into the failure with a similar one of that list."""
+    try:
+        yield
+    except NotFound as error:
+        if not error.code:
+            raise
+        raise known(server, path, member, name, kind) from None
 
 
 def _near_job(server: Server, whole: str) -> str:

@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import click
+
+from ojs_cli.text import identity
 
 # A shell that waits for longer feels broken.
 PATIENCE_S: Final = 0.3
@@ -21,7 +23,7 @@ def completer(path: str, member: str) -> Completer:
         session.given.update(context.find_root().params)
         try:
             found = session.server.ask("GET", path, query={"limit": 100}, timeout_s=PATIENCE_S)
-            names = [_name(one) for one in found.get(member) or ()]
+            names = {str(identity(one)) for one in found.get(member) or ()}
         except Exception:
             # A shell shows whatever is said here in the middle of a line.
             return []
@@ -30,7 +32,3 @@ def completer(path: str, member: str) -> Completer:
         return sorted(name for name in names if name.startswith(begun))
 
     return complete
-
-
-def _name(item: dict[str, Any]) -> str:
-    return str(item.get("name") or item.get("id"))

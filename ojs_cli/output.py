@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import msgspec
 
-from ojs_cli.text import cell, printable
+from ojs_cli.text import cell, identity, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -174,6 +174,10 @@ class Output:
             for name, text in shown:
                 self.say(f"{name:{size}}  {text}", style="")
 
+    def document(self, value: Any) -> None:
+        """Write a JSON document."""
+        self._write(_yaml(value) if self.form == "yaml" else _json(value, indent=2))
+
     def say(self, text: str, *, style: str = "dim") -> None:
         """Write a line for people; programs see nothing of it."""
         if not self.for_people:
@@ -251,11 +255,6 @@ class Output:
 
     def _write(self, text: str) -> None:
         self._stream.write(text if text.endswith("\n") else text + "\n")
-
-
-def identity(item: Json) -> Any:
-    """Return the id of a thing, or its name."""
-    return item.get("id") or item.get("name") or item.get("job_id") or ""
 
 
 def _text(one: Column, item: Json, now_ms: int, narrow: bool) -> str:

@@ -15,13 +15,21 @@ NOUNS: Final[Mapping[str, str]] = {
     "event": "events",
     "stat": "stats",
     "monitor": "top",
+    "limit": "limits",
+    "rate-limit": "limits",
+    "rate-limits": "limits",
+    "pool": "pools",
+    "tenant": "tenants",
+    "schema": "schemas",
+    "webhook": "webhooks",
+    "action": "actions",
 }
 # Verbs that the other program writes as flags.
 _VERBS: Final[Mapping[str, Mapping[str, str]]] = {
     "queues": {"--pause": "pause", "--resume": "resume", "--purge": "purge", "--stats": "show"},
     "dead": {"--retry": "retry", "--delete": "delete", "--purge": "delete"},
     "workers": {"--quiet": "quiet", "--resume": "resume", "--terminate": "terminate"},
-    "cron": {"--pause": "pause", "--resume": "resume", "--trigger": "run", "--delete": "rm"},
+    "cron": {"--pause": "pause", "--resume": "resume", "--trigger": "run", "--delete": "delete"},
     "workflows": {"--cancel": "cancel", "--status": "show"},
 }
 _FILTERS: Final = ("--state", "--queue", "--type")
@@ -39,6 +47,8 @@ def understood(arguments: Sequence[str]) -> tuple[list[str], str]:
         return _told(["jobs", "cancel", *line[1:]])
     if line[0] == "worker" and line[1:2] and line[1] in ("list", "show", "quiet", "terminate"):
         line[0] = "workers"
+    if line[1:2] == ["rm"]:
+        return _told([line[0], "delete", *line[2:]])
     verbs = _VERBS.get(line[0], {})
     for place, word in enumerate(line[1:], 1):
         flag, equals, value = word.partition("=")

@@ -9,6 +9,12 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _STEPS: Final = ((86_400, "d"), (3600, "h"), (60, "m"))
 
 
+def identity(item: dict[str, Any]) -> Any:
+    """Return the id of a thing, or its name."""
+    names = ("id", "name", "key", "job_id", "type")
+    return next((found for name in names if (found := item.get(name))), "")
+
+
 def printable(text: str) -> str:
     """Escape what would move the cursor, change colours or turn the line around."""
     if text.isprintable():

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from ojs_cli.output import Column, identity
+from ojs_cli.output import Column
 from ojs_cli.session import Session
+from ojs_cli.text import identity
 
 Json = dict[str, Any]
 INTERVAL_S = 1.0

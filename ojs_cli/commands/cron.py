@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ojs_cli import finding
+from ojs_cli.asking import confirm_delete, yes_option
 from ojs_cli.columns import CRON, CRON_RUNS
 from ojs_cli.commands.enqueue import job_arguments
 from ojs_cli.grammar import Noun
@@ -13,7 +14,6 @@ from ojs_cli.names import completer
 from ojs_cli.output import column
 from ojs_cli.server import segment
 from ojs_cli.session import Session
-from ojs_worker.errors import NotFound
 
 Json = dict[str, Any]
 LIST = ("/cron", "crons")
@@ -112,12 +112,14 @@ def resume(session: Session, names: Sequence[str]) -> None:
     _each(session, names, "POST", "/resume", "resumed")
 
 
-@command.command("rm")
+@command.command("delete")
 @names
+@yes_option
 @click.pass_obj
-def remove(session: Session, names: Sequence[str]) -> None:
-    """Remove entries."""
-    _each(session, names, "DELETE", "", "removed")
+def delete(session: Session, names: Sequence[str], yes: bool) -> None:
+    """Delete entries."""
+    confirm_delete(session, "entry", "entries", names, yes=yes)
+    _each(session, names, "DELETE", "", "deleted")
 
 
 def _entry(answer: Json) -> Json:
@@ -138,9 +140,5 @@ def _each(session: Session, names: Sequence[str], method: str, part: str, done: 
 
 
 def _ask(session: Session, method: str, name: str, part: str = "") -> Json:
-    try:
+    with finding.naming(session.server, *LIST, name, "cron entry"):
         return session.server.ask(method, f"/cron/{segment(name)}{part}")
-    except NotFound as error:
-        if not error.code:
-            raise
-        raise finding.known(session.server, *LIST, name, "cron entry") from None

@@ -1,9 +1,7 @@
 """`ojs enqueue`: store a job."""
 
 import json
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,6 +10,7 @@ from ojs_cli.columns import JOBS
 from ojs_cli.failures import MISUSED, OK, Failure
 from ojs_cli.grammar import Verb
 from ojs_cli.session import Session
+from ojs_cli.values import document, json_or_text, pair
 
 Json = dict[str, Any]
 
@@ -88,36 +87,14 @@ def _meta(options: Json) -> Json:
     pairs = options.get("meta")
     if pairs is None:
         return {}
-    found: Json = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise Failure(f"--meta {pair}: write KEY=VALUE", exit_code=MISUSED)
-        found[key] = _json_or_text(value)
-    return {"meta": found}
+    return {"meta": dict(pair(one, "--meta") for one in pairs)}
 
 
 def job_arguments(args: Sequence[str], text: str | None) -> list[Any]:
     """The arguments of a job from words, from JSON, from a file, or from standard input."""
     if text is None:
-        return [_json_or_text(one) for one in args]
+        return [json_or_text(one) for one in args]
     if args:
         raise Failure("give arguments as words or by --args, not both", exit_code=MISUSED)
-    try:
-        if text == "-":
-            text = sys.stdin.read()
-        elif text.startswith("@"):
-            text = Path(text[1:]).read_text(encoding="utf-8")
-        found = json.loads(text)
-    except OSError as error:
-        raise Failure(f"--args: {error.filename}: {error.strerror}", exit_code=MISUSED) from None
-    except (ValueError, RecursionError) as error:
-        raise Failure(f"--args: is no JSON: {error}", exit_code=MISUSED) from None
+    found = document(text, "--args")
     return found if isinstance(found, list) else [found]
-
-
-def _json_or_text(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text

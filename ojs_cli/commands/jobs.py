@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from ojs_cli import bulk, filters, finding
+from ojs_cli.asking import yes_option
 from ojs_cli.columns import JOBS
 from ojs_cli.failures import NOT_SO, OK, Failure
 from ojs_cli.grammar import Noun
@@ -48,7 +49,7 @@ all_of_them = click.option("--all", "everything", is_flag=True, help="all there 
 
 def sure(function: F) -> F:
     """Add the options of commands that change many jobs."""
-    function = click.option("--yes", is_flag=True, help="do not ask")(function)
+    function = yes_option(function)
     return click.option("--dry-run", is_flag=True, help="only say how many it would be")(function)
 
 

@@ -1,13 +1,13 @@
 """`ojs queues`: list, pause, configure and purge queues."""
 
-import json
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import click
 
 from ojs_cli import filters, finding
-from ojs_cli.asking import confirm
+from ojs_cli.asking import confirm, yes_option
 from ojs_cli.columns import QUEUES
 from ojs_cli.failures import MISUSED, Failure
 from ojs_cli.grammar import Noun
@@ -16,13 +16,12 @@ from ojs_cli.output import column
 from ojs_cli.server import Server, segment
 from ojs_cli.session import Session
 from ojs_cli.text import count
+from ojs_cli.values import configure, dry_run_option, set_option, unset_option
 from ojs_cli.watching import interval, watch
 from ojs_worker.errors import NotFound
 
 Json = dict[str, Any]
 LIST = ("/queues", "queues")
-SETTINGS = (column("SETTING", "name"), column("VALUE", "value", cut=True))
-CHANGES = (*SETTINGS[:1], column("NOW", "now"), column("AFTER", "after"))
 
 command = Noun("queues", help="What waits where; pauses, settings and purges of queues.")
 complete = completer(*LIST)
@@ -67,10 +66,8 @@ def show(session: Session, names: Sequence[str]) -> None:
     """Show queues with their counts and settings."""
     for name in names:
         part = segment(name)
-        try:
+        with _naming(session, name):
             found = session.server.first("GET", f"/admin/queues/{part}", f"/queues/{part}")
-        except NotFound as error:
-            raise _unknown(session, name, error) from None
         lines = [(key, value) for key, value in found.items() if not isinstance(value, dict)]
         for group in ("counts", "throughput", "latency_ms", "configuration"):
             values = found.get(group) or {}
@@ -104,54 +101,39 @@ def resume(session: Session, names: Sequence[str]) -> None:
 def _switch(session: Session, names: Sequence[str], verb: str, state: str) -> None:
     done = []
     for name in names:
-        try:
+        with _naming(session, name):
             session.server.ask("POST", f"/queues/{segment(name)}/{verb}")
-        except NotFound as error:
-            raise _unknown(session, name, error) from None
         done.append({"name": name, "state": state})
     session.output.listing((column("NAME", "name"), column("STATE", "state", states=True)), done)
 
 
 @command.command("config")
 @click.argument("name", shell_complete=complete)
-@click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="JSON, or a text")
-@click.option("--unset", multiple=True, metavar="KEY", help="as the server has it")
-@click.option("--dry-run", is_flag=True, help="only show what would change")
+@set_option
+@unset_option
+@dry_run_option
 @click.pass_obj
 def config(
     session: Session, name: str, given: Sequence[str], unset: Sequence[str], dry_run: bool
 ) -> None:
     """Show the settings of a queue, or change some of them."""
     path = f"/queues/{segment(name)}/config"
-    try:
+    with _naming(session, name):
         found = session.server.get(path).get("config") or {}
-    except NotFound as error:
-        raise _unknown(session, name, error) from None
-    wanted = dict[str, Any].fromkeys(unset) | dict(map(_setting, given))
-    if not wanted:
-        rows = [{"name": key, "value": value} for key, value in found.items()]
-        session.output.listing(SETTINGS, rows)
-        return
-    rows = [{"name": key, "now": found.get(key), "after": value} for key, value in wanted.items()]
-    if not dry_run:
-        session.server.ask("PATCH", path, wanted)
-    session.output.listing(CHANGES, rows)
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise Failure(f"--set {text}: write KEY=VALUE, such as concurrency=4", exit_code=MISUSED)
-    try:
-        return key, json.loads(value)
-    except ValueError:
-        return key, value
+    configure(
+        session,
+        found,
+        given,
+        unset,
+        dry_run=dry_run,
+        save=lambda wanted: session.server.ask("PATCH", path, wanted),
+    )
 
 
 @command.command("purge")
 @click.argument("name", shell_complete=complete)
 @click.argument("words", nargs=-1, metavar="[state:…] [older:…]")
-@click.option("--yes", is_flag=True, help="do not ask")
+@yes_option
 @click.pass_obj
 def purge(session: Session, name: str, words: Sequence[str], yes: bool) -> None:
     """Remove the jobs of a queue for good, but those that workers hold."""
@@ -173,7 +155,5 @@ def purge(session: Session, name: str, words: Sequence[str], yes: bool) -> None:
     session.output.say(f"removed {count(removed, 'job')} of {name}", style="")
 
 
-def _unknown(session: Session, name: str, error: NotFound) -> Exception:
-    if error.code:
-        return finding.known(session.server, *LIST, name, "queue")
-    return error
+def _naming(session: Session, name: str) -> AbstractContextManager[None]:
+    return finding.naming(session.server, *LIST, name, "queue")

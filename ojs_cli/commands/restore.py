@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from ojs_cli import embedded
-from ojs_cli.asking import confirm
+from ojs_cli.asking import confirm, yes_option
 from ojs_cli.commands.backup import copied, database, file_of
 from ojs_cli.failures import CONFLICT, Failure
 from ojs_cli.grammar import Verb
@@ -15,7 +15,7 @@ from ojs_cli.session import Session
 @click.command("restore", cls=Verb)
 @click.argument("file", type=click.Path(path_type=Path))
 @database
-@click.option("--yes", is_flag=True, help="do not ask")
+@yes_option
 @click.pass_obj
 def command(session: Session, file: Path, database: str, yes: bool) -> None:
     """Put a backup in the place of a server's SQLite database, while no server runs.

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ojs_cli import finding
-from ojs_cli.asking import confirm
+from ojs_cli.asking import confirm, yes_option
 from ojs_cli.columns import JOBS, WORKERS
 from ojs_cli.failures import MISUSED, Failure
 from ojs_cli.grammar import Noun
@@ -16,7 +16,6 @@ from ojs_cli.server import Server, segment
 from ojs_cli.session import Session
 from ojs_cli.text import count
 from ojs_cli.watching import interval, watch
-from ojs_worker.errors import NotFound
 
 Json = dict[str, Any]
 LIST = ("/workers", "workers")
@@ -59,12 +58,8 @@ def _is_well(worker: Json) -> bool:
 @click.pass_obj
 def show(session: Session, id: str) -> None:
     """Show a worker and the jobs that it holds."""
-    try:
+    with finding.naming(session.server, *LIST, id, "worker"):
         found = session.server.get(f"/workers/{segment(id)}")
-    except NotFound as error:
-        if not error.code:
-            raise
-        raise finding.known(session.server, *LIST, id, "worker") from None
     worker = found.get("worker", found)
     session.output.whole(worker, [item for item in worker.items() if item[1] is not None])
     if session.output.for_people:
@@ -94,7 +89,7 @@ def resume(session: Session, ids: Sequence[str], host: str | None) -> None:
 @command.command("terminate")
 @targets
 @of_host
-@click.option("--yes", is_flag=True, help="do not ask")
+@yes_option
 @click.pass_obj
 def terminate(session: Session, ids: Sequence[str], host: str | None, yes: bool) -> None:
     """Ask workers to finish what they hold, and to end."""
@@ -119,11 +114,7 @@ def _meant(session: Session, ids: Sequence[str], host: str | None) -> list[str]:
 def _direct(session: Session, directive: str, ids: Sequence[str]) -> None:
     done = []
     for one in ids:
-        try:
+        with finding.naming(session.server, *LIST, one, "worker"):
             session.server.ask("POST", f"/admin/workers/{segment(one)}/{directive}")
-        except NotFound as error:
-            if not error.code:
-                raise
-            raise finding.known(session.server, *LIST, one, "worker") from None
         done.append({"id": one, "asked": directive})
     session.output.listing((column("ID", "id"), column("ASKED", "asked")), done)

@@ -99,7 +99,8 @@ def test_cron_entries_live(ojs: Ojs, call: Call) -> None:
     assert "0 3 * * *" in ojs("cron", "show", "night").out
     near = ojs("cron", "run", "nigth")
     assert (near.code, "did you mean night?" in near.err) == (NOT_FOUND, True)
-    assert ojs("cron", "rm", "night").code == OK
+    assert ojs("cron", "delete", "night").code == MISUSED
+    assert ojs("cron", "delete", "night", "--yes").code == OK
     assert ojs("cron").rows == []
     assert ojs("cron", "add", "bad", "61 * * * *", "t").code != OK
 

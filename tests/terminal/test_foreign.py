@@ -39,7 +39,14 @@ def test_what_can_be_read_there_is_read(run: Ojs, least: str, words: str, shown:
     assert shown in said.out
 
 
-@pytest.mark.parametrize("words", ["events", "events tail", "stats"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("events", "events tail", "stats", "actions", "limits", "limits show k", "pools"),
+        *("pools show p", "tenants", "tenants show t", "schemas", "schemas show t", "webhooks"),
+        *("webhooks show w", "webhooks deliveries"),
+    ],
+)
 def test_a_call_that_it_lacks_is_told(run: Ojs, least: str, words: str) -> None:
     said = run(*words.split(), "--url", least)
     assert said.code == NOT_FOUND

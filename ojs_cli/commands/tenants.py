@@ -1,0 +1,110 @@
+"""`ojs tenants`: list tenants with their limits, and change those."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ojs_cli import finding
+from ojs_cli.asking import confirm_delete, yes_option
+from ojs_cli.columns import age_of, rate_of
+from ojs_cli.grammar import Noun
+from ojs_cli.names import completer
+from ojs_cli.output import column
+from ojs_cli.server import segment
+from ojs_cli.session import Session
+from ojs_cli.values import configure, dry_run_option, rate, set_option, unset_option
+
+Json = dict[str, Any]
+LIST = ("/admin/tenants", "items")
+RATE = "max_enqueue_rate"
+TENANTS = (
+    column("NAME", "name"),
+    column("CONCURRENCY", "limits.max_concurrency", right=True),
+    rate_of("ENQUEUE", f"limits.{RATE}"),
+    column("DEPTH", "limits.max_queue_depth", right=True),
+    column("SCHEDULED", "limits.max_scheduled", right=True),
+    column("WEIGHT", "limits.fairness_weight", right=True),
+    column("BOOST", "limits.priority_boost", right=True),
+    column("CONFIGURED", "configured", wide=True),
+    age_of("updated_at", "CHANGED", wide=True),
+)
+DONE = (column("NAME", "name"), column("DONE", "done"))
+
+command = Noun("tenants", help="Tenants: their jobs, limits and shares.")
+complete = completer(*LIST)
+names = click.argument("names", nargs=-1, required=True, metavar="NAME…", shell_complete=complete)
+
+
+@command.command("list")
+@click.pass_obj
+def list_tenants(session: Session) -> None:
+    """List tenants with their limits."""
+    session.output.listing(TENANTS, session.server.items(*LIST))
+
+
+@command.command("show")
+@names
+@click.pass_obj
+def show(session: Session, names: Sequence[str]) -> None:
+    """Show the jobs, rates, use of limits and share of tenants."""
+    for name in names:
+        _ask(session, "GET", name)
+        found = session.server.get(f"/admin/tenants/{segment(name)}/stats")
+        lines: list[tuple[str, Any]] = []
+        for key, value in found.items():
+            if isinstance(value, dict):
+                lines += [(f"{key}.{part}", inner) for part, inner in value.items()]
+            else:
+                lines.append((key, value))
+        session.output.whole(found, lines)
+
+
+@command.command("config")
+@click.argument("name", shell_complete=complete)
+@set_option
+@unset_option
+@dry_run_option
+@click.option("--new", is_flag=True, help="also a tenant that has no job yet")
+@click.pass_obj
+def config(
+    session: Session,
+    name: str,
+    given: Sequence[str],
+    unset: Sequence[str],
+    dry_run: bool,
+    new: bool,
+) -> None:
+    """Show the limits of a tenant, or change some of them.
+
+    \b
+    ojs tenants config acme --set max_concurrency=4 --set max_enqueue_rate=100/minute
+    """
+    known = [one for one in session.server.items(*LIST) if one.get("name") == name]
+    if not known and not new:
+        raise finding.known(session.server, *LIST, name, "tenant")
+    found: Json = known[0]["limits"] if known else {}
+
+    def save(wanted: Json) -> None:
+        if isinstance(wanted.get(RATE), str):
+            wanted = wanted | {RATE: rate(wanted[RATE], f"--set {RATE}")}
+        session.server.ask("PUT", f"/admin/tenants/{segment(name)}/limits", found | wanted)
+
+    configure(session, found, given, unset, dry_run=dry_run, save=save)
+
+
+@command.command("delete")
+@names
+@yes_option
+@click.pass_obj
+def delete(session: Session, names: Sequence[str], yes: bool) -> None:
+    """Delete the limits of tenants; their jobs stay."""
+    confirm_delete(session, "tenant's limits", "tenants' limits", names, yes=yes)
+    for name in names:
+        _ask(session, "DELETE", name)
+    session.output.listing(DONE, [{"name": name, "done": "deleted"} for name in names])
+
+
+def _ask(session: Session, method: str, name: str) -> Json:
+    with finding.naming(session.server, *LIST, name, "tenant"):
+        return session.server.ask(method, f"/admin/tenants/{segment(name)}")

@@ -1,0 +1,213 @@
+"""`ojs webhooks`: list and change webhooks, and send failed deliveries again."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ojs_cli import finding
+from ojs_cli.asking import confirm, confirm_delete, yes_option
+from ojs_cli.columns import age_of, listed, until
+from ojs_cli.failures import MISUSED, NOT_SO, OK, Failure
+from ojs_cli.grammar import Noun
+from ojs_cli.names import completer
+from ojs_cli.output import Column, column
+from ojs_cli.server import segment
+from ojs_cli.session import Session
+from ojs_cli.text import count
+
+Json = dict[str, Any]
+HOOKS = "/webhooks/subscriptions"
+LIST = (HOOKS, "subscriptions")
+DELIVERIES_AT = ("/webhooks/deliveries", "deliveries")
+
+
+def _state(item: Json, _: int = 0) -> str:
+    return "active" if item.get("active", True) else "paused"
+
+
+WEBHOOKS = (
+    column("ID", "id"),
+    Column("STATE", _state, _state, states=True),
+    age_of("created_at"),
+    column("URL", "url", cut=True),
+    listed("EVENTS", "events"),
+    listed("QUEUES", "filter.queues", wide=True),
+    listed("TYPES", "filter.job_types", wide=True),
+    column("FORMAT", "format", wide=True),
+)
+DELIVERIES = (
+    column("ID", "id"),
+    column("STATUS", "status", states=True),
+    column("EVENT", "event_type"),
+    column("TRIES", "attempts", right=True),
+    column("CODE", "status_code", right=True),
+    age_of("created_at"),
+    until("next_attempt_at", "NEXT"),
+    column("ERROR", "error", cut=True),
+    column("WEBHOOK", "subscription_id", wide=True),
+    column("EVENT ID", "event_id", wide=True),
+)
+DONE = (column("ID", "id"), column("DONE", "done"))
+STATUSES = ("pending", "delivered", "dead", "cancelled")
+
+command = Noun(
+    "webhooks",
+    help="""Webhooks: events posted to URLs, and what became of each delivery.
+
+    \b
+    ojs webhooks add https://example.org/hook 'job.*' --queue mail
+    ojs webhooks deliveries --status dead
+    """,
+)
+complete = completer(*LIST)
+ids = click.argument("ids", nargs=-1, required=True, metavar="ID…", shell_complete=complete)
+one = click.argument("id", shell_complete=complete)
+
+
+@command.command("list")
+@click.pass_obj
+def list_webhooks(session: Session) -> None:
+    """List webhooks, the newest first."""
+    session.output.listing(WEBHOOKS, session.server.items(*LIST))
+
+
+@command.command("show")
+@ids
+@click.pass_obj
+def show(session: Session, ids: Sequence[str]) -> None:
+    """Show webhooks."""
+    for id in ids:
+        found = _webhook(_ask(session, "GET", id))
+        session.output.whole(found, found.items())
+
+
+@command.command("add")
+@click.argument("target", metavar="URL")
+@click.argument("events", nargs=-1, required=True, metavar="EVENT…")
+@click.option("-q", "--queue", "queues", multiple=True, help="only events of this queue")
+@click.option("--type", "job_types", multiple=True, help="only events of this job type")
+@click.option("--format", "form", type=click.Choice(("ojs", "cloudevents")), help="of the body")
+@click.pass_obj
+def add(
+    session: Session,
+    target: str,
+    events: Sequence[str],
+    queues: Sequence[str],
+    job_types: Sequence[str],
+    form: str | None,
+) -> None:
+    """Post events to a URL: EVENT is a name, a prefix such as `job.*`, or `*`.
+
+    The secret that signs them is shown once.
+    """
+    body: Json = {"url": target, "events": list(events)}
+    chosen = {"queues": list(queues), "job_types": list(job_types)}
+    if chosen := {name: values for name, values in chosen.items() if values}:
+        body["filter"] = chosen
+    if form is not None:
+        body["format"] = form
+    _with_secret(session, session.server.ask("POST", HOOKS, body))
+
+
+@command.command("rotate")
+@one
+@click.pass_obj
+def rotate(session: Session, id: str) -> None:
+    """Sign with a new secret, which is shown once; the old one is valid for a day."""
+    _with_secret(session, _ask(session, "POST", id, "/rotate-secret"))
+
+
+def _with_secret(session: Session, answer: Json) -> None:
+    found = _webhook(answer)
+    session.output.whole(found, found.items())
+    session.output.note("ojs: keep the secret, it is not shown again")
+
+
+@command.command("test")
+@one
+@click.pass_obj
+def test(session: Session, id: str) -> int:
+    """Post a test event now, and show the answer; the exit code is 3 if it was refused."""
+    found = _ask(session, "POST", id, "/test")
+    session.output.whole(found, found.items())
+    return OK if found.get("success") else NOT_SO
+
+
+@command.command("pause")
+@ids
+@click.pass_obj
+def pause(session: Session, ids: Sequence[str]) -> None:
+    """Send nothing until resumed; events of that time are never sent."""
+    _switch(session, ids, active=False)
+
+
+@command.command("resume")
+@ids
+@click.pass_obj
+def resume(session: Session, ids: Sequence[str]) -> None:
+    """Send events again, from now on."""
+    _switch(session, ids, active=True)
+
+
+def _switch(session: Session, ids: Sequence[str], *, active: bool) -> None:
+    body = {"active": active}
+    changed = [_webhook(_ask(session, "PATCH", id, body=body)) for id in ids]
+    session.output.listing(WEBHOOKS, changed)
+
+
+@command.command("delete")
+@ids
+@yes_option
+@click.pass_obj
+def delete(session: Session, ids: Sequence[str], yes: bool) -> None:
+    """Delete webhooks with their secrets; deliveries under way are cancelled."""
+    confirm_delete(session, "webhook", "webhooks", ids, yes=yes)
+    for id in ids:
+        _ask(session, "DELETE", id)
+    session.output.listing(DONE, [{"id": id, "done": "deleted"} for id in ids])
+
+
+@command.command("deliveries")
+@click.argument("id", required=False, shell_complete=complete)
+@click.option("--status", type=click.Choice(STATUSES), help="only these")
+@click.option("-n", "most", type=click.IntRange(min=1), default=50, show_default=True)
+@click.pass_obj
+def deliveries(session: Session, id: str | None, status: str | None, most: int) -> None:
+    """List deliveries of all webhooks or of one, the newest first."""
+    query: Json = {"subscription_id": id, "status": status}
+    session.output.listing(DELIVERIES, session.server.items(*DELIVERIES_AT, most, **query))
+
+
+@command.command("redeliver")
+@click.argument("ids", nargs=-1, metavar="[DELIVERY]…")
+@click.option("--dead-of", metavar="ID", help="all that were given up of a webhook")
+@yes_option
+@click.pass_obj
+def redeliver(session: Session, ids: Sequence[str], dead_of: str | None, yes: bool) -> None:
+    """Send deliveries that have ended once more, by id or all that a webhook missed."""
+    if bool(ids) == bool(dead_of):
+        hint = "name deliveries, or a webhook by --dead-of"
+        raise Failure("which deliveries?", hint, exit_code=MISUSED)
+    if dead_of is not None:
+        _ask(session, "GET", dead_of)
+        query: Json = {"subscription_id": dead_of, "status": "dead"}
+        ids = [str(found["id"]) for found in session.server.items(*DELIVERIES_AT, **query)]
+        if ids:
+            question = f"send {len(ids)} {'delivery' if len(ids) == 1 else 'deliveries'} again"
+            confirm(session, question, len(ids), yes=yes, destroys=False)
+    path = DELIVERIES_AT[0]
+    again = [session.server.ask("POST", f"{path}/{segment(id)}/retry") for id in ids]
+    session.output.listing(DELIVERIES, [found.get("delivery", found) for found in again])
+    session.output.note(f"ojs: {count(len(again), 'event')} will be sent")
+
+
+def _webhook(answer: Json) -> Json:
+    found = answer.get("subscription", answer)
+    assert isinstance(found, dict)
+    return found
+
+
+def _ask(session: Session, method: str, id: str, part: str = "", body: Json | None = None) -> Json:
+    with finding.naming(session.server, *LIST, id, "webhook"):
+        return session.server.ask(method, f"{HOOKS}/{segment(id)}{part}", body)
