@@ -1,7 +1,7 @@
 """Calls to a server: JSON in, JSON out, whole lists page by page, whichever server it is."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -13,6 +13,16 @@ V1: Final = "/ojs/v1"
 PAGE: Final = 100
 Json = dict[str, Any]
 T = TypeVar("T")
+
+
+def _nothing_done(status: int, body: bytes) -> bool:
+    """A bulk call of which nothing could be done answers 422, and says why for each job."""
+    return status == 422 and _has_items(body)
+
+
+def _says_health(status: int, body: bytes) -> bool:
+    found = _decoded(body)
+    return status == 503 and isinstance(found, dict) and isinstance(found.get("status"), str)
 
 
 def segment(name: str) -> str:
@@ -41,6 +51,10 @@ class Server:
         """Read something."""
         return self.ask("GET", path, query=query)
 
+    def health(self, path: str = "/health") -> Json:
+        """Read the health of a server; one that is not healthy tells it with 503."""
+        return self._decoded(self.send("GET", path, well=_says_health))
+
     def ask(
         self,
         method: str,
@@ -53,8 +67,9 @@ class Server:
         """Call the server with JSON, and read its answer."""
         sent = None if method == "GET" else json.dumps({} if body is None else body).encode()
         answer = self.send(method, path, sent, query=query, timeout_s=timeout_s)
-        if not answer.strip():
-            return {}
+        return self._decoded(answer) if answer.strip() else {}
+
+    def _decoded(self, answer: bytes) -> Json:
         found = _decoded(answer)
         if not isinstance(found, dict):
             raise self._not_ours()
@@ -77,8 +92,10 @@ class Server:
         *,
         query: Mapping[str, Any] | None = None,
         timeout_s: float = 30.0,
+        well: Callable[[int, bytes], bool] = _nothing_done,
     ) -> bytes:
-        """Send a call; raises the exceptions of the SDK."""
+        """Send a call; raises the exceptions of the SDK. `well` says which answers are none,
+        although their status is one of errors."""
         if method != "GET" and self._read_only is not None:
             raise Failure(
                 f"the server {self._read_only} is read_only in the file of servers",
@@ -95,9 +112,7 @@ class Server:
                 timeout_s=timeout_s,
             )
         )
-        # A bulk call of which nothing could be done answers 422, and says why for each job.
-        undone = reply.status == 422 and _has_items(reply.body)
-        if not reply.well and not undone:
+        if not reply.well and not well(reply.status, reply.body):
             if reply.status in NO_SUCH_CALL and not _is_error(reply.body):
                 raise NotFound(
                     f"{self.url} has no call {method} {whole}; is it a server of Open Job Spec? "

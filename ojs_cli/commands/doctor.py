@@ -10,10 +10,10 @@ from ojs_cli.commands.queues import read_queues
 from ojs_cli.failures import NOT_SO, OK
 from ojs_cli.grammar import Verb
 from ojs_cli.output import column
-from ojs_cli.server import Server
+from ojs_cli.server import Server, segment
 from ojs_cli.session import Session
 from ojs_cli.text import count, moment_ms, span
-from ojs_worker.errors import NotFound, PermissionDenied
+from ojs_worker.errors import NotFound, PermissionDenied, ServerTrouble
 
 Json = dict[str, Any]
 Finding = tuple[str, str, str]
@@ -22,6 +22,11 @@ Check = Callable[[Session], Iterator[Finding]]
 SKEW_MS: Final = 2000
 STUCK_MS: Final = 600_000
 RUNS_LONG_MS: Final = 3_600_000
+DAY_MS: Final = 86_400_000
+# A server that is there fires within seconds.
+OVERDUE_MS: Final = 60_000
+MOST_LOOKED_AT: Final = 100
+RUNS_LOOKED_AT: Final = 5
 CHECKS = (
     column("CHECK", "check"),
     column("RESULT", "result", states=True),
@@ -42,9 +47,14 @@ def command(session: Session) -> int:
         try:
             wrong = list(check(session))
         except NotFound:
+            if check is _server:
+                # Whatever answers there is no server of the protocol.
+                raise
             found.append(_row(name, "unknown", "the server has no such call", ""))
         except PermissionDenied:
             found.append(_row(name, "unknown", "this key may not see it", "use an operator's key"))
+        except ServerTrouble as error:
+            found.append(_row(name, "unknown", str(error), "mend the server or its store first"))
         else:
             found += [_row(name, *one) for one in wrong] or [_row(name, "ok", "", "")]
     session.output.listing(CHECKS, found)
@@ -64,15 +74,19 @@ def _server(session: Session) -> Iterator[Finding]:
     level = manifest.get("conformance_level")
     if not isinstance(level, int) or level < 1:
         yield _wrong(f"the manifest says conformance level {level}", "expect 1 or more")
-    health = session.server.get("/health")
+    health = session.server.health()
     if health.get("status") not in ("ok", "healthy"):
-        yield _wrong(f"health is {health.get('status')}", "see `ojs status` and the server's log")
+        why = (health.get("backend") or {}).get("error")
+        said = f"the server says that it is {health.get('status')}"
+        yield _wrong(f"{said}: {why}" if why else said, "see the server's log")
 
 
 def _store(session: Session) -> Iterator[Finding]:
-    detail = session.server.get("/health/detail")
+    detail = session.server.health("/health/detail")
     store = detail.get("store") or {}
-    if store.get("writable") is False:
+    if (detail.get("backend") or {}).get("connection") == "disconnected":
+        yield _wrong("the database does not answer", "start it, or look at the way to it")
+    elif store.get("writable") is False:
         yield _wrong("the store takes no writes", "look for a full disk or a lost database")
     if lost := store.get("lost_connections"):
         yield _wrong(f"{lost} connections to the database were lost", "see the server's log")
@@ -176,6 +190,82 @@ def _failures(session: Session) -> Iterator[Finding]:
         )
 
 
+def _cron(session: Session) -> Iterator[Finding]:
+    now = session.environment.wall_ms()
+    for entry in session.server.items("/cron", "crons", most=MOST_LOOKED_AT):
+        name = entry.get("name")
+        if not entry.get("enabled", True):
+            continue
+        if (due := moment_ms(entry.get("next_run_at"))) and now - due > OVERDUE_MS:
+            yield _wrong(
+                f"{name} should have fired {span(now - due)} ago",
+                "look for errors in the servers' logs",
+            )
+        job = _job(session.server, entry.get("last_job_id"))
+        if job.get("state") == "discarded":
+            path = f"/cron/{segment(str(name))}/history"
+            runs = session.server.items(path, "history", most=RUNS_LOOKED_AT)
+            jobs = [_job(session.server, run.get("job_id")) for run in runs]
+            ended = [one["state"] for one in jobs if one.get("state") in ("completed", "discarded")]
+            error = job.get("error") or {}
+            often = f"the last {len(ended)} runs" if len(ended) > 1 else "the last run"
+            yield _wrong(
+                f"{'the last run' if 'completed' in ended else often} of {name} failed: "
+                f"{error.get('message') or error.get('type') or 'for an unknown reason'}",
+                f"ojs jobs show {job['id']}",
+            )
+
+
+def _job(server: Server, id: Any) -> Json:
+    """A job of a run; empty if it has been removed, or there was none."""
+    if not isinstance(id, str):
+        return {}
+    try:
+        answer = server.get(f"/jobs/{segment(id)}")
+    except NotFound:
+        return {}
+    found = answer.get("job", answer)
+    return found if isinstance(found, dict) else {}
+
+
+def _webhooks(session: Session) -> Iterator[Finding]:
+    now = session.environment.wall_ms()
+    server = session.server
+    hooks = {one.get("id"): one for one in server.items("/webhooks/subscriptions", "subscriptions")}
+    failing: dict[str, list[Json]] = {}
+    for status in ("dead", "pending"):
+        query: Json = {"status": status}
+        for one in server.items("/webhooks/deliveries", "deliveries", most=MOST_LOOKED_AT, **query):
+            ended = moment_ms(one.get("finished_at"))
+            lately = ended is not None and now - ended < DAY_MS
+            # One failure alone may be a restart at the other end.
+            if lately if status == "dead" else int(one.get("attempts") or 0) > 1:
+                failing.setdefault(str(one.get("subscription_id")), []).append(one)
+    for id, ones in failing.items():
+        if id not in hooks:
+            continue
+        dead = sum(one.get("status") == "dead" for one in ones)
+        lost = f", {dead} given up" if dead else ""
+        yield _wrong(
+            f"{_deliveries(len(ones))} to {hooks[id].get('url')} failed{lost}: {ones[0]['error']}",
+            f"ojs webhooks test {id}"
+            + (f", then ojs webhooks redeliver --dead-of {id}" if dead else ""),
+        )
+
+
+def _deliveries(number: int) -> str:
+    return f"{number} {'delivery' if number == 1 else 'deliveries'}"
+
+
+def _limits(session: Session) -> Iterator[Finding]:
+    for limit in session.server.items("/rate-limits", "items", most=1000):
+        waiting = int(limit.get("waiting_count") or 0)
+        if waiting and (limit.get("concurrency") or {}).get("limit") == 0:
+            key = limit.get("key")
+            hint = f"ojs limits unset {key}" if limit.get("override") else "raise its concurrency"
+            yield _wrong(f"the limit {key} is 0, and {_waiting(waiting)}", hint)
+
+
 def _switches(session: Session) -> Iterator[Finding]:
     if session.server.get("/admin/system/maintenance").get("enabled"):
         yield _wrong("maintenance is on: nothing is handed out", "turn it off in the dashboard")
@@ -201,5 +291,8 @@ _CHECKS: Final[dict[str, Check]] = {
     "queues": _queues,
     "work": _work,
     "failures": _failures,
+    "cron": _cron,
+    "webhooks": _webhooks,
+    "limits": _limits,
     "switches": _switches,
 }

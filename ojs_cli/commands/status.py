@@ -9,7 +9,7 @@ from ojs_cli.failures import NOT_SO, OK
 from ojs_cli.grammar import Verb
 from ojs_cli.session import Session
 from ojs_cli.text import count, printable, span
-from ojs_worker.errors import NotFound, PermissionDenied
+from ojs_worker.errors import NotFound, PermissionDenied, ServerTrouble
 
 Json = dict[str, Any]
 
@@ -21,7 +21,7 @@ def command(session: Session, strict: bool) -> int:
     """Show the server, its health, and what is wrong with it."""
     server = session.server
     manifest = server.get("/ojs/manifest")
-    health = server.get("/health")
+    health = server.health()
     statistics = _or_none(lambda: server.get("/admin/stats"))
     queues = _or_none(lambda: read_queues(server)) or []
     wrong = troubles(health, statistics or {}, queues)
@@ -86,8 +86,14 @@ def _jobs(number: int) -> str:
 
 
 def _or_none(read: Any) -> Any:
-    """Return what `read` returns; None if the server lacks it or the key may not see it."""
+    """Return what `read` returns; None if the server lacks it or cannot answer, or the key may
+    not see it."""
     try:
         return read()
     except (NotFound, PermissionDenied):
+        return None
+    except ServerTrouble as error:
+        if error.status != 503:
+            raise
+        # Its health says why.
         return None

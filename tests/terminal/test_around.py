@@ -205,6 +205,28 @@ def test_the_doctor_says_what_is_wrong_and_how_to_mend_it(ojs: Ojs, call: Call) 
     assert ["maintenance is on: nothing is handed out", "turn it off in the dashboard"] in hints
 
 
+def test_the_doctor_sees_cron_entries_that_fail(ojs: Ojs, call: Call) -> None:
+    template = {"type": "t", "args": [], "options": {"retry": {"max_attempts": 1}}}
+    call("POST", "/cron", name="night", expression="0 3 * * *", job_template=template)
+    error = {"type": "Full", "message": "no room"}
+    for _ in range(2):
+        ojs("cron", "run", "night")
+        (job,) = call("POST", "/workers/fetch", queues=["default"], worker_id="w1")["jobs"]
+        call("POST", "/workers/nack", job_id=job["id"], worker_id="w1", error=error)
+    (wrong,) = (row for row in ojs("doctor").rows if row[0] == "cron")
+    assert wrong[1:3] == ["wrong", "the last 2 runs of night failed: no room"]
+    assert wrong[3].startswith("ojs jobs show ")
+    ojs("cron", "pause", "night")
+    assert ["cron", "ok", "", ""] in ojs("doctor").rows
+
+
+def test_the_doctor_sees_a_limit_that_lets_nothing_start(ojs: Ojs, call: Call) -> None:
+    call("POST", "/jobs", type="t", args=[], options={"rate_limit": {"key": "k", "concurrency": 1}})
+    ojs("limits", "set", "k", "--concurrency", "0")
+    wrong = ["limits", "wrong", "the limit k is 0, and 1 job waits", "ojs limits unset k"]
+    assert wrong in ojs("doctor").rows
+
+
 def test_the_doctor_sees_what_has_failed(ojs: Ojs, call: Call) -> None:
     call("POST", "/jobs", type="t", args=[], options={"retry": {"max_attempts": 1}})
     (job,) = call("POST", "/workers/fetch", queues=["default"], worker_id="w1")["jobs"]
