@@ -78,9 +78,15 @@ def make_parser() -> argparse.ArgumentParser:
             epilog=_PLACEHOLDERS,
         )
     )
-    add = commands.add_parser("compare", help="say what changed between two JSON reports")
-    add.add_argument("old", type=Path)
-    add.add_argument("new", type=Path)
+    add = commands.add_parser(
+        "compare",
+        help="show JSON reports side by side",
+        description="Show JSON reports side by side. The exit code is 1 where anything is worse "
+        "than in the first one.",
+    )
+    add.add_argument("reports", type=Path, nargs="+", metavar="REPORT")
+    add.add_argument("--html", type=Path, metavar="FILE", help="also write a page for a browser")
+    add.add_argument("--json", type=Path, metavar="FILE", help="also write the verdicts as JSON")
     add = commands.add_parser("coverage", help="list the clauses of the spec and their cases")
     add.add_argument("--spec", type=Path, metavar="DIR", help="default: the one in this package")
     spec = commands.add_parser("spec", help="for authors of the specification")

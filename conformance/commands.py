@@ -1,15 +1,19 @@
 """The small commands, and the exit codes and the misuse error that all commands share."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
+
+import msgspec
 
 from conformance.case import all_cases
 from conformance.contract import Contract, ContractError, load_contract, own_contract
 from conformance.nearest import nearest
-from conformance.report.compare import compare_lines
-from conformance.report.document import BadReport, read_report
+from conformance.report.compare import compare_lines, is_worse
+from conformance.report.document import BadReport, Report, read_report
+from conformance.report.matrix import build_matrix
+from conformance.report.matrix_page import matrix_page
 from conformance.spec.clauses import Spec, SpecError, own_spec, read_spec
 from conformance.spec.coverage import coverage, coverage_lines
 
@@ -33,14 +37,35 @@ def played(playing: Coroutine[Any, Any, T], so_far: Callable[[], T]) -> tuple[T,
         return so_far(), True
 
 
-def compare(old: Path, new: Path) -> int:
-    """Print the changes between two reports; anything worse is a failure."""
+def compare(reports: Sequence[Path], html: Path | None, json: Path | None) -> int:
+    """Show reports side by side; anything worse than in the first is a failure."""
+    if len(set(reports)) < max(2, len(reports)):
+        raise Misuse("compare takes two or more different reports")
+    read = reports_at(reports)
+    matrix = build_matrix(read)
+    if html is not None:
+        write_bytes(html, matrix_page(matrix, read, own_spec().by_id()).encode(errors="replace"))
+    if json is not None:
+        write_bytes(json, msgspec.json.format(msgspec.json.encode(matrix)))
+    print("\n".join(compare_lines(matrix, read)))
+    first, *others = read.values()
+    return FAILED if any(is_worse(first, other) for other in others) else PASSED
+
+
+def reports_at(paths: Iterable[Path]) -> dict[Path, Report]:
+    """Read reports that were written before."""
     try:
-        lines, worse = compare_lines(read_report(old), read_report(new))
+        return {path: read_report(path) for path in paths}
     except BadReport as error:
         raise Misuse(str(error)) from error
-    print("\n".join(lines))
-    return FAILED if worse else PASSED
+
+
+def write_bytes(place: Path, content: bytes) -> None:
+    """Write a file that the command line asks for."""
+    try:
+        place.write_bytes(content)
+    except OSError as error:
+        raise Misuse(f"cannot write {place}: {error.strerror}") from error
 
 
 def cover(spec: Path | None) -> int:

@@ -1,8 +1,11 @@
-"""Changes between two runs."""
+"""The console's view of several reports: a table, and the cases on which they differ."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
+from conformance.report.console import MARKS
 from conformance.report.document import Report
+from conformance.report.matrix import Matrix, by_key, level_rows, passed, reached, standing
 from conformance.verdict import Verdict
 
 _RANK = {
@@ -12,12 +15,46 @@ _RANK = {
     Verdict.FAIL: 2,
     Verdict.ERROR: 2,
 }
+_BAD = (Verdict.FAIL, Verdict.ERROR)
 
 
-def compare_lines(old: Report, new: Report) -> tuple[list[str], bool]:
-    """Return the lines to show, and whether anything is worse than before."""
-    before = {(case.suite, case.test_id, case.path): case for case in old.cases}
-    after = {(case.suite, case.test_id, case.path): case for case in new.cases}
+def table_lines(matrix: Matrix) -> Iterator[str]:
+    """Yield the backends by number, then what each reached."""
+    backends = matrix.backends
+    for number, each in enumerate(backends, 1):
+        only = f", only {each.selection}" if each.selection else ""
+        yield f"[{number}] {each.name}: {standing(each)} ({each.target}, {each.run_at}{only})"
+    yield ""
+    rows = [
+        ("", [f"[{number}]" for number in range(1, len(backends) + 1)]),
+        ("conformant up to", [reached(each) for each in backends]),
+        *((label, [passed(each) for each in counts]) for label, counts in level_rows(backends)),
+        ("all cases", [passed(each.results) for each in backends]),
+    ]
+    first = max(len(label) for label, _ in rows)
+    wide = [max(len(cells[at]) for _, cells in rows) for at in range(len(backends))]
+    for label, cells in rows:
+        told = "  ".join(cell.rjust(wide[at]) for at, cell in enumerate(cells))
+        yield f"{label.ljust(first)}  {told}"
+    yield ""
+
+
+def differing_lines(matrix: Matrix) -> Iterator[str]:
+    """Yield the cases on which backends do not agree, with a mark for each."""
+    rows = [row for row in matrix.cases if row.differs]
+    if not rows:
+        yield "all verdicts agree"
+        return
+    legend = "✓ pass, ✗ fail or error, - skipped, ~ defective, . not in the report"
+    yield f"{len(rows)} case{'' if len(rows) == 1 else 's'} with different verdicts ({legend})"
+    for row in rows:
+        told = " ".join(MARKS[verdict] if verdict else "." for verdict in row.verdicts)
+        yield f"    {told}  {row.test_id}  {' '.join(row.clauses)}".rstrip()
+
+
+def change_lines(old: Report, new: Report) -> Iterator[str]:
+    """Yield the changes between two reports."""
+    before, after = by_key(old), by_key(new)
     worse, better, other = list[str](), list[str](), list[str]()
     for key in sorted(before.keys() & after.keys()):
         was, now = before[key].verdict, after[key].verdict
@@ -36,11 +73,23 @@ def compare_lines(old: Report, new: Report) -> tuple[list[str], bool]:
         ("only in the first", gone),
         ("only in the second", added),
     )
-    lines = list(_lines(groups))
-    new_failures = any(
-        after[key].verdict in (Verdict.FAIL, Verdict.ERROR) for key in after.keys() - before.keys()
+    yield from list(_lines(groups)) or ["no case changed"]
+
+
+def is_worse(old: Report, new: Report) -> bool:
+    """True if a case has a worse verdict than before, or one that was not there fails."""
+    before, after = by_key(old), by_key(new)
+    return any(
+        _RANK[case.verdict] > _RANK[before[key].verdict] if key in before else case.verdict in _BAD
+        for key, case in after.items()
     )
-    return lines or ["no case changed"], bool(worse) or new_failures
+
+
+def compare_lines(matrix: Matrix, reports: Mapping[Path, Report]) -> Iterator[str]:
+    """Yield the table, then the changes of two reports or the differences of more."""
+    yield from table_lines(matrix)
+    both: Sequence[Report] = list(reports.values())
+    yield from change_lines(*both) if len(both) == 2 else differing_lines(matrix)
 
 
 def _lines(groups: tuple[tuple[str, list[str]], ...]) -> Iterator[str]:

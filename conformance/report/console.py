@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from conformance.report.mending import mendings
 from conformance.verdict import CaseResult, FailedCheck, Verdict
 
-_MARKS = {
+MARKS = {
     Verdict.PASS: "✓",
     Verdict.FAIL: "✗",
     Verdict.ERROR: "✗",
@@ -20,7 +20,7 @@ _MOST_MENDINGS = 10
 
 def case_line(result: CaseResult) -> str:
     """Return the line shown as soon as a case has ended."""
-    line = f"{_MARKS[result.verdict]} {result.test_id} {result.name}".rstrip()
+    line = f"{MARKS[result.verdict]} {result.test_id} {result.name}".rstrip()
     if result.verdict is Verdict.PASS:
         return f"{line} ({result.duration_ms} ms)"
     why = ": ".join(part for part in (result.skipped, result.reason) if part)
@@ -34,7 +34,7 @@ def summary_lines(results: Sequence[CaseResult]) -> Iterator[str]:
     if bad:
         yield ""
     for result in bad:
-        yield f"{_MARKS[result.verdict]} {result.test_id} {result.name}".rstrip()
+        yield f"{MARKS[result.verdict]} {result.test_id} {result.name}".rstrip()
         yield f"    {result.path}"
         if result.reason:
             yield f"    {result.verdict}: {result.reason}"

@@ -12,47 +12,52 @@ from conformance.spec.clauses import Clause
 from conformance.verdict import CaseResult, FailedCheck
 from conformance.wire import Exchange
 
-_MOST_BYTES: Final = 110_000
 _WIDEST: Final = 2_000
 _WIDEST_WHEN_TIGHT: Final = 300
 
 Again = Callable[[Exchange], str]
+# Makes the details with bodies of at most so many characters, and exchanges of some cases only.
+Make = Callable[[int, Collection[str]], Any]
 
 
-def packed(report: Report, clauses: Mapping[str, Clause], again: Again | None) -> str:
-    """Return the details in packed form, as text without markup; the page unpacks them on demand.
+def packed(
+    report: Report, clauses: Mapping[str, Clause], again: Again | None, most_bytes: int
+) -> str:
+    """Return the details of a run in packed form, which its page unpacks on demand."""
 
-    Where it would be too much, bodies are cut, and then only one case of each cause keeps its
-    exchange; the JSON report has them all.
-    """
+    def make(widest: int, kept: Collection[str]) -> dict[str, Any]:
+        cases = {
+            case.test_id: case_details(case, widest, again, keeps=case.test_id in kept)
+            for case in report.cases
+        }
+        return {"cases": cases, "clauses": dict(_clauses(report, clauses))}
+
     every = {case.test_id for case in report.cases}
-    first = {each.cases[0] for each in report.mend}
+    return fitted(make, every, {each.cases[0] for each in report.mend}, most_bytes)
+
+
+def fitted(make: Make, every: Collection[str], first: Collection[str], most_bytes: int) -> str:
+    """Return what is made as text without markup, of at most the given size.
+
+    Where it would be too much, bodies are cut, and then only the first cases of each cause keep
+    their exchanges; the JSON report has them all.
+    """
     bounds = ((_WIDEST, every), (_WIDEST_WHEN_TIGHT, every), (_WIDEST_WHEN_TIGHT, first))
     for widest, kept in bounds:
-        made = _packed(report, clauses, again, widest, kept)
-        if len(made) <= _MOST_BYTES:
+        made = _pack(make(widest, kept))
+        if len(made) <= most_bytes:
             return made
-    return _packed(report, clauses, again, _WIDEST_WHEN_TIGHT, set())
+    return _pack(make(_WIDEST_WHEN_TIGHT, ()))
 
 
-def _packed(
-    report: Report,
-    clauses: Mapping[str, Clause],
-    again: Again | None,
-    widest: int,
-    kept: Collection[str],
-) -> str:
-    told = {
-        "cases": {
-            case.test_id: _case(case, widest, again, keeps=case.test_id in kept)
-            for case in report.cases
-        },
-        "clauses": dict(_clauses(report, clauses)),
-    }
+def _pack(told: Any) -> str:
     return base64.b64encode(zlib.compress(msgspec.json.encode(told), 9)).decode()
 
 
-def _case(case: CaseResult, widest: int, again: Again | None, *, keeps: bool) -> dict[str, Any]:
+def case_details(
+    case: CaseResult, widest: int, again: Again | None, *, keeps: bool
+) -> dict[str, Any]:
+    """Return the details of one case."""
     told: dict[str, Any] = {"path": case.path, "ms": case.duration_ms, "clauses": case.clauses}
     if case.reason:
         told["reason"] = _cut(case.reason, widest)

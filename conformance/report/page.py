@@ -15,6 +15,7 @@ from conformance.wire import Exchange
 
 _FIRST = 10  # causes that are shown at once
 _WIDEST = 200  # characters of a reason in the line of a case
+_MOST_DETAILS = 110_000  # bytes, beside the lines of hundreds of cases
 
 
 def html_page(report: Report, clauses: Mapping[str, Clause]) -> str:
@@ -25,15 +26,16 @@ def html_page(report: Report, clauses: Mapping[str, Clause]) -> str:
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_asset('page.css')}</style></head>\n<body>\n"
+        f"<title>{escape(title)}</title><style>{asset('page.css')}</style></head>\n<body>\n"
         + "\n".join(_body(report, title))
         + f'\n<script type="application/octet-stream" id="details">'
-        f"{packed(report, clauses, again)}</script>\n"
-        f"<script>{_asset('page.js')}</script>\n</body></html>\n"
+        f"{packed(report, clauses, again, _MOST_DETAILS)}</script>\n"
+        f"<script>{asset('details.js')}{asset('page.js')}</script>\n</body></html>\n"
     )
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return the text of a style or script of this package."""
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 

@@ -1,15 +1,13 @@
-"""Reports: JUnit, the published form, the page, the badge, and the difference of two runs."""
+"""Reports: JUnit, the published form, the page and the badge."""
 
 import random
 import re
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
 import pytest
 
-from conformance.cli import main
 from conformance.report.badge import badge_svg
 from conformance.report.document import Report, build_report, clause_verdicts
 from conformance.report.junit import junit_xml
@@ -206,55 +204,3 @@ def test_the_curl_line_is_quoted_for_a_shell() -> None:
 def test_the_badge(made: Report, text: str) -> None:
     root = ElementTree.fromstring(badge_svg(made))
     assert text in [part.text for part in root.iter("{http://www.w3.org/2000/svg}text")]
-
-
-def compared(
-    tmp_path: Path, old: list[CaseResult], new: list[CaseResult]
-) -> tuple[int, Path, Path]:
-    places = tmp_path / "old.json", tmp_path / "new.json"
-    for place, cases in zip(places, (old, new), strict=True):
-        place.write_bytes(msgspec.json.encode(report(*cases)))
-    return main(["compare", *map(str, places)]), *places
-
-
-def test_compare_tells_worse_better_and_new(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    old = [result("A", Verdict.PASS), failed("B"), result("C", Verdict.PASS)]
-    new = [failed("A"), result("B", Verdict.PASS), result("D", Verdict.PASS)]
-    assert compared(tmp_path, old, new)[0] == 1
-    assert capsys.readouterr().out.splitlines() == [
-        "worse: 1",
-        "    A: pass -> fail",
-        "better: 1",
-        "    B: fail -> pass",
-        "only in the first: 1",
-        "    C (pass)",
-        "only in the second: 1",
-        "    D (pass)",
-    ]
-
-
-def test_compare_is_content_when_nothing_is_worse(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert compared(tmp_path, [failed()], [failed()])[0] == 0
-    assert capsys.readouterr().out == "no case changed\n"
-    assert compared(tmp_path, [result("Z", Verdict.PASS)], [failed()])[0] == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("{", "is no report of ojs-conformance"),
-        ('{"schema":"x"}', "is no report of ojs-conformance"),
-    ],
-)
-def test_compare_of_something_else(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
-) -> None:
-    (tmp_path / "a").write_text(text)
-    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 2
-    assert told in capsys.readouterr().err
-    assert main(["compare", str(tmp_path / "b"), str(tmp_path / "a")]) == 2
-    assert "cannot read" in capsys.readouterr().err
