@@ -31,7 +31,11 @@ function shownCase(told, clauses) {
   const parts = [terms([["file", told.path], ["took", told.ms + " ms"]])];
   for (const id of told.clauses) {
     const clause = clauses[id];
-    if (clause?.text) parts.push(terms([[clause.strength, `${id} (${clause.sources}) ${clause.text}`]]));
+    if (!clause?.text) continue;
+    const shown = document.getElementById("requirements") ? link(id) : id;
+    const pair = terms([[clause.strength, ""]]);
+    pair.lastChild.append(shown, ` (${clause.sources}) ${clause.text}`);
+    parts.push(pair);
   }
   if (told.reason) parts.push(element("p", told.reason));
   for (const cause of told.causes ?? []) parts.push(element("p", "because: " + cause));

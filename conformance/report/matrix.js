@@ -15,6 +15,7 @@ function cell(row, at, all) {
   }
   const button = element("button", MARKS[verdict]);
   button.className = verdict;
+  button.title = `${all.backends[at]}: ${verdict}`;
   button.setAttribute("aria-label", `${row.id}, ${all.backends[at]}: ${verdict}`);
   button.addEventListener("click", () => show(row, at, all));
   made.append(button);

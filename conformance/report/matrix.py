@@ -112,9 +112,19 @@ def names(reports: Mapping[Path, Report]) -> list[str]:
     said = [_said(report) for report in reports.values()]
     often = Counter(said)
     return [
-        f"{name} ({path})" if often[name] > 1 else name
-        for name, path in zip(said, reports, strict=True)
+        f"{name} ({place})" if often[name] > 1 else name
+        for name, place in zip(said, _distinct(list(reports)), strict=True)
     ]
+
+
+def _distinct(paths: Sequence[Path]) -> list[str]:
+    """Return what is different about paths: without the folders and the file name of all."""
+    parts = [path.with_suffix("").parts for path in paths]
+    while len({each[0] for each in parts}) == 1 and all(len(each) > 1 for each in parts):
+        parts = [each[1:] for each in parts]
+    while len({each[-1] for each in parts}) == 1 and all(len(each) > 1 for each in parts):
+        parts = [each[:-1] for each in parts]
+    return ["/".join(each) for each in parts]
 
 
 def _said(report: Report) -> str:
@@ -133,7 +143,7 @@ def standing(backend: Backend) -> str:
 def reached(backend: Backend) -> str:
     """Return the highest level up to which nothing failed."""
     level = backend.conformant_level
-    return f"{level} {LEVEL_NAMES.get(level, '')}".rstrip() if level >= 0 else "-"
+    return f"level {level}" if level >= 0 else "-"
 
 
 def level_rows(backends: Sequence[Backend]) -> Iterator[tuple[str, list[Totals | None]]]:

@@ -3,14 +3,17 @@ function shownClauses(clauses) {
     const verdict = element("span", one.verdict);
     verdict.className = "v " + one.verdict;
     const cases = one.cases.flatMap((name) => [" ", link(name)]);
-    return element("p", undefined, verdict, " " + id + " ", one.text, ...cases);
+    const made = element("p", undefined, verdict, " " + id + " ", one.text, ...cases);
+    made.className = "clause";
+    made.id = id;
+    return made;
   });
 }
 async function fill(opened) {
+  const all = await details();
   if (!opened.matches(".case, #requirements") || opened.children.length > 1) return;
   const slot = element("div");
   opened.append(slot);
-  const all = await details();
   slot.append(...(opened.id === "requirements"
     ? shownClauses(all.clauses) : shownCase(all.cases[opened.id], all.clauses)));
 }
@@ -40,10 +43,20 @@ if (kinds.some((one) => one.value === "fail")) {
   for (const one of kinds) one.checked = one.value === "fail" || one.value === "error";
 }
 filter();
-function follow() {
-  const found = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+// A link to a clause opens the list of requirements, one to a case its details.
+async function follow() {
+  const id = decodeURIComponent(location.hash.slice(1));
+  const requirements = document.getElementById("requirements");
+  if (id && requirements && (await details()).clauses[id]) {
+    await fill(requirements);
+    requirements.open = true;
+    document.getElementById(id).scrollIntoView();
+    return;
+  }
+  const found = document.getElementById(id);
   if (!found?.matches("details")) return;
   found.hidden = false;
+  await fill(found);
   found.open = true;
   found.scrollIntoView();
 }

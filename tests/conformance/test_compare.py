@@ -81,7 +81,7 @@ def test_equal_names_are_told_apart_by_their_files(
     other = tmp_path / "other.json"
     other.write_bytes(Path(place).read_bytes())
     assert main(["compare", place, str(other)]) == 0
-    assert f"[2] a 1 ({other}): conformant" in capsys.readouterr().out
+    assert "[2] a 1 (other): conformant" in capsys.readouterr().out
 
 
 def test_the_matrix_as_data(tmp_path: Path) -> None:
