@@ -20,7 +20,7 @@ from ojs_server.http.admin import statistics
 from ojs_server.http.admission import Admission
 from ojs_server.http.hot_dispatch import Dispatcher
 from ojs_server.http.paths import Paths
-from ojs_server.http.pipeline import Gate, middleware
+from ojs_server.http.pipeline import Calls, middleware
 from ojs_server.http.route import SOCKET, SOCKETIO
 from ojs_server.http.routes import routes_of
 from ojs_server.http.server.body_budget import BodyBudget
@@ -56,7 +56,7 @@ class Server:
     # While it runs.
     engine: Engine
     services: Services
-    gate: Gate
+    calls: Calls
     _dispatcher: Dispatcher
 
     def __init__(
@@ -155,8 +155,8 @@ class Server:
         self.engine.wakeups.on_first = housekeeping.nudge
         self.engine.producers.on_first = housekeeping.nudge
         self.services = self._services(outbound, deliver, housekeeping)
-        self.gate = Gate(self.services)
-        self._dispatcher = Dispatcher(self.gate, self.routes, self._admission)
+        self.calls = Calls(self.services)
+        self._dispatcher = Dispatcher(self.calls, self.routes, self._admission)
         loops = Loops()
         if self._socket_server is not None:
             self.socketio = self._socket_server(self.services)
@@ -235,7 +235,7 @@ class Application(Starlette):
                 WebSocketRoute(SOCKET, websocket.serve),
                 server.paths,
             ],
-            middleware=middleware(lambda: server.gate),
+            middleware=middleware(lambda: server.calls),
             lifespan=lifespan,
         )
         # An API answers a path with a slash too many as one that is not there.

@@ -2,7 +2,7 @@
 
 Such a call is entered into the batch, which sends its answer when it is on disk. It needs no task,
 no future and no ASGI messages, which are a fifth to a third of its cost otherwise. Its steps are
-those of a call through the gate.
+those of a call through the application.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from ojs_server.http.call import Call
 from ojs_server.http.errors import answer_of
 from ojs_server.http.hot_call import Asked, HotCall, Work
 from ojs_server.http.paths import Paths
-from ojs_server.http.pipeline import Gate
+from ojs_server.http.pipeline import Calls
 from ojs_server.http.route import Route
 from ojs_server.http.server.exchange import Exchange
 
@@ -22,8 +22,8 @@ from ojs_server.http.server.exchange import Exchange
 class Dispatcher:
     """Carries out the hot calls of a route table without a task."""
 
-    def __init__(self, gate: Gate, routes: Sequence[Route], admission: Admission) -> None:
-        self._gate = gate
+    def __init__(self, calls: Calls, routes: Sequence[Route], admission: Admission) -> None:
+        self._calls = calls
         self._admission = admission
         # What is traced is a handler of another kind, and has a context, which is a task's.
         hot = [one for one in routes if isinstance(one.handler, HotCall)]
@@ -35,25 +35,25 @@ class Dispatcher:
         route = methods.get(exchange.scope["method"])
         if route is None:
             return False
-        call = self._gate.begin(exchange.scope, exchange.receive)
+        call = self._calls.begin(exchange.scope, exchange.receive)
         if b"cookie" in call.fields or b"origin" in call.fields:
             # It is a page's: whose it is has to be read, and what it does to be noted.
             return False
         exchange.scope["path_params"] = params
-        _Taken(self._gate, exchange, call, route).begin(body, self._admission)
+        _Taken(self._calls, exchange, call, route).begin(body, self._admission)
         return True
 
 
 class _Taken:
     """A hot call that is being carried out."""
 
-    __slots__ = ("_asked", "_call", "_exchange", "_gate", "_hot", "_route", "_started")
+    __slots__ = ("_asked", "_call", "_calls", "_exchange", "_hot", "_route", "_started")
 
     _asked: Asked
 
-    def __init__(self, gate: Gate, exchange: Exchange, call: Call, route: Route) -> None:
-        self._started = gate.monotonic()
-        self._gate = gate
+    def __init__(self, calls: Calls, exchange: Exchange, call: Call, route: Route) -> None:
+        self._started = calls.monotonic()
+        self._calls = calls
         self._exchange = exchange
         self._call = call
         self._route = route
@@ -92,7 +92,7 @@ class _Taken:
         except Exception as error:
             self._refuse(error)
             return
-        self._hot.measure(call, asked, self._gate.monotonic() - self._started)
+        self._hot.measure(call, asked, self._calls.monotonic() - self._started)
         self._reply(said)
 
     async def _outlast(self, work: Work) -> None:
@@ -107,6 +107,6 @@ class _Taken:
         self._reply(responses.whole(self._call, answer_of(error, self._call.request_id)))
 
     def _reply(self, said: tuple[int, bytes, bytes, bool]) -> None:
-        self._gate.observe(self._call, self._route, said[0], self._started)
+        self._calls.observe(self._call, self._route, said[0], self._started)
         # The next request may be behind it already.
         self._exchange.reply(*said)

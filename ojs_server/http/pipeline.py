@@ -25,8 +25,8 @@ _UNMATCHED: Final = "unmatched"
 log = logging.getLogger("ojs.http")
 
 
-class Gate:
-    """Makes the calls of a running node, and counts their answers."""
+class Calls:
+    """The calls of a running node: makes one of each request, and counts its answer."""
 
     def __init__(self, server: Services) -> None:
         self.server = server
@@ -53,22 +53,22 @@ class Gate:
             log.debug("%s %s %d", method, path, status, extra={"request_id": call.request_id})
 
 
-class Calls:
+class CallMiddleware:
     """Middleware that makes the call of each request, and sees to it once it is answered."""
 
-    def __init__(self, app: ASGIApp, gate: Callable[[], Gate]) -> None:
-        """Set up the middleware; `gate` returns that of the node, which is there while it runs."""
+    def __init__(self, app: ASGIApp, calls: Callable[[], Calls]) -> None:
+        """Set up the middleware; `calls` returns those of the node once it runs."""
         self._app = app
-        self._gate = gate
+        self._calls = calls
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the application answer a request."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        gate = self._gate()
-        started = gate.monotonic()
-        call = scope[CALL] = gate.begin(scope, receive)
+        calls = self._calls()
+        started = calls.monotonic()
+        call = scope[CALL] = calls.begin(scope, receive)
         status = None
 
         async def sending(message: Message) -> None:
@@ -83,9 +83,9 @@ class Calls:
             return
         finally:
             if call.held:
-                gate.server.bodies.give(call.held)
+                calls.server.bodies.give(call.held)
         if status is not None and call.counts:
-            gate.observe(call, call.route, status, started)
+            calls.observe(call, call.route, status, started)
 
 
 async def refuse(connection: HTTPConnection, error: Exception) -> Response:
@@ -101,14 +101,14 @@ async def refuse(connection: HTTPConnection, error: Exception) -> Response:
     return response_of(call, (problem_of if has_problems else answer_of)(error, call.request_id))
 
 
-def middleware(gate: Callable[[], Gate]) -> list[Middleware]:
+def middleware(calls: Callable[[], Calls]) -> list[Middleware]:
     """Return the middleware of the application.
 
     The exception handlers are not among Starlette's own: those answer what is unexpected as well,
     but then raise it again, and the connection would be lost.
     """
     errors = Middleware(ExceptionMiddleware, handlers={Exception: refuse})
-    return [Middleware(Calls, gate), errors]
+    return [Middleware(CallMiddleware, calls), errors]
 
 
 def _sent_request_id(call: Call) -> str | None:

@@ -72,7 +72,7 @@ async def _nothing() -> AsyncGenerator[bytes, None]:
 def whole(call: Call, answer: Answer) -> tuple[int, bytes, bytes, bool]:
     """Return the parts of an answer that is no stream: its status, its headers, its body, and
     whether the connection may stay open."""
-    if call.root and "Location" in answer.headers:
+    if "Location" in answer.headers and call.root:
         places = {"Location": call.root + answer.headers["Location"]}
         answer = replace(answer, headers={**answer.headers, **places})
     body = answer.body
