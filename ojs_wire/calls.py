@@ -12,6 +12,7 @@ MAX_RESULTS: Final = 1000
 Milliseconds = Annotated[int, Meta(ge=0, le=MAX_DURATION)]
 Whole = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 JobIds = Annotated[list[str], Meta(max_length=10_000)]
+TypeNames = Annotated[list[str], Meta(min_length=1, max_length=1000)]
 Names = Annotated[list[str], Meta(min_length=1, max_length=100)]
 Text = Annotated[str, Meta(max_length=MAX_NAME)]
 Attempt = Annotated[int, Meta(ge=0, le=2**31)]
@@ -32,7 +33,7 @@ class FetchTerms(msgspec.Struct):
     visibility_timeout_ms: Milliseconds | None = None
     visibility_timeout: str | int | float | None = None
     wait_ms: Milliseconds | None = None
-    job_types: Names | None = None
+    job_types: TypeNames | None = None
     fetch_id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)] | None = None
     # Tags of the worker's runtime; it gets no job that needs others.
     runtime: dict[str, Any] | None = None

@@ -36,7 +36,9 @@ from ojs_worker.wear import Wear
 log = logging.getLogger("ojs.worker")
 
 # A FETCH names no more job types; a worker with more handlers gives back what it has none for.
-MAX_TYPES: Final = 100
+MAX_TYPES: Final = 1000
+# The path of an event stream names fewer; a worker with more is woken for jobs of all types.
+MAX_STREAMED: Final = 100
 # How many of them the first line in the log names.
 SHOWN: Final = 20
 
@@ -107,7 +109,8 @@ class Running:
             timeout_s=config.operation_s,
             extends=config.auto_extend,
         )
-        self.waker = StreamWaker(transport, config.queues, types, manifest.offers, environment)
+        streamed = types if types is not None and len(types) <= MAX_STREAMED else None
+        self.waker = StreamWaker(transport, config.queues, streamed, manifest.offers, environment)
         # What is done beside once the server knows this worker.
         self._prepare = prepare
         self._aside = Aside()

@@ -47,6 +47,19 @@ async def job_types(stage: Stage) -> None:
     stage.equal(rest, ["kind.a", "kind.c"], "what was left, in order")
 
 
+@case("OJS-FET-004")
+async def many_job_types(stage: Stage) -> None:
+    """A FETCH may name a thousand job types, and gets their jobs in the order of the queue."""
+    queue = stage.name()
+    first = await stage.enqueue(queue, type="kind.n999")
+    await stage.enqueue(queue, type="other")
+    last = await stage.enqueue(queue, type="kind.n0")
+    kinds = [f"kind.n{number}" for number in range(1000)]
+    taken = await stage.fetch(queue, count=5, job_types=kinds)
+    stage.equal([job["id"] for job in taken], [first["id"], last["id"]], "jobs")
+    (await stage.asked(queue, job_types=[*kinds, "kind"])).error(400, "invalid_request")
+
+
 @case("OJS-FET-005", "OJS-VIS-001", "OJS-VIS-002", level=1)
 async def lengths_of_leases(stage: Stage) -> None:
     """FETCH's visibility timeout wins over the job's, and the job's over the server's."""

@@ -110,6 +110,18 @@ def test_a_claim_by_type_reads_what_it_takes_on_postgres(
     assert all(scan.rows <= LIMIT for scan in scans)
 
 
+def test_the_next_types_are_found_by_index_on_postgres(connection: psycopg.Connection[Any]) -> None:
+    types = sorted(["t.1", "t.3", *(f"none.{n}" for n in range(998))])
+    bound = {
+        "queues": TextArray(texts(["q1", "q0"])),
+        "types": TextArray(texts(types)),
+        "most": 100,
+    }
+    scans = explained(connection, STATEMENTS["next_types"].sql, bound)
+    assert {scan.index for scan in scans} == {"jobs_claim_type", "queues_pkey"}
+    assert sum(scan.rows for scan in scans if scan.table == "jobs") <= 2 * 5
+
+
 @pytest.mark.parametrize(
     ("name", "more", "index"),
     [
@@ -376,6 +388,14 @@ def test_demands_are_found_by_index_on_sqlite(
 def test_claims_that_share_use_their_index_on_sqlite(plan_of: Any, name: str, index: str) -> None:
     plan = plan_of(QUERIES[name].sql)
     assert searches(plan, "jobs") == {f"SEARCH jobs USING INDEX {index}"}
+    assert not any("TEMP B-TREE" in line for line in plan)
+
+
+def test_the_next_type_is_found_by_index_on_sqlite(plan_of: Any) -> None:
+    plan = plan_of(QUERIES["type_from"].sql)
+    assert searches(plan, "jobs") == {
+        "SEARCH jobs USING COVERING INDEX jobs_claim_type (queue=? AND type>?)"
+    }
     assert not any("TEMP B-TREE" in line for line in plan)
 
 

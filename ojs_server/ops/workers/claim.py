@@ -15,6 +15,7 @@ from ojs_server.domain.profile import LateAck
 from ojs_server.domain.queues.config import NO_CONFIG
 from ojs_server.domain.tenants.tenant import apart
 from ojs_server.domain.workers.fetch_policy import Withheld
+from ojs_server.domain.workers.next_types import FEW, choose_types, most_types
 from ojs_server.ops.compat.numeric_ids import numbers_of
 from ojs_server.ops.fairness.fair_claim import ClaimCriteria, ServingOrder, criteria_of
 from ojs_server.ops.jobs.attachments import NOTHING_LEFT, Left, left_for
@@ -143,8 +144,8 @@ def run(work: Work, ops: Sequence[Claim]) -> list[FetchedJobs | OjsError]:
         answers[index] = _oldest(work, limited, ops[index], claims)
         handed += answers[index]
     for criteria, indexes in wanted.items():
-        limit = sum(ops[index].count for index in indexes)
-        claimed = deque(_taken(work, limited, criteria, limit))
+        narrowed, limit = _narrowed(work, criteria, sum(ops[index].count for index in indexes))
+        claimed = deque(_taken(work, limited, narrowed, limit) if limit else ())
         pool = None if criteria.serving is None else criteria.serving.pool
         for index in indexes:
             share = [claimed.popleft() for _ in range(min(ops[index].count, len(claimed)))]
@@ -184,6 +185,18 @@ def _oldest(
         if claimed := _taken(work, limited, criteria, 1):
             return FetchedJobs(_hand_over(work, one, op) for one in claimed)
     return FetchedJobs()
+
+
+def _narrowed(work: Work, criteria: ClaimCriteria, limit: int) -> tuple[ClaimCriteria, int]:
+    """Return the claim with the next of its job types alone where it names many, and the number of
+    jobs that it may then take in the order of the queues."""
+    if len(criteria.job_types or ()) <= FEW:
+        return criteria, limit
+    most = most_types(limit)
+    found = work.tx.next_types(criteria.queues, criteria.job_types or (), most)
+    job_types = choose_types(found, most, in_turn=criteria.serving is not None)
+    wanted = limit if len(job_types) < most else min(limit, most)
+    return msgspec.structs.replace(criteria, job_types=job_types), wanted if job_types else 0
 
 
 def _taken(

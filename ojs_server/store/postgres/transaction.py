@@ -249,6 +249,13 @@ class PostgresTx(PostgresStatements, Tx):
         name = "claim" if job_types is None else "claim_types"
         return in_turn(self.made(Claimed, name, self._pipe.rows(sql, bound)), queues)
 
+    def next_types(
+        self, queues: Sequence[str], job_types: Sequence[str], most: int
+    ) -> list[tuple[str, str]]:
+        """The wanted types of each queue, by their first jobs."""
+        wanted = {"queues": texts([*dict.fromkeys(queues)]), "types": texts(sorted({*job_types}))}
+        return [(row[0], row[1]) for row in self.all("next_types", **wanted, most=most)]
+
     def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
         """Return the tenants that have jobs in queues."""
         wanted = {"queues": texts([*queues]), "after": texts([*queues.values()])}

@@ -1,5 +1,6 @@
 """A SQLite write transaction: the statements that differ from PostgreSQL."""
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -138,6 +139,31 @@ class SqliteTx(SqliteStatements, Tx):
         sql = of_lanes(QUERIES[name], len(queues), len(job_types or (None,)))
         found = self._connection.execute(sql, {**bound, "now": self.now, "limit": limit})
         return in_turn(self.made(Claimed, name, found.fetchall()), queues)
+
+    def next_types(
+        self, queues: Sequence[str], job_types: Sequence[str], most: int
+    ) -> list[tuple[str, str]]:
+        """The wanted types of each queue, by their first jobs.
+
+        From each type that is found the index is entered again at the next one that is wanted, so
+        that neither many wanted types nor many others are all looked at.
+        """
+        wanted = sorted({*job_types})
+        found: list[tuple[str, str]] = []
+        for queue in dict.fromkeys(queues):
+            heads: list[tuple[int, int, str]] = []
+            place = 0
+            while place < len(wanted):
+                rows = self.all("type_from", queue=queue, type=wanted[place])
+                if not rows:
+                    break
+                ((job_type, priority, seq),) = rows
+                place = bisect_left(wanted, job_type, place)
+                if place < len(wanted) and wanted[place] == job_type:
+                    heads.append((-priority, seq, job_type))
+                    place += 1
+            found += ((queue, job_type) for *_, job_type in sorted(heads)[:most])
+        return found
 
     def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
         """Return the tenants that have jobs in queues, read queue by queue."""

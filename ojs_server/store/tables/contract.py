@@ -174,6 +174,13 @@ class Tx(
         """Lock the schemas against changes by others, and read them."""
 
     @abstractmethod
+    def next_types(
+        self, queues: Sequence[str], job_types: Sequence[str], most: int
+    ) -> list[tuple[str, str]]:
+        """Up to `most` of these types that have available jobs in each queue, with the queue, in
+        the order of their first jobs."""
+
+    @abstractmethod
     def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
         """Return up to `limit` waiting tenants of each queue, with the queue, after a name."""
 

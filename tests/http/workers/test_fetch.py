@@ -59,6 +59,8 @@ async def test_job_types_choose(client: httpx.AsyncClient) -> None:
         await enqueue(client, type=name)
     jobs = await fetch(client, job_types=["b", "c"], count=10)
     assert [job["type"] for job in jobs] == ["b"]
+    jobs = await fetch(client, job_types=[f"t{n}" for n in range(999)] + ["a"], count=10)
+    assert [job["type"] for job in jobs] == ["a", "a"]
 
 
 @pytest.mark.parametrize(
@@ -176,6 +178,7 @@ BAD_FETCHES: list[tuple[dict[str, Any], str]] = [
     ({"queues": ["a"], "fetch_id": "a\0b"}, "fetch_id"),
     ({"queues": ["a"], "fetch_id": "f" * 256}, "fetch_id"),
     ({"queues": ["a"], "job_types": []}, "job_types"),
+    ({"queues": ["a"], "job_types": ["a"] * 1001}, "job_types"),
     ({"queues": ["a"], "job_types": ["A"]}, "job_types"),
     ({"queues": ["a"], "job_types": ["a\0"]}, "job_types"),
     ({"queues": ["a"], "job_types": ["a" * 256]}, "job_types"),

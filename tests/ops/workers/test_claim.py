@@ -5,6 +5,7 @@ import pytest
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.profile import HEARD_EVERY_MS
 from ojs_server.domain.workers.worker import Directive, WorkerState
+from ojs_server.ops.fairness.fair_claim import ServingOrder
 from ojs_server.ops.queues.control import SetPaused
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.presence import Deregister, Direct
@@ -37,6 +38,35 @@ def test_queues_go_in_order_then_priority_then_age(bench: Bench) -> None:
     second = bench.put()
     other = bench.put(queue="r", priority=100)
     assert bench.take_ids("w", 10, queues=("q", "r")) == [high, first, second, low, other]
+
+
+def test_a_claim_of_many_types_keeps_the_order_of_its_queues(bench: Bench) -> None:
+    types = tuple(f"t{n}" for n in range(1000))
+    late = bench.put(type="t7")
+    bench.put(type="other")
+    high = bench.put(type="t999", priority=9)
+    other = bench.put(queue="r", type="t500", priority=100)
+    assert bench.take_ids("w", 10, queues=("q", "r"), job_types=types) == [high, late, other]
+    assert bench.take_ids("w", 10, queues=("q", "r"), job_types=types) == []
+
+
+def test_where_more_types_wait_than_are_read_at_once_the_order_stays(bench: Bench) -> None:
+    types = tuple(f"t{n}" for n in range(1000))
+    jobs = [bench.put(type=f"t{n}", priority=n % 3) for n in range(150)]
+    ordered = [job for rest in (2, 1, 0) for job in jobs[rest::3]]
+    taken = bench.take_ids("w", 120, job_types=types)
+    assert taken == ordered[:100]
+    assert bench.take_ids("w", 120, job_types=types) == ordered[100:]
+
+
+def test_queues_that_share_by_weight_all_hand_out_of_many_types(bench: Bench) -> None:
+    types = tuple(f"t{n}" for n in range(1000))
+    for n in range(150):
+        bench.put(type=f"t{n}")
+    own = bench.put(queue="r", type="t900")
+    serving = ServingOrder(None, "weighted", (("q", 1), ("r", 50)))
+    taken = bench.take_ids("w", 60, queues=("q", "r"), job_types=types, serving=serving)
+    assert own in taken
 
 
 def test_priority_decides_in_every_queue_that_a_claim_reaches(bench: Bench) -> None:

@@ -12,6 +12,38 @@ job.id, job.queue, job.tenant, job.priority, job.seq, job.demand
 -- In the order in which a queue hands out.
 ORDER BY priority DESC, seq LIMIT %(limit)s::int8
 
+-- name: next_types
+-- The wanted types, which are sorted, that have jobs in a queue, in the order of their first jobs.
+-- From each type that is found the index is entered again at the next one that is wanted, so that
+-- neither many wanted types nor many others are all looked at.
+WITH RECURSIVE found (lane, queue, type, priority, seq) AS (
+    SELECT wanted.lane, wanted.queue, head.type, head.priority, head.seq
+    FROM unnest(%(queues)s::text[]) WITH ORDINALITY AS wanted (queue, lane)
+    CROSS JOIN LATERAL (
+        SELECT type, priority, seq FROM jobs
+        WHERE state = 'available' AND NOT gated AND queue = wanted.queue
+            AND type >= (%(types)s::text[])[1]
+        ORDER BY type, priority DESC, seq LIMIT 1
+    ) AS head
+    WHERE NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = wanted.queue)
+    UNION ALL
+    SELECT found.lane, found.queue, head.type, head.priority, head.seq
+    FROM found CROSS JOIN LATERAL (
+        SELECT type, priority, seq FROM jobs
+        WHERE state = 'available' AND NOT gated AND queue = found.queue
+            AND type >= (%(types)s::text[])[width_bucket(found.type, %(types)s::text[]) + 1]
+        ORDER BY type, priority DESC, seq LIMIT 1
+    ) AS head
+)
+SELECT queue, type FROM (
+    SELECT
+        lane, queue, type,
+        row_number() OVER (PARTITION BY lane ORDER BY priority DESC, seq) AS place
+    FROM found WHERE type = ANY (%(types)s::text[])
+) AS ranked
+WHERE place <= %(most)s::int8
+ORDER BY lane, place
+
 -- name: tenants_waiting
 -- The tenants after a name that have jobs in a queue, in the order of names.
 WITH RECURSIVE shares (queue, tenant, place) AS (

@@ -29,6 +29,13 @@ WITH RECURSIVE shares (tenant) AS (
 )
 SELECT tenant FROM shares WHERE tenant IS NOT NULL
 
+-- name: type_from
+-- The first type from one on that has jobs in a queue, with the place of the first of them.
+SELECT type, priority, seq FROM jobs
+WHERE state = 'available' AND gated = 0 AND queue = :queue AND type >= :type
+    AND NOT EXISTS (SELECT 1 FROM queues WHERE name = :queue AND paused)
+ORDER BY type, priority DESC, seq LIMIT 1
+
 -- name: waiting
 -- The first of a queue.
 -- returns: Candidate

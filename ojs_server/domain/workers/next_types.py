@@ -1,0 +1,31 @@
+"""Choice among the many job types that a FETCH may name."""
+
+from collections.abc import Iterable
+from itertools import chain, zip_longest
+from typing import Final
+
+# So few types a claim just reads side by side; of more, those that have jobs are looked up first.
+FEW: Final = 10
+# The most that it reads side by side.
+MOST: Final = 100
+# Types more than jobs are wanted, since first jobs may be locked or have expired.
+SPARE: Final = 10
+
+
+def most_types(limit: int) -> int:
+    """Return the number of types that a claim for up to a limit of jobs reads.
+
+    The first n jobs of a queue have at most n types, those with the first n heads.
+    """
+    return min(limit + SPARE, MOST)
+
+
+def choose_types(found: Iterable[tuple[str, str]], most: int, *, in_turn: bool) -> tuple[str, ...]:
+    """Return up to `most` types of (queue, type) pairs, which come queue by queue and in the order
+    of their first jobs: those of the first queues, or the first ones of each queue in turn."""
+    by_queue: dict[str, list[str]] = {}
+    for queue, job_type in found:
+        by_queue.setdefault(queue, []).append(job_type)
+    lists = by_queue.values()
+    order = chain.from_iterable(zip_longest(*lists) if in_turn else lists)
+    return tuple(dict.fromkeys(one for one in order if one is not None))[:most]
