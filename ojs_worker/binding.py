@@ -115,6 +115,13 @@ class Binding:
             named |= named.pop(self._extra, {})
         return [named] if named else []
 
+    def named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all arguments by name, with the defaults of those that are not given."""
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        named = dict(bound.arguments)
+        return named | named.pop(self._extra, {}) if self._extra is not None else named
+
     def _take(self, parameter: inspect.Parameter, hint: Any) -> None:
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             self._rest = parameter.name

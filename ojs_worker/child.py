@@ -21,6 +21,7 @@ from ojs_worker.faults import fault_of
 from ojs_worker.frames import Hello, Progress, Raised, Result, Run
 from ojs_worker.job import Job
 from ojs_worker.registry import Handler
+from ojs_worker.retrying import ALWAYS
 from ojs_worker.settling import Outcome, Verdict, done
 
 MAIN = "__main__"
@@ -97,25 +98,30 @@ def main() -> None:
             run = inbox.pop(0)
         if run is None:
             continue
+        retrying = ALWAYS
         try:
             if run.module == MAIN and main_space is None:
                 main_space = runpy.run_path(hello.main_file or "", run_name="__ojs_main__")
             space = main_space if run.module == MAIN else vars(importlib.import_module(run.module))
-            answer: Result | Raised = _do(run, space or {}, channel)
+            handler = _handler_of(run, space or {})
+            retrying = handler.retrying
+            answer: Result | Raised = _do(handler, run, channel)
         except BaseException as error:
-            answer = Raised(msgspec.json.encode(fault_of(error)))
+            answer = Raised(msgspec.json.encode(fault_of(error, retrying)))
         channel.sendall(frames.pack(answer))
 
 
-def _do(run: Run, space: dict[str, Any], channel: socket.socket) -> Result:
+def _handler_of(run: Run, space: dict[str, Any]) -> Handler[..., Any, Any]:
     target: Any = space
     for name in run.name.split("."):
         target = target[name] if target is space else getattr(target, name)
     if not isinstance(target, Handler):
         raise LookupError(f"{run.module}.{run.name} is no handler when it is imported anew")
+    return target
+
+
+def _do(handler: Handler[..., Any, Any], run: Run, channel: socket.socket) -> Result:
     job = _job.decode(run.job)
     context = ProcessContext(job, _Link(channel))
     current.set(context)
-    call = target.prepare(job.args, context)
-    with resources.of_process(target.needs, context) as needed:
-        return Result(done(call(**needed)).result)
+    return Result(done(handler.prepare(job.args, context)()).result)

@@ -48,6 +48,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     shutdown_release: ShutdownRelease = "fail"
     # Whether the handler of a job that the server took back is stopped, or runs on for a late ACK.
     stop_lost: bool = True
+    # The owner under whose name cron entries are registered, and whether its others are deleted.
+    cron_owner: str | None = None
+    prune_cron: bool = False
     late_ack: LateAck | None = None
     # Whether heartbeats renew the leases of what is held, or only hear what became of it.
     auto_extend: bool = True
@@ -123,6 +126,8 @@ class Given(TlsFiles, total=False):
     unknown_type: UnknownType
     shutdown_release: ShutdownRelease
     stop_lost: bool
+    cron_owner: str
+    prune_cron: bool
     late_ack: LateAck
     auto_extend: bool
     health_port: int

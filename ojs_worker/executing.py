@@ -86,7 +86,7 @@ class Executor:
             stopped = self._stopped(delivery)
             if stopped is None:
                 lines.failed(job, error, self._elapsed() - started)
-            return stopped or Failed(fault_of(error))
+            return stopped or Failed(fault_of(error, delivery.handler.retrying))
 
     def stopped(self, delivery: Delivery) -> Outcome:
         """Return the outcome of a handler that was told to stop and has not ended yet."""

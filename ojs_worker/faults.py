@@ -13,6 +13,7 @@ import msgspec
 
 from ojs_worker.codec import CannotOpen
 from ojs_worker.durations import Duration, milliseconds
+from ojs_worker.retrying import ALWAYS, Retrying
 
 MAX_FRAMES: Final = 50
 MAX_BACKTRACE: Final = 10_000
@@ -85,7 +86,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     backtrace: list[str] | None = None
 
 
-def fault_of(error: BaseException) -> Fault:
+def fault_of(error: BaseException, retrying: Retrying = ALWAYS) -> Fault:
     """Return the failure that is reported for an exception of a handler."""
     message = words_of(error)
     match error:
@@ -116,7 +117,7 @@ def fault_of(error: BaseException) -> Fault:
         case Retry():
             return _told(error, error.type, error.details, True)
         case _:
-            return _told(error, None, None, True)
+            return _told(error, None, None, retrying.retries(error))
 
 
 def _told(

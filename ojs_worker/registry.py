@@ -7,13 +7,15 @@ from collections.abc import Callable, Coroutine, Iterator
 from difflib import get_close_matches
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
 
+import msgspec
+
 from ojs_wire.values import JOB_TYPE
 from ojs_worker.binding import Binding
 from ojs_worker.client.handle import BlockingJobHandle, JobHandle
 from ojs_worker.client.options import Options, check_names
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.context import BlockingContext, Context, JobContext
-from ojs_worker.dependencies import Needs, all_needs
+from ojs_worker.retrying import ALWAYS, Retrying
 
 P = ParamSpec("P")
 # What calling a handler gives: for a coroutine function, a coroutine.
@@ -54,7 +56,13 @@ class Handler(Generic[P, C, R]):
     """A function or class that does the jobs of one type. Calling it calls the function itself."""
 
     def __init__(
-        self, type: str, target: Callable[P, C], runs: Runs, sender: Sender, options: Options
+        self,
+        type: str,
+        target: Callable[P, C],
+        runs: Runs,
+        sender: Sender,
+        options: Options,
+        retrying: Retrying = ALWAYS,
     ) -> None:
         self.type = type
         self.target = target
@@ -77,6 +85,7 @@ class Handler(Generic[P, C, R]):
                     )
         self._sender = sender
         self._options = options
+        self.retrying = retrying
         self.__doc__ = target.__doc__
         self.__name__ = getattr(target, "__name__", type)
         self.__module__ = target.__module__
@@ -110,12 +119,17 @@ class Handler(Generic[P, C, R]):
     def options(self, **options: Any) -> "Handler[P, C, R]":
         """Return the same handler with other options for its enqueues."""
         merged: Any = {**self._options, **check_names(options)}
-        return Handler(self.type, self.target, self.runs, self._sender, merged)
+        return Handler(self.type, self.target, self.runs, self._sender, merged, self.retrying)
 
     def request(self, *args: P.args, **kwargs: P.kwargs) -> JobRequest:
         """Return the request of one job, for `enqueue_many`."""
         packed = self.binding.pack(args, kwargs)
-        request = self._sender.request(self.type, packed, self._options)
+        options = self._options
+        limit = options.get("rate_limit")
+        if limit is not None and "{" in limit.key:
+            key = limit.key.format_map(self.binding.named(args, kwargs))
+            options = {**options, "rate_limit": msgspec.structs.replace(limit, key=key)}
+        request = self._sender.request(self.type, packed, options)
         request.result_type = self.result_type
         return request
 
@@ -183,7 +197,12 @@ class Registry:
         return next(iter(get_close_matches(type, self._handlers, n=1)), None)
 
     def add(
-        self, type: str | None, target: Any, runs: Runs | None, options: Options
+        self,
+        type: str | None,
+        target: Any,
+        runs: Runs | None,
+        options: Options,
+        retrying: Retrying = ALWAYS,
     ) -> Handler[..., Any, Any]:
         """Make a function or class the handler of a type; without one its name is the type."""
         if isinstance(target, Handler):
@@ -197,7 +216,7 @@ class Registry:
         if inspect.isclass(target):
             target = _with_fields(target)
         handler = Handler[..., Any, Any](
-            name, target, _place(target, runs, name), self._sender, check_names(options)
+            name, target, _place(target, runs, name), self._sender, check_names(options), retrying
         )
         self._handlers[name] = handler
         return handler

@@ -20,6 +20,7 @@ from ojs_worker.client.handle import BlockingJobHandle, JobHandle
 from ojs_worker.client.options import Options, check_names
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.registry import JobDecorator, Registry, Runs, Sender
+from ojs_worker.retrying import Exceptions, retrying
 
 
 class Router:
@@ -32,13 +33,21 @@ class Router:
         self.registry = Registry(self._sender)
 
     def job(
-        self, type: str | None = None, /, *, run_in: Runs | None = None, **options: Unpack[Options]
+        self,
+        type: str | None = None,
+        /,
+        *,
+        run_in: Runs | None = None,
+        retry_on: Exceptions | None = None,
+        no_retry_on: Exceptions | None = None,
+        **options: Unpack[Options],
     ) -> JobDecorator:
         """Make a function or class the handler of a job type, as `Worker.job` does."""
         merged = cast(Options, {**self._options, **check_names(options)})
+        rules = retrying(retry_on, no_retry_on)
 
         def register(target: Any) -> Any:
-            return self.registry.add(type, target, run_in, merged)
+            return self.registry.add(type, target, run_in, merged, rules)
 
         return register
 

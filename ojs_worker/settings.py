@@ -190,6 +190,20 @@ TABLE: Final[tuple[Setting, ...]] = (
         choices=("fail", "requeue"),
     ),
     _row(
+        "cron_owner",
+        "cron_owner",
+        "text",
+        "OJS_CRON_OWNER",
+        "name under which the cron entries of this program are registered",
+    ),
+    _row(
+        "prune_cron",
+        "prune_cron",
+        "truth",
+        "OJS_PRUNE_CRON",
+        "delete cron entries of that owner that the program has no more",
+    ),
+    _row(
         "late_ack",
         "late_ack",
         "text",

@@ -5,6 +5,7 @@ import logging
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
+from functools import partial
 from typing import Any, Self, TypeVar, Unpack
 
 import msgspec
@@ -19,14 +20,13 @@ from ojs_worker.client.handle import BlockingJobHandle, JobHandle
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.codec import Codec
-from ojs_worker.config import Config, Given
-from ojs_worker.dependencies import Dependency, Make, Need, need_of
+from ojs_worker.config import Config, Given, SettingError
 from ojs_worker.direct import way_to
 from ojs_worker.environment import Environment, machine
 from ojs_worker.manual import Manual
 from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_layer
 from ojs_worker.registry import Handler, JobDecorator, Registry, Runs
-from ojs_worker.resources import Overrides
+from ojs_worker.retrying import Exceptions, retrying
 from ojs_worker.router import Router, routers_of
 from ojs_worker.running import Running
 from ojs_worker.schedule import Scheduled, name_of, register
@@ -86,17 +86,26 @@ class Worker:
         self.registry = Registry(self._sender)
 
     def job(
-        self, type: str | None = None, /, *, run_in: Runs | None = None, **options: Unpack[Options]
+        self,
+        type: str | None = None,
+        /,
+        *,
+        run_in: Runs | None = None,
+        retry_on: Exceptions | None = None,
+        no_retry_on: Exceptions | None = None,
+        **options: Unpack[Options],
     ) -> JobDecorator:
         """Make a function or class the handler of a job type; `options` are those of its
         enqueues.
 
         A coroutine function runs in the event loop, any other in a thread, or in a process with
         `run_in="process"`. Of a class, the fields are the arguments, and `run` does the job.
+        With `retry_on` only these exceptions are retried, `no_retry_on` are not.
         """
+        rules = retrying(retry_on, no_retry_on)
 
         def register(target: Any) -> Any:
-            return self.registry.add(type, target, run_in, options)
+            return self.registry.add(type, target, run_in, options, rules)
 
         return register
 
@@ -222,6 +231,8 @@ class Worker:
         config = load(self._flags, self._code)
         if self._transport is None:
             tls_of(config)
+        if config.prune_cron and config.cron_owner is None:
+            raise SettingError("--prune-cron: needs an owner of the entries, as --cron-owner shop")
         if not config.only_queues:
             # A job that nobody fetches waits for ever, without a word.
             queues = tuple(dict.fromkeys((*config.queues, *self.registry.queues)))
@@ -253,10 +264,7 @@ class Worker:
             worker_id=self._id,
             fetches=fetches,
             owns_transport=self._transport is None,
-            prepare=self._register_crons if self._crons else None,
-            wear=wear,
-            lifespans=self._lifespans,
-            overrides=self.overrides,
+            prepare=partial(self._register_crons, config) if self._has_crons(config) else None,
         )
 
     async def __aenter__(self) -> Self:
@@ -308,9 +316,19 @@ class Worker:
         """Run in a thread beside a program without an event loop: `with worker.in_thread()`."""
         return ThreadWorker(self.life)
 
-    async def _register_crons(self) -> None:
+    def _has_crons(self, config: Config) -> bool:
+        # Of an owner the last entry may have been removed.
+        return bool(self._crons) or config.cron_owner is not None
+
+    async def _register_crons(self, config: Config) -> None:
         patience = Patience("register the cron entries", self._environment.dice)
-        await register(self._crons, self.client, patience)
+        await register(
+            self._crons,
+            self.client,
+            patience,
+            owner=config.cron_owner,
+            prune=config.prune_cron,
+        )
 
     def _way(self, config: Config) -> Transport:
         if self._transport is not None:

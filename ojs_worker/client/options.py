@@ -39,6 +39,19 @@ class Unique(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     on_conflict: OnConflict | None = None
 
 
+class RateLimit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Limits that jobs share by a key: how many run at once (`concurrency`), start in any `period`
+    (`rate`), and start evenly over it (`throttle`). In a handler's decorator `{name}` in the key
+    stands for an argument. The limits of the newest job are those of its key."""
+
+    key: str
+    concurrency: int | None = None
+    rate: int | None = None
+    throttle: int | None = None
+    period: Duration | None = None
+    on_limit: Literal["wait", "reschedule", "drop"] | None = None
+
+
 class Options(TypedDict, total=False):
     """The options of an enqueue, as keyword arguments."""
 
@@ -53,6 +66,7 @@ class Options(TypedDict, total=False):
     visibility_timeout: Duration
     retry: RetryPolicy | int
     unique: Unique | bool
+    rate_limit: RateLimit
     tags: Sequence[str]
     meta: Mapping[str, Any]
     pending: bool
@@ -95,6 +109,8 @@ def wire_options(options: Options, now: datetime) -> dict[str, Any]:
         retry = options["retry"]
         policy = RetryPolicy(max_attempts=retry) if isinstance(retry, int) else retry
         given["retry"] = _members(policy, ("initial_interval", "max_interval"))
+    if "rate_limit" in options:
+        given["rate_limit"] = _members(options["rate_limit"], ("period",))
     unique = options.get("unique")
     if unique is True:
         unique = Unique(keys=["type", "args"])

@@ -21,6 +21,7 @@ from ojs_worker import (
     JobFailed,
     JobRequest,
     NotFound,
+    RateLimit,
     RetryPolicy,
     Unique,
     WaitTimeout,
@@ -365,3 +366,33 @@ async def test_an_answer_of_another_shape_is_told() -> None:
         await client.get_workflow("x")
     with pytest.raises(UnexpectedAnswer, match="cannot be read"):
         await client.list_crons()
+
+
+async def test_a_rate_limit_goes_by_a_key_that_arguments_fill_in(client: Client) -> None:
+    worker = Worker(transport=Told())
+    limit = RateLimit(key="tenant:{tenant}", concurrency=2, rate=100, period="1m")
+
+    @worker.job("report.make", rate_limit=limit)
+    async def make(pages: int, tenant: str = "acme") -> None: ...
+
+    def keys(*requests: JobRequest) -> list[str]:
+        return [one.options["rate_limit"]["key"] for one in requests]
+
+    assert keys(make.request(1), make.request(1, "b"), make.request(1, tenant="c")) == [
+        "tenant:acme",
+        "tenant:b",
+        "tenant:c",
+    ]
+    await client.send(make.request(1))
+    found = await client.rate_limits.get("tenant:acme")
+    assert (found["concurrency"]["limit"], found["rate"]["limit"]) == (2, 100)
+    assert found["rate"]["period"] == "PT60S"
+
+
+class Told:
+    """A transport of clients that send nothing."""
+
+    async def send(self, request: Request) -> Reply:
+        return Reply(404)
+
+    async def close(self) -> None: ...

@@ -1,6 +1,7 @@
 """Cron entries beside their handlers."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from ojs_server.app import Application, Server
 from ojs_worker import CronEntry, Worker
+from ojs_worker.config import SettingError
 from ojs_worker.testing import AsgiTransport
 from tests.http.conftest import Serve
 from tests.worker.conftest import Start
@@ -61,6 +63,38 @@ async def test_an_entry_that_is_refused_stops_no_worker(
     named = [call.body["name"] for call in scripted.of(CRON)]
     assert named == ["first", "first", "second"]
     assert "the cron entry first is refused: no such day" in caplog.text
+
+
+async def test_entries_of_an_owner_that_left_the_code_are_told_and_deleted_on_request(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    def worker_with(*names: str, **settings: Any) -> Worker:
+        worker = Worker(transport=AsgiTransport(Application(server)), **settings)
+        handler = worker.job("a.b", meta={"m": 1})(lambda: None)
+        for name in names:
+            worker.cron("@yearly", name=name)(handler)
+        return worker
+
+    async def run(worker: Worker, said: str) -> set[str]:
+        caplog.clear()
+        async with worker, asyncio.timeout(20):
+            while said not in caplog.text:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            return {entry.name for entry in await worker.client.list_crons()}
+
+    caplog.set_level(logging.INFO, "ojs.worker")
+    await run(worker_with("foreign"), "the cron entry foreign is registered")
+    await run(worker_with("x", cron_owner="other"), "the cron entry x is registered")
+    both = await run(worker_with("one", "two", cron_owner="shop"), "entry two is registered")
+    assert both == {"foreign", "x", "one", "two"}
+    told = await run(worker_with("two", cron_owner="shop"), "entry one of shop is not in the code")
+    assert told == both
+    left = await run(worker_with(cron_owner="shop", prune_cron=True), "entry two, which is not")
+    assert left == {"foreign", "x"}
+    client = Worker(transport=AsgiTransport(Application(server))).client
+    assert (await client.get_cron("x")).meta == {"m": 1, "cron_owner": "other"}
+    with pytest.raises(SettingError, match="needs an owner"):
+        Worker(prune_cron=True).config()
 
 
 def test_wrong_entries_are_told_where_they_are_written() -> None:
