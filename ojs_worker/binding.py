@@ -5,19 +5,18 @@ handler writes it; anything else is taken by position. Where the one parameter o
 itself an object, an array of one object is that object, unless its only member is the parameter.
 """
 
-import dataclasses
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 import msgspec
 from msgspec import inspect as shapes
 
 from ojs_worker import forms
-from ojs_worker.context import JobContext, is_context
-from ojs_worker.dependencies import Dependency, Needs, need_of
+from ojs_worker.annotations import hints_of, readable
+from ojs_worker.context import JobContext
 from ojs_worker.faults import BadArguments
 
 _NAMED: Final = (
@@ -57,9 +56,9 @@ class Binding:
         self._rest: str | None = None
         self._extra: str | None = None
         self._signature = inspect.signature(target)
-        hints = _hints(target, what)
+        hints = hints_of(target, what)
         # The type of the result; None if no annotation names one that JSON becomes.
-        self.result_type: Any = _readable(hints.get("return", Any))
+        self.result_type: Any = readable(hints.get("return", Any))
         kept: list[inspect.Parameter] = []
         for parameter in self._signature.parameters.values():
             hint = hints.get(parameter.name, Any)
@@ -185,18 +184,10 @@ class Binding:
                 raise BadArguments(f"argument `{parameter.name}` is missing", parameter.name)
 
 
-def _hints(target: Callable[..., Any], what: str) -> dict[str, Any]:
-    source: Any = target
-    if isinstance(target, type):
-        fields = dataclasses.is_dataclass(target) or hasattr(target, "__struct_fields__")
-        source = target if fields else inspect.getattr_static(target, "__init__")
-    try:
-        return get_type_hints(source, include_extras=True)
-    except (NameError, TypeError) as error:
-        raise TypeError(
-            f"{what}: its type hints cannot be read: {error}. They are needed when it runs, so "
-            "they must not stand under TYPE_CHECKING"
-        ) from None
+def _is_context(name: str, hint: Any) -> bool:
+    if hint is Any:
+        return name in ("ctx", "context")
+    return isinstance(hint, type) and issubclass(hint, JobContext)
 
 
 def _shape(hint: Any, name: str, what: str) -> shapes.Type:
@@ -210,16 +201,6 @@ def _shape(hint: Any, name: str, what: str) -> shapes.Type:
             "use a dataclass, a msgspec.Struct or a TypedDict, or `add_form`"
         )
     return shape
-
-
-def _readable(hint: Any) -> Any:
-    """Return a type if JSON values become values of it."""
-    try:
-        shape = shapes.type_info(hint)
-    except TypeError:
-        return None
-    unknown = isinstance(shape, shapes.CustomType) and forms.form_of(shape.cls) is None
-    return None if unknown or isinstance(shape, shapes.AnyType) else hint
 
 
 def _takes_object(shape: shapes.Type) -> bool:

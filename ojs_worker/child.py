@@ -61,6 +61,10 @@ class ProcessContext(JobContext):
         """Raise an error: handlers in processes have no checkpoints."""
         raise RuntimeError("a handler in a process has no checkpoints; let it run in a thread")
 
+    def step(self, name: str, do: Any, *args: Any, **kwargs: Any) -> None:
+        """Raise an error: steps are remembered in checkpoints."""
+        raise RuntimeError("a handler in a process has no steps; let it run in a thread")
+
     def heartbeat(self) -> None:
         """Raise an error: the worker of this process sends the heartbeats."""
         raise RuntimeError("a handler in a process sends no heartbeats; its worker does")

@@ -1,17 +1,21 @@
 """The context of a handler: its job, and what it may ask of its worker."""
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Callable, Coroutine, MutableMapping
 from contextvars import ContextVar
 from enum import StrEnum
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, ParamSpec, Protocol, TypeVar, overload
 
 from ojs_wire.tracing import trace_of
+from ojs_worker import forms
 from ojs_worker.job import Job
 from ojs_worker.settling import Outcome, Verdict
+from ojs_worker.steps import UNKNOWN, Steps, typed
 
 log = logging.getLogger("ojs.job")
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -76,6 +80,7 @@ class JobContext:
         self.settled = False
         self._link = link
         self._log: JobLog | None = None
+        self._steps = Steps(_saved(job))
 
     @property
     def attempt(self) -> int:
@@ -95,10 +100,12 @@ class JobContext:
     @property
     def last_checkpoint(self) -> Any:
         """The checkpoint that an earlier delivery of this job saved; None if there is none."""
-        saved = self.job.checkpoint
-        if isinstance(saved, dict) and "state" in saved:
-            return saved["state"]
-        return self.job.last_checkpoint
+        return Steps(_saved(self.job)).data
+
+    def resume(self, type: type[T]) -> T | None:
+        """Return the last checkpoint as a value of a type; None if there is none."""
+        found = self.last_checkpoint
+        return None if found is None else forms.convert(found, type)
 
     @property
     def log(self) -> JobLog:
@@ -126,16 +133,14 @@ class JobContext:
         """True if the worker is shutting down; a long handler should end by itself."""
         return self._link.shutting_down
 
-    def progress(
-        self, share: float, message: str | None = None, data: dict[str, Any] | None = None
-    ) -> None:
-        """Report the progress of the job, from 0 to 1. It is sent soon, and the newest report
-        wins."""
+    def progress(self, share: float, message: str | None = None, data: Any = None) -> None:
+        """Report the progress of the job, from 0 to 1; `data` becomes a JSON object. It is sent
+        soon, and the newest report wins."""
         body: dict[str, Any] = {"progress": min(max(float(share), 0.0), 1.0)}
         if message is not None:
             body["message"] = message
         if data is not None:
-            body["data"] = data
+            body["data"] = forms.plain(data)
         self.report_body(body)
 
     def report_body(self, body: dict[str, Any]) -> None:
@@ -159,9 +164,40 @@ class JobContext:
 class Context(JobContext):
     """The context of a coroutine handler."""
 
+    def __init__(self, job: Job, link: Link) -> None:
+        super().__init__(job, link)
+        self._saving = asyncio.Lock()
+
     async def checkpoint(self, data: Any) -> None:
         """Save how far the job is: the next delivery finds it in `last_checkpoint`."""
-        await self._link.save_checkpoint(self.job, data)
+        self._steps.data = forms.plain(data)
+        await self._save()
+
+    @overload
+    async def step(
+        self, name: str, do: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T: ...
+    @overload
+    async def step(self, name: str, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T: ...
+    async def step(self, name: str, do: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run a function once for this job, a plain one in a thread: its result is saved on the
+        server, and a later delivery gets it from there."""
+        found = self._steps.begin(name)
+        if found is UNKNOWN:
+            if inspect.iscoroutinefunction(do):
+                made = await do(*args, **kwargs)
+            else:
+                made = await asyncio.to_thread(do, *args, **kwargs)
+                # A lambda may have made a coroutine.
+                made = await made if inspect.isawaitable(made) else made
+            found = self._steps.ended(name, made)
+            await self._save()
+        return typed(do, found)
+
+    async def _save(self) -> None:
+        # Steps may run side by side; the last one to be saved has to have all.
+        async with self._saving:
+            await self._link.save_checkpoint(self.job, self._steps.state())
 
     async def heartbeat(self) -> None:
         """Renew the leases of this worker now, and learn whether the job was cancelled or lost."""
@@ -177,7 +213,18 @@ class BlockingContext(JobContext):
 
     def checkpoint(self, data: Any) -> None:
         """Save how far the job is: the next delivery finds it in `last_checkpoint`."""
-        self.wait(self._link.save_checkpoint(self.job, data))
+        self._steps.data = forms.plain(data)
+        self.wait(self._link.save_checkpoint(self.job, self._steps.state()))
+
+    def step(self, name: str, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function once for this job: its result is saved on the server, and a later delivery
+        gets it from there."""
+        found = self._steps.begin(name)
+        if found is UNKNOWN:
+            found = self._steps.ended(name, do(*args, **kwargs))
+            self.wait(self._link.save_checkpoint(self.job, self._steps.state()))
+        made: T = typed(do, found)
+        return made
 
     def heartbeat(self) -> None:
         """Renew the leases of this worker now, and learn whether the job was cancelled or lost."""
@@ -190,6 +237,13 @@ class BlockingContext(JobContext):
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the worker's event loop, and wait for it."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+
+def _saved(job: Job) -> Any:
+    saved = job.checkpoint
+    if isinstance(saved, dict) and "state" in saved:
+        return saved["state"]
+    return job.last_checkpoint
 
 
 AnyContext = Context | BlockingContext

@@ -55,6 +55,11 @@ def read(kind: type, value: Any) -> Any:
     return form.read(kind, value)
 
 
+def plain(value: Any) -> Any:
+    """Return a value in the types of JSON."""
+    return msgspec.to_builtins(value, enc_hook=written, str_keys=True)
+
+
 def convert(value: Any, kind: type[T]) -> T:
     """Convert a JSON value to a type; raises `UnexpectedAnswer` if it does not fit."""
     try:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 
+from ojs_worker import forms
 from ojs_worker.client.events import Event
 from ojs_worker.job import Job
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from ojs_worker.client.blocking import BlockingClient
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -22,6 +24,10 @@ class Progress(msgspec.Struct, frozen=True):
     message: str | None = None
     data: Any = None
     updated_at: str | None = None
+
+    def data_as(self, type: type[T]) -> T | None:
+        """Return the data as a value of a type; None if there are none."""
+        return None if self.data is None else forms.convert(self.data, type)
 
 
 class _Named:

@@ -42,6 +42,29 @@ async def test_w16_the_jobs_of_a_killed_worker_go_back(node: Node) -> None:
         assert (await client.get(job.id)).attempt == 2
 
 
+async def test_a_step_that_a_killed_worker_has_ended_is_not_run_again(
+    node: Node, tmp_path: Path
+) -> None:
+    marks, gate = tmp_path / "marks", tmp_path / "gate"
+    target = "tests.worker.handlers:worker"
+    async with Client(node.url) as client:
+        job = await client.enqueue("ships.once", [str(marks), str(gate)], retry=5)
+
+        async def has_charged() -> bool:
+            found = await client.jobs.resume(job.id)
+            return bool(found["has_checkpoint"]) and bool(found["checkpoint"]["state"]["ojs.data"])
+
+        async with worker(node.url, target=target) as process:
+            await until(has_charged, 30)
+            process.send(signal.SIGKILL)
+            await process.code()
+        gate.touch()
+        async with worker(node.url, target=target):
+            assert await job.result(timeout_s=30) == [6, 4]
+        assert (await client.get(job.id)).attempt == 2
+    assert marks.read_text().split() == ["charge", "ship"]
+
+
 async def test_a_second_worker_finishes_what_the_first_gave_back(node: Node) -> None:
     async with Client(node.url) as client:
         jobs = await client.enqueue_many(

@@ -50,6 +50,20 @@ def tells_more(ctx: BlockingContext) -> list[Any]:
     return []
 
 
+@worker.job("ships.once", retry=5)
+def ships_once(ctx: BlockingContext, marks: str, gate: str) -> list[int]:
+    def mark(word: str) -> int:
+        with open(marks, "a") as file:
+            file.write(f"{word}\n")
+        return len(word)
+
+    charged = ctx.step("charge", mark, "charge")
+    ctx.checkpoint({"charged": True})
+    while not os.path.exists(gate):
+        time.sleep(0.01)
+    return [charged, ctx.step("ship", mark, "ship")]
+
+
 @worker.job("dying.process", run_in="process")
 def dying_process() -> None:
     os._exit(3)

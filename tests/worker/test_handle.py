@@ -36,6 +36,13 @@ class Receipt:
     day: date
 
 
+@dataclass
+class Pages:
+    """Data of a progress report."""
+
+    pages: int
+
+
 @pytest.fixture
 async def server(serve: Serve) -> AsyncIterator[Server]:
     async with serve() as running:
@@ -103,7 +110,7 @@ async def test_a_handle_knows_state_progress_and_end(worker: Worker) -> None:
 
     @worker.job("a.b")
     async def handler(ctx: Context) -> None:
-        ctx.progress(0.5, "half", {"pages": 3})
+        ctx.progress(0.5, "half", Pages(3))
         await goes_on.wait()
         raise Discard("no")
 
@@ -111,6 +118,7 @@ async def test_a_handle_knows_state_progress_and_end(worker: Worker) -> None:
     assert repr(job) == f"<JobHandle a.b {job.id}: available>"
     assert repr(job.job) == f"<Job a.b {job.id}: available, attempt 0, in default>"
     assert await job.progress() == Progress()
+    assert Progress().data_as(Pages) is None
     with pytest.raises(WaitTimeout):
         await job.wait(timeout_s=0)
     async with worker, asyncio.timeout(BOUND_S):
@@ -119,6 +127,7 @@ async def test_a_handle_knows_state_progress_and_end(worker: Worker) -> None:
                 break
         found = await job.progress()
         assert (found.progress, found.message, found.data) == (0.5, "half", {"pages": 3})
+        assert found.data_as(Pages) == Pages(3)
         assert await job.status() == "active"
         goes_on.set()
         assert (await job.wait()).error["message"] == "no"
