@@ -22,6 +22,8 @@ P = ParamSpec("P")
 C = TypeVar("C")
 # The result of its jobs.
 R = TypeVar("R")
+# The argument of a job that is done with others.
+A = TypeVar("A")
 R_co = TypeVar("R_co", covariant=True)
 Awaited = Coroutine[Any, Any, R]
 Runs = Literal["loop", "thread", "process"]
@@ -255,6 +257,22 @@ class JobDecorator(Protocol):
     @overload
     def __call__(self, target: Callable[P, R], /) -> Handler[P, R, R]: ...
     def __call__(self, target: Any, /) -> Any:
+        """Register the handler."""
+        ...
+
+
+class ManyDecorator(Protocol):
+    """`@worker.many(...)`: a job has one member of the list that the handler takes."""
+
+    @overload
+    def __call__(
+        self, do: Callable[[list[A]], Awaited[None]], /
+    ) -> Handler[[A], Awaited[None], None]: ...
+    @overload
+    def __call__(
+        self, do: Callable[[list[A]], Awaited[list[R]]], /
+    ) -> Handler[[A], Awaited[R], R]: ...
+    def __call__(self, do: Any, /) -> Any:
         """Register the handler."""
         ...
 

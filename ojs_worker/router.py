@@ -16,10 +16,12 @@ import pkgutil
 from collections.abc import Iterator
 from typing import Any, Unpack, cast
 
+from ojs_worker.batching import one_by_one
 from ojs_worker.client.handle import BlockingJobHandle, JobHandle
 from ojs_worker.client.options import Options, check_names
 from ojs_worker.client.requests import JobRequest
-from ojs_worker.registry import JobDecorator, Registry, Runs, Sender
+from ojs_worker.durations import Duration
+from ojs_worker.registry import JobDecorator, ManyDecorator, Registry, Runs, Sender
 from ojs_worker.retrying import Exceptions, retrying
 
 
@@ -50,6 +52,21 @@ class Router:
             return self.registry.add(type, target, run_in, merged, rules)
 
         return register
+
+    def many(
+        self,
+        type: str | None = None,
+        /,
+        *,
+        size: int = 100,
+        wait: Duration = 0.05,
+        retry_on: Exceptions | None = None,
+        no_retry_on: Exceptions | None = None,
+        **options: Unpack[Options],
+    ) -> ManyDecorator:
+        """Make a coroutine function the handler of many jobs at once, as `Worker.many` does."""
+        register = self.job(type, retry_on=retry_on, no_retry_on=no_retry_on, **options)
+        return lambda do: register(one_by_one(do, size, wait))
 
     def belong(self, sender: Sender) -> None:
         """Send the enqueues of these handlers through a worker, the first one that includes it."""

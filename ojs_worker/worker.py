@@ -12,6 +12,7 @@ import msgspec
 
 from ojs_worker.access import Auth
 from ojs_worker.backoff import Patience
+from ojs_worker.batching import one_by_one
 from ojs_worker.blocking import BlockingManual, ThreadWorker
 from ojs_worker.client.asynchronous import Client, Now
 from ojs_worker.client.blocking import BlockingClient
@@ -22,10 +23,11 @@ from ojs_worker.client.requests import JobRequest
 from ojs_worker.codec import Codec
 from ojs_worker.config import Config, Given, SettingError
 from ojs_worker.direct import way_to
+from ojs_worker.durations import Duration
 from ojs_worker.environment import Environment, machine
 from ojs_worker.manual import Manual
 from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_layer
-from ojs_worker.registry import Handler, JobDecorator, Registry, Runs
+from ojs_worker.registry import Handler, JobDecorator, ManyDecorator, Registry, Runs
 from ojs_worker.retrying import Exceptions, retrying
 from ojs_worker.router import Router, routers_of
 from ojs_worker.running import Running
@@ -108,6 +110,25 @@ class Worker:
             return self.registry.add(type, target, run_in, options, rules)
 
         return register
+
+    def many(
+        self,
+        type: str | None = None,
+        /,
+        *,
+        size: int = 100,
+        wait: Duration = 0.05,
+        retry_on: Exceptions | None = None,
+        no_retry_on: Exceptions | None = None,
+        **options: Unpack[Options],
+    ) -> ManyDecorator:
+        """Make a coroutine function the handler of many jobs of a type at once.
+
+        It takes a list with the argument of each job, up to `size` that come within `wait`, and
+        returns None, or a list with a result or an exception for each.
+        """
+        register = self.job(type, retry_on=retry_on, no_retry_on=no_retry_on, **options)
+        return lambda do: register(one_by_one(do, size, wait))
 
     def cron(
         self,

@@ -1,5 +1,6 @@
 """Which exceptions of a handler have its job tried again."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -55,7 +56,7 @@ def test_what_is_no_exception_is_told_where_it_is_written() -> None:
 )
 async def test_a_worker_reports_what_the_handler_wants(
     scripted: ScriptedServer,
-    make_worker: Any,
+    make_worker: Callable[..., Worker],
     start: Start,
     raised: Exception,
     retryable: bool,
@@ -71,4 +72,4 @@ async def test_a_worker_reports_what_the_handler_wants(
         await scripted.offer(one)
         assert (await scripted.settled(one, NACK))["error"]["retryable"] is retryable
     # Other options of the enqueue leave it as it is.
-    assert worker.registry.get("a.b").options(queue="q").retrying == retrying(OSError, Declined)
+    assert handler.options(queue="q").retrying == retrying(OSError, Declined)

@@ -52,7 +52,8 @@ async def test_a_step_that_has_ended_is_not_run_again(worker: Worker) -> None:
         assert_type(receipt, Receipt)
         assert receipt == Receipt(8)
         # What no annotation names is as JSON has it, the first time as well.
-        assert await ctx.step("plain", lambda: (1, 2)) == [1, 2]
+        plain: Any = await ctx.step("plain", lambda: (1, 2))
+        assert plain == [1, 2]
         shipped = await ctx.step("ship", ship)
         assert shipped == (1, 2)
         return [receipt.total, ctx.last_checkpoint]
