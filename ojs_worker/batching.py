@@ -82,8 +82,8 @@ def _shared(results: Any, count: int) -> Sequence[Any]:
     if not isinstance(results, list | tuple) or len(results) != count:
         found = f"{len(results)} results" if isinstance(results, list | tuple) else repr(results)
         raise TypeError(
-            "a handler of many jobs returns None, or a list with a result or an exception for each of "
-            f"its {count} jobs, not {found}"
+            "a handler of many jobs returns None, or a list with a result or an exception for each "
+            f"of its {count} jobs, not {found}"
         )
     return results
 

@@ -112,10 +112,14 @@ class Child:
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
-    async def close(self) -> None:
-        """End the process, and wait until it is gone."""
+    def abandon(self) -> None:
+        """End the process at once, and hang up."""
         self.kill()
         self._writer.close()
+
+    async def close(self) -> None:
+        """End the process, and wait until it is gone."""
+        self.abandon()
         await self._process.wait()
 
     async def _code(self) -> int:
@@ -167,7 +171,7 @@ class ProcessPool:
                 if well:
                     self._idle.append(child)
                 else:
-                    child.kill()
+                    child.abandon()
             return result
 
     @property
