@@ -16,7 +16,8 @@ from msgspec import inspect as shapes
 
 from ojs_worker import forms
 from ojs_worker.annotations import hints_of, readable
-from ojs_worker.context import JobContext
+from ojs_worker.context import JobContext, is_context
+from ojs_worker.dependencies import Dependency, Needs, need_of
 from ojs_worker.faults import BadArguments
 
 _NAMED: Final = (
@@ -182,12 +183,6 @@ class Binding:
         for parameter in self._parameters:
             if parameter.required and parameter.name not in given:
                 raise BadArguments(f"argument `{parameter.name}` is missing", parameter.name)
-
-
-def _is_context(name: str, hint: Any) -> bool:
-    if hint is Any:
-        return name in ("ctx", "context")
-    return isinstance(hint, type) and issubclass(hint, JobContext)
 
 
 def _shape(hint: Any, name: str, what: str) -> shapes.Type:

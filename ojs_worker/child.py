@@ -128,4 +128,6 @@ def _do(handler: Handler[..., Any, Any], run: Run, channel: socket.socket) -> Re
     job = _job.decode(run.job)
     context = ProcessContext(job, _Link(channel))
     current.set(context)
-    return Result(done(handler.prepare(job.args, context)()).result)
+    call = handler.prepare(job.args, context)
+    with resources.of_process(handler.needs, context) as needed:
+        return Result(done(call(**needed)).result)

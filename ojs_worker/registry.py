@@ -15,6 +15,7 @@ from ojs_worker.client.handle import BlockingJobHandle, JobHandle
 from ojs_worker.client.options import Options, check_names
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.context import BlockingContext, Context, JobContext
+from ojs_worker.dependencies import Needs, all_needs
 from ojs_worker.retrying import ALWAYS, Retrying
 
 P = ParamSpec("P")

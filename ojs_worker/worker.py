@@ -22,12 +22,14 @@ from ojs_worker.client.options import Options
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.codec import Codec
 from ojs_worker.config import Config, Given, SettingError
+from ojs_worker.dependencies import Dependency, Make, Need, need_of
 from ojs_worker.direct import way_to
 from ojs_worker.durations import Duration
 from ojs_worker.environment import Environment, machine
 from ojs_worker.manual import Manual
 from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_layer
 from ojs_worker.registry import Handler, JobDecorator, ManyDecorator, Registry, Runs
+from ojs_worker.resources import Overrides
 from ojs_worker.retrying import Exceptions, retrying
 from ojs_worker.router import Router, routers_of
 from ojs_worker.running import Running
@@ -286,6 +288,9 @@ class Worker:
             fetches=fetches,
             owns_transport=self._transport is None,
             prepare=partial(self._register_crons, config) if self._has_crons(config) else None,
+            wear=wear,
+            lifespans=self._lifespans,
+            overrides=self.overrides,
         )
 
     async def __aenter__(self) -> Self:
