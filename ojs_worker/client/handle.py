@@ -1,17 +1,15 @@
 """A job that a client has enqueued: its result, state, progress and events."""
 
 from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
 from ojs_worker import forms
 from ojs_worker.client.events import Event
+from ojs_worker.client.nouns import Jobs
+from ojs_worker.client.surface import Blocking, InLoop
 from ojs_worker.job import Job
-
-if TYPE_CHECKING:
-    from ojs_worker.client.asynchronous import Client
-    from ojs_worker.client.blocking import BlockingClient
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -61,10 +59,37 @@ class _Named:
         return hash(self.id)
 
 
+JobName = Job | _Named | str
+
+
+class _Client(Protocol):
+    """The methods of `Client` that a handle calls."""
+
+    @property
+    def jobs(self) -> Jobs[InLoop]: ...
+    async def result(self, job: JobName, *, timeout_s: float | None, type: Any) -> Any: ...
+    async def wait(self, job: JobName, *, timeout_s: float | None) -> Job: ...
+    async def get(self, job_id: str, /) -> Job: ...
+    async def cancel(self, job_id: str, /) -> Job: ...
+    def events(self, *, job: JobName, after: str | None) -> AsyncIterator[Event]: ...
+
+
+class _BlockingClient(Protocol):
+    """The methods of `BlockingClient` that a handle calls."""
+
+    @property
+    def jobs(self) -> Jobs[Blocking]: ...
+    def result(self, job: JobName, *, timeout_s: float | None, type: Any) -> Any: ...
+    def wait(self, job: JobName, *, timeout_s: float | None) -> Job: ...
+    def get(self, job_id: str, /) -> Job: ...
+    def cancel(self, job_id: str, /) -> Job: ...
+    def events(self, *, job: JobName, after: str | None) -> Iterator[Event]: ...
+
+
 class JobHandle(_Named, Generic[R]):
     """A job in the hands of a `Client`."""
 
-    def __init__(self, client: "Client", job: Job, type: Any = None) -> None:
+    def __init__(self, client: _Client, job: Job, type: Any = None) -> None:
         super().__init__(job, type)
         self._client = client
 
@@ -102,7 +127,7 @@ class JobHandle(_Named, Generic[R]):
 class BlockingJobHandle(_Named, Generic[R]):
     """A job in the hands of a `BlockingClient`; see `JobHandle`."""
 
-    def __init__(self, client: "BlockingClient", job: Job, type: Any = None) -> None:
+    def __init__(self, client: _BlockingClient, job: Job, type: Any = None) -> None:
         super().__init__(job, type)
         self._client = client
 
@@ -134,9 +159,6 @@ class BlockingJobHandle(_Named, Generic[R]):
     def events(self, *, after: str | None = None) -> Iterator[Event]:
         """Iterate over the events of the job until it has ended."""
         return self._client.events(job=self, after=after)
-
-
-JobName = Job | _Named | str
 
 
 def id_of(job: JobName) -> str:
