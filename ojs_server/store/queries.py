@@ -1,7 +1,8 @@
-"""Named SQL statements, loaded from the files of each store.
+"""Named SQL statements, loaded from the files of each store and from those of store/tables/sql/.
 
-A file holds statements under `-- name: …` and a line with the purpose of each. Their parameters
-and results are checked when they are loaded:
+The latter have what both databases take as it is; a fragment in it may be each store's own. A file
+holds statements under `-- name: …` and a line with the purpose of each. Their parameters and
+results are checked when they are loaded:
 
 - `-- row: …` says what each row is that is bound: a record (`Worker`), some attributes of one
   (`Change(before.id, after.state)`, where `*` stands for all columns), or columns with their types
@@ -11,18 +12,21 @@ and results are checked when they are loaded:
 - `-- lane: …` is a part that is repeated where the statement says `{lanes}`.
 
 `{Worker}` stands for the columns of a record. A text under `-- fragment: …` is put in wherever a
-statement or fragment of the folder says `{that_name}`.
+statement or fragment says `{that_name}`.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any, Final
 
 import msgspec
 
 from ojs_server.store.columns import RECORDS, Row, Rows, columns_of, reader_of, rows_of, selected
 
+# The package with the statements that every database takes as they are.
+SHARED: Final = "ojs_server.store.tables"
 _NAME: Final = re.compile(r"^-- (name|fragment): (\w+)$", re.MULTILINE)
 # Goes on where the next line is indented.
 _SAID: Final = re.compile(r"^-- (row|returns|lane): (.+(?:\n--(?:   .*| \)))*)$", re.MULTILINE)
@@ -53,10 +57,14 @@ class Query(msgspec.Struct, frozen=True, eq=False):
 
 
 def load_queries(package: str, dialect: Dialect) -> dict[str, Query]:
-    """Every statement of the `sql` folder of a store's package."""
-    folder = resources.files(package).joinpath("sql")
-    files = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
+    """Every statement of the `sql` folder of a store's package, and those that all stores share."""
+    files = (*_files(package), *_files(SHARED))
     return queries_of([file.read_text(encoding="utf-8") for file in files], dialect)
+
+
+def _files(package: str) -> list[Traversable]:
+    folder = resources.files(package).joinpath("sql")
+    return sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
 
 
 def queries_of(texts: list[str], dialect: Dialect) -> dict[str, Query]:

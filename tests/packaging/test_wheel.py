@@ -196,10 +196,12 @@ def test_pytest_is_told_of_the_plugin(installed: Installed) -> None:
     assert brought == {file.name for file in _files(ROOT / PLUGIN)}
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-@pytest.mark.parametrize("folder", ["sql", "migrations"])
-def test_a_store_brings_its_statements(installed: Installed, kind: str, folder: str) -> None:
-    assert list((installed.packages / "ojs_server" / "store" / kind / folder).glob("*.sql"))
+@pytest.mark.parametrize(
+    "folder",
+    ["sqlite/sql", "sqlite/migrations", "postgres/sql", "postgres/migrations", "tables/sql"],
+)
+def test_a_store_brings_its_statements(installed: Installed, folder: str) -> None:
+    assert list((installed.packages / "ojs_server" / "store" / folder).glob("*.sql"))
 
 
 def test_nothing_but_the_packages_is_installed(installed: Installed) -> None:

@@ -172,8 +172,7 @@ def test_the_names_that_a_statement_returns_are_known(sql: str, names: list[str]
 
 
 def test_each_record_is_taken_or_returned_by_a_statement() -> None:
-    folder = resources.files("ojs_server.store.sqlite").joinpath("sql")
-    said = " ".join(file.read_text(encoding="utf-8") for file in folder.iterdir())
+    said = " ".join(text for store in ("sqlite", "tables") for text in _texts_of(store))
     named = set(re.findall(r"(?:returns: |row: |\{)(\w+)", said))
     parts = {
         inner.__name__
@@ -182,6 +181,19 @@ def test_each_record_is_taken_or_returned_by_a_statement() -> None:
         if isinstance(inner, type)
     }
     assert set(RECORDS) - named - parts == set()
+
+
+def test_a_statement_that_both_stores_take_is_written_once() -> None:
+    sqlite, postgres = (
+        {(part.name, part.sql) for text in _texts_of(store) for part in split_parts(text)}
+        for store in ("sqlite", "postgres")
+    )
+    assert sorted(sqlite & postgres) == []
+
+
+def _texts_of(store: str) -> list[str]:
+    folder = resources.files(f"ojs_server.store.{store}").joinpath("sql")
+    return [file.read_text(encoding="utf-8") for file in folder.iterdir()]
 
 
 def test_records_are_read_where_they_are_named() -> None:

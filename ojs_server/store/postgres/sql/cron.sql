@@ -48,12 +48,6 @@ WHERE cron.name = entry.name
 -- row: name text
 DELETE FROM cron WHERE name = ANY ({list})
 
--- name: insert_cron_runs
--- What became of due times.
--- row: CronRun
-INSERT INTO cron_runs ({columns})
-{rows}
-
 -- name: trim_cron_runs
 -- All but the newest runs of an entry; one that still waits stays.
 DELETE FROM cron_runs WHERE NOT held AND name = %(name)s::text AND pos <= (
@@ -75,11 +69,6 @@ UPDATE cron_runs SET held = false WHERE pos = ANY ({list})
 -- Forget the runs of entries.
 -- row: name text
 DELETE FROM cron_runs WHERE name = ANY ({list})
-
--- name: list_cron
--- All entries, newest first.
--- returns: CronEntry
-SELECT {CronEntry} FROM cron ORDER BY created_at DESC, name
 
 -- name: some_cron
 -- These entries.

@@ -41,10 +41,6 @@ FROM events
 WHERE pos > %(after)s::int8 AND pos < %(before)s::int8 AND pos < {committed_positions}
 ORDER BY pos DESC LIMIT %(limit)s::int8
 
--- name: begin_tally
--- There is always a count, of nothing at first.
-INSERT INTO event_tally (one, upto, total) VALUES (1, 0, 0)
-
 -- name: load_tally
 -- How many events there are, and up to where they were counted; nothing while another node counts.
 SELECT upto, total FROM event_tally FOR UPDATE SKIP LOCKED

@@ -26,10 +26,6 @@ state IN ('scheduled', 'pending', 'retryable', 'cancelled', 'discarded')
 -- What the index of unique keys has.
 unique_key IS NOT NULL AND state IN ('scheduled', 'available', 'pending', 'active', 'retryable')
 
--- name: jobs_newest
--- Jobs of any state, newest first.
-SELECT {listed} FROM jobs WHERE {id_page}
-
 -- name: jobs_by_state
 -- The same of one state.
 SELECT {listed} FROM jobs WHERE {parked} AND state = %(state)s::text AND {id_page}
@@ -41,14 +37,6 @@ SELECT {listed} FROM jobs WHERE {parked} AND queue = %(queue)s::text AND state =
 -- name: jobs_by_tenant
 -- The same of one tenant.
 SELECT {listed} FROM jobs WHERE tenant = %(tenant)s::text AND {id_page}
-
--- name: jobs_by_key
--- Jobs that hold a unique key.
-SELECT {listed} FROM jobs WHERE {unique_held} AND {id_page}
-
--- name: jobs_held
--- Jobs that workers hold.
-SELECT {listed} FROM jobs WHERE id IN (SELECT job_id FROM leases) AND {id_page}
 
 -- name: jobs_ended_by
 -- Jobs that ended with a worker, newest first.

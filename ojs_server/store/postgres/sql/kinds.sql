@@ -1,21 +1,3 @@
--- name: save_kinds
--- New kinds; one that exists keeps what the new one does not say.
--- row: Kind
-INSERT INTO job_kinds ({columns})
-{rows}
-ON CONFLICT (room, name) DO UPDATE SET
-    queue = COALESCE(excluded.queue, job_kinds.queue),
-    schema = COALESCE(excluded.schema, job_kinds.schema),
-    result_schema = COALESCE(excluded.result_schema, job_kinds.result_schema),
-    updated_at = excluded.updated_at, deleted_at = excluded.deleted_at
-
--- name: link_kinds
--- Which worker runs which kind.
--- row: worker_id text, room text, name text
-INSERT INTO worker_kinds ({columns})
-{rows}
-ON CONFLICT DO NOTHING
-
 -- name: unlink_kinds
 -- Workers that run nothing any more.
 -- row: worker_id text
@@ -33,13 +15,6 @@ ORDER BY job_kinds.room, job_kinds.name
 -- returns: Kind
 SELECT {Kind} FROM job_kinds
 WHERE room = %(room)s::text AND type = %(type)s::text AND deleted_at IS NULL
-
--- name: add_kinds
--- New kinds; those that exist stay as they are.
--- row: Kind
-INSERT INTO job_kinds ({columns})
-{rows}
-ON CONFLICT (room, name) DO NOTHING
 
 -- name: lock_kind
 -- A kind, deleted or not.

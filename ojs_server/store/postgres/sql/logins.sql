@@ -1,9 +1,3 @@
--- name: insert_logins
--- New logins.
--- row: Login
-INSERT INTO logins ({columns})
-{rows}
-
 -- name: delete_login
 -- Forget a login.
 DELETE FROM logins WHERE token_hash = %(token_hash)s::text

@@ -1,12 +1,5 @@
 -- Rows attached to a job are read and written only while the job's own row is locked.
 
--- name: mark_attached
--- Which records are attached to jobs (`Job.attached`), guarded by those that were before.
--- row: id text, expected int8, attached int8
-UPDATE jobs SET beside = mark.attached
-FROM ({rows}) AS mark
-WHERE jobs.id = mark.id AND jobs.beside = mark.expected
-
 -- name: save_checkpoints
 -- The newest checkpoint replaces the one before.
 -- row: Checkpoint
@@ -65,12 +58,6 @@ SELECT {Earlier} FROM earlier_holders WHERE job_id = %(job_id)s::text
 -- Gone for good.
 -- row: job_id text
 DELETE FROM earlier_holders WHERE job_id = ANY ({list})
-
--- name: insert_numbers
--- Numbers that jobs are given.
--- row: number int8, job_id text
-INSERT INTO job_numbers ({columns})
-{rows}
 
 -- name: load_numbers
 -- The numbers of jobs.

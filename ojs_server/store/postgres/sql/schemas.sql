@@ -21,11 +21,6 @@ SELECT document FROM schemas
 WHERE type = %(type)s::text AND major = %(major)s::int8 AND minor = %(minor)s::int8
     AND patch = %(patch)s::int8
 
--- name: schemas
--- Every schema, the newest version of each type first.
--- returns: SchemaHead
-SELECT {SchemaHead} FROM schemas ORDER BY type, major DESC, minor DESC, patch DESC
-
 -- name: schema_of_uri
 -- The schema of a URI that its client chose.
 -- returns: SchemaHead

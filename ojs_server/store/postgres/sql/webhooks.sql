@@ -1,9 +1,3 @@
--- name: insert_webhooks
--- New subscriptions.
--- row: Webhook
-INSERT INTO webhooks ({columns})
-{rows}
-
 -- name: count_webhooks
 -- How many there are.
 SELECT count(*) FROM webhooks WHERE %(tenant)s::text IS NULL OR tenant = %(tenant)s::text
@@ -13,16 +7,6 @@ SELECT count(*) FROM webhooks WHERE %(tenant)s::text IS NULL OR tenant = %(tenan
 -- row: id text
 -- returns: Webhook
 SELECT {Webhook} FROM webhooks WHERE id = ANY ({list}) ORDER BY id FOR UPDATE
-
--- name: update_webhooks
--- Changed subscriptions, which this transaction has locked.
--- row: Webhook
-UPDATE webhooks SET
-    url = changed.url, wish = changed.wish, active = changed.active, secret = changed.secret,
-    old_secret = changed.old_secret, old_until = changed.old_until, cursor = changed.cursor,
-    updated_at = changed.updated_at
-FROM ({rows}) AS changed
-WHERE webhooks.id = changed.id
 
 -- name: delete_webhooks
 -- Forget subscriptions.
@@ -37,12 +21,6 @@ WITH waiting AS (
 )
 UPDATE deliveries SET status = 'cancelled', due_at = NULL, finished_at = %(now)s::int8
 FROM waiting WHERE deliveries.id = waiting.id AND deliveries.due_at IS NOT NULL
-
--- name: insert_deliveries
--- New deliveries.
--- row: Delivery
-INSERT INTO deliveries ({columns})
-{rows}
 
 -- name: load_deliveries
 -- Lock deliveries by id.
@@ -74,11 +52,6 @@ DELETE FROM deliveries WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM deliveries WHERE finished_at < %(before)s::int8
     LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
 ))
-
--- name: list_webhooks
--- All subscriptions, newest first.
--- returns: Webhook
-SELECT {Webhook} FROM webhooks ORDER BY created_at DESC, id
 
 -- name: some_webhooks
 -- These subscriptions.
@@ -123,26 +96,11 @@ webhook_id = %(webhook_id)s::text
 tenant = %(tenant)s::text AND (%(webhook_id)s::text IS NULL OR webhook_id = %(webhook_id)s::text)
     AND (%(status)s::text IS NULL OR status = %(status)s::text)
 
--- name: deliveries
--- All of them.
--- returns: Delivery
-SELECT {Delivery} FROM deliveries WHERE {newest_deliveries}
-
--- name: deliveries_of_webhook
--- Those of a subscription.
--- returns: Delivery
-SELECT {Delivery} FROM deliveries WHERE {of_webhook} AND {newest_deliveries}
-
 -- name: deliveries_of_status
 -- Those of a status.
 -- returns: Delivery
 SELECT {Delivery} FROM deliveries
 WHERE status = %(status)s::text AND {newest_deliveries}
-
--- name: deliveries_of_tenant
--- Those of a tenant.
--- returns: Delivery
-SELECT {Delivery} FROM deliveries WHERE {of_tenant} AND {newest_deliveries}
 
 -- name: count_deliveries
 -- How many there are, no more than are worth counting.

@@ -26,19 +26,6 @@ WHERE gone_at IS NULL AND dropped_at <= %(before)s::int8 AND dropped_at >= alive
 ORDER BY dropped_at LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
 
--- name: save_workers
--- New or changed workers.
--- row: Worker
-INSERT INTO workers ({columns})
-{rows}
-ON CONFLICT (id) DO UPDATE SET
-    state = excluded.state, draining = excluded.draining, directive = excluded.directive,
-    incarnation = excluded.incarnation, alive_at = excluded.alive_at,
-    beat_at = excluded.beat_at, seen_at = excluded.seen_at, gone_at = excluded.gone_at,
-    profile = excluded.profile, presence = excluded.presence, deleted_at = excluded.deleted_at,
-    principal = excluded.principal, session = excluded.session, dropped_at = excluded.dropped_at,
-    died = excluded.died
-
 -- name: delete_workers
 -- Those who went long ago, and fetch-only ones that were not seen for as long.
 DELETE FROM workers WHERE id = ANY (ARRAY(
@@ -70,11 +57,6 @@ WHERE deleted_at IS NULL
     AND (COALESCE(alive_at, seen_at) <= %(silent)s::int8 OR gone_at <= %(gone)s::int8)
 ORDER BY id LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
-
--- name: list_workers
--- All workers, newest first.
--- returns: Worker
-SELECT {Worker} FROM workers ORDER BY created_at DESC, id
 
 -- name: some_workers
 -- These workers.

@@ -1,9 +1,3 @@
--- name: insert_actions
--- What people have done.
--- row: Action
-INSERT INTO actions ({columns})
-{rows}
-
 -- name: prune_actions
 -- What was done long ago.
 DELETE FROM actions WHERE pos IN (

@@ -43,12 +43,6 @@ FROM ({rows}) AS entry WHERE cron.name = entry.name
 -- row: name text
 DELETE FROM cron WHERE name IN ({list})
 
--- name: insert_cron_runs
--- What became of due times.
--- row: CronRun
-INSERT INTO cron_runs ({columns})
-{rows}
-
 -- name: trim_cron_runs
 -- All but the newest runs of an entry; one that still waits stays.
 DELETE FROM cron_runs WHERE held = 0 AND name = :name AND pos <= (
@@ -69,11 +63,6 @@ UPDATE cron_runs SET held = 0 WHERE pos IN ({list})
 -- Forget the runs of entries.
 -- row: name text
 DELETE FROM cron_runs WHERE name IN ({list})
-
--- name: list_cron
--- All entries, newest first.
--- returns: CronEntry
-SELECT {CronEntry} FROM cron ORDER BY created_at DESC, name
 
 -- name: some_cron
 -- These entries.

@@ -1,9 +1,3 @@
--- name: mark_dead
--- What discarded jobs are found and counted by.
--- row: Mark
-UPDATE jobs SET error_type = mark.error_type, kept = mark.kept
-FROM ({rows}) AS mark WHERE jobs.id = mark.job_id
-
 -- name: override_jobs
 -- What a retry changes about jobs.
 -- row: StoredJob(
@@ -50,11 +44,6 @@ ORDER BY finished_at, id LIMIT :limit
 (finished_at, id) < (:end, :last) AND {wanted}
 ORDER BY finished_at DESC, id DESC LIMIT :limit OFFSET :offset
 
--- name: dead_letters
--- Discarded jobs, newest first.
--- returns: StoredJob
-SELECT {StoredJob} FROM jobs WHERE state = 'discarded' AND {dead_page}
-
 -- name: dead_letters_of_queue
 -- The same of one queue.
 -- returns: StoredJob
@@ -72,10 +61,6 @@ WHERE state = 'discarded' AND error_type = :error_type AND {dead_page}
 SELECT {StoredJob} FROM jobs
 WHERE state = 'discarded' AND tenant = :tenant AND {dead_page}
 
--- name: count_dead_letters
--- How many of them there are.
-SELECT count(*) FROM jobs WHERE state = 'discarded' AND {wanted}
-
 -- name: count_dead_letters_of_queue
 -- The same of one queue.
 SELECT count(*) FROM jobs WHERE state = 'discarded' AND queue = :queue AND {wanted}
@@ -87,16 +72,6 @@ SELECT count(*) FROM jobs WHERE state = 'discarded' AND error_type = :error_type
 -- name: count_dead_letters_of_tenant
 -- The same of one tenant.
 SELECT count(*) FROM jobs WHERE state = 'discarded' AND tenant = :tenant AND {wanted}
-
--- name: dead_letter_ages
--- When the first and the last of them were discarded.
-SELECT
-    (SELECT min(finished_at) FROM jobs WHERE state = 'discarded'),
-    (SELECT max(finished_at) FROM jobs WHERE state = 'discarded')
-
--- name: dead_letters_by_queue
--- How many each queue has.
-SELECT queue, count(*) FROM jobs WHERE state = 'discarded' GROUP BY queue ORDER BY queue
 
 -- name: dead_letter_groups
 -- The largest groups of the newest ones, by job type and error.

@@ -14,10 +14,6 @@ FROM events WHERE pos > :after ORDER BY pos LIMIT :limit
 SELECT pos, at, type, subject, queue, job_type, CAST(data AS BLOB)
 FROM events WHERE pos > :after AND pos < :before ORDER BY pos DESC LIMIT :limit
 
--- name: begin_tally
--- There is always a count, of nothing at first.
-INSERT INTO event_tally (one, upto, total) VALUES (1, 0, 0)
-
 -- name: touch
 -- Write a row as it is.
 UPDATE event_tally SET one = one

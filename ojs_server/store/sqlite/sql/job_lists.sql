@@ -26,10 +26,6 @@ state <> 'available' AND state <> 'active' AND state <> 'completed'
 unique_key IS NOT NULL
     AND state <> 'completed' AND state <> 'cancelled' AND state <> 'discarded'
 
--- name: jobs_newest
--- Jobs of any state, newest first.
-SELECT {listed} FROM jobs WHERE {id_page}
-
 -- name: jobs_by_state
 -- The same of one state.
 SELECT {listed} FROM jobs WHERE {parked} AND state = :state AND {id_page}
@@ -42,14 +38,6 @@ WHERE {parked} AND queue = :queue AND state = :state AND {id_page}
 -- name: jobs_by_tenant
 -- The same of one tenant.
 SELECT {listed} FROM jobs WHERE tenant = :tenant AND {id_page}
-
--- name: jobs_by_key
--- Jobs that hold a unique key.
-SELECT {listed} FROM jobs WHERE {unique_held} AND {id_page}
-
--- name: jobs_held
--- Jobs that workers hold.
-SELECT {listed} FROM jobs WHERE id IN (SELECT job_id FROM leases) AND {id_page}
 
 -- name: jobs_ended_by
 -- Jobs that ended with a worker, newest first.

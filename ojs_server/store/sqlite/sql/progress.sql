@@ -1,10 +1,3 @@
--- name: mark_attached
--- Which records are attached to jobs (`Job.attached`), guarded by those that were before.
--- row: id text, expected int8, attached int8
-UPDATE jobs SET beside = mark.attached
-FROM ({rows}) AS mark
-WHERE jobs.id = mark.id AND jobs.beside = mark.expected
-
 -- name: save_checkpoints
 -- The newest checkpoint replaces the one before.
 -- row: Checkpoint
@@ -54,12 +47,6 @@ SELECT {Earlier} FROM earlier_holders WHERE job_id = :job_id
 -- Gone for good.
 -- row: job_id text
 DELETE FROM earlier_holders WHERE job_id IN ({list})
-
--- name: insert_numbers
--- Numbers that jobs are given.
--- row: number int8, job_id text
-INSERT INTO job_numbers ({columns})
-{rows}
 
 -- name: load_numbers
 -- The numbers of jobs.

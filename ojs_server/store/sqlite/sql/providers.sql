@@ -1,12 +1,3 @@
--- name: save_providers
--- New providers; one that exists keeps its moment.
--- row: Provider
-INSERT INTO providers ({columns})
-{rows}
-ON CONFLICT (id) DO UPDATE SET
-    schema = excluded.schema, content_type = excluded.content_type,
-    worker_id = excluded.worker_id, principal = excluded.principal
-
 -- name: load_providers
 -- Lock providers by id.
 -- row: id text
@@ -34,14 +25,6 @@ DELETE FROM provider_results WHERE provider_id IN ({list})
 -- returns: ProviderResult
 SELECT {ProviderResult} FROM provider_results
 WHERE provider_id = :provider_id AND request_hash = :request_hash
-
--- name: save_provider_results
--- What was asked and answered, instead of what there was.
--- row: ProviderResult
-INSERT INTO provider_results ({columns})
-{rows}
-ON CONFLICT (provider_id, request_hash) DO UPDATE SET
-    until = excluded.until, content = excluded.content
 
 -- name: prune_provider_results
 -- What is over.

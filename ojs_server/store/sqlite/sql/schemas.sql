@@ -21,11 +21,6 @@ SELECT CAST(document AS BLOB) FROM schemas
 WHERE type = :type AND major = :major AND minor = :minor
     AND patch = :patch
 
--- name: schemas
--- Every schema, the newest version of each type first.
--- returns: SchemaHead
-SELECT {SchemaHead} FROM schemas ORDER BY type, major DESC, minor DESC, patch DESC
-
 -- name: schema_of_uri
 -- The schema of a URI that its client chose.
 -- returns: SchemaHead

@@ -1,9 +1,3 @@
--- name: insert_webhooks
--- New subscriptions.
--- row: Webhook
-INSERT INTO webhooks ({columns})
-{rows}
-
 -- name: count_webhooks
 -- How many there are.
 SELECT count(*) FROM webhooks WHERE :tenant IS NULL OR tenant = :tenant
@@ -14,16 +8,6 @@ SELECT count(*) FROM webhooks WHERE :tenant IS NULL OR tenant = :tenant
 -- returns: Webhook
 SELECT {Webhook} FROM webhooks WHERE id IN ({list})
 
--- name: update_webhooks
--- Changed subscriptions.
--- row: Webhook
-UPDATE webhooks SET
-    url = changed.url, wish = changed.wish, active = changed.active, secret = changed.secret,
-    old_secret = changed.old_secret, old_until = changed.old_until, cursor = changed.cursor,
-    updated_at = changed.updated_at
-FROM ({rows}) AS changed
-WHERE webhooks.id = changed.id
-
 -- name: delete_webhooks
 -- Forget subscriptions.
 -- row: id text
@@ -33,12 +17,6 @@ DELETE FROM webhooks WHERE id IN ({list})
 -- What was on its way to a target.
 UPDATE deliveries SET status = 'cancelled', due_at = NULL, finished_at = :now
 WHERE webhook_id = :webhook_id AND due_at IS NOT NULL
-
--- name: insert_deliveries
--- New deliveries.
--- row: Delivery
-INSERT INTO deliveries ({columns})
-{rows}
 
 -- name: load_deliveries
 -- Deliveries by id.
@@ -72,11 +50,6 @@ WHERE deliveries.id = changed.id
 DELETE FROM deliveries WHERE rowid IN (
     SELECT rowid FROM deliveries WHERE finished_at < :before LIMIT :limit
 )
-
--- name: list_webhooks
--- All subscriptions, newest first.
--- returns: Webhook
-SELECT {Webhook} FROM webhooks ORDER BY created_at DESC, id
 
 -- name: some_webhooks
 -- These subscriptions.
@@ -121,26 +94,11 @@ webhook_id = :webhook_id
 tenant = :tenant AND (:webhook_id IS NULL OR webhook_id = :webhook_id)
     AND (:status IS NULL OR status = :status)
 
--- name: deliveries
--- All of them.
--- returns: Delivery
-SELECT {Delivery} FROM deliveries WHERE {newest_deliveries}
-
--- name: deliveries_of_webhook
--- Those of a subscription.
--- returns: Delivery
-SELECT {Delivery} FROM deliveries WHERE {of_webhook} AND {newest_deliveries}
-
 -- name: deliveries_of_status
 -- Those of a status.
 -- returns: Delivery
 SELECT {Delivery} FROM deliveries
 WHERE status = :status AND {newest_deliveries}
-
--- name: deliveries_of_tenant
--- Those of a tenant.
--- returns: Delivery
-SELECT {Delivery} FROM deliveries WHERE {of_tenant} AND {newest_deliveries}
 
 -- name: count_deliveries
 -- How many there are, no more than are worth counting.

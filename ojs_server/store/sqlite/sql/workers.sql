@@ -23,19 +23,6 @@ SELECT {Worker} FROM workers
 WHERE gone_at IS NULL AND dropped_at <= :before AND dropped_at >= alive_at
 ORDER BY dropped_at LIMIT :limit
 
--- name: save_workers
--- New or changed workers.
--- row: Worker
-INSERT INTO workers ({columns})
-{rows}
-ON CONFLICT (id) DO UPDATE SET
-    state = excluded.state, draining = excluded.draining, directive = excluded.directive,
-    incarnation = excluded.incarnation, alive_at = excluded.alive_at,
-    beat_at = excluded.beat_at, seen_at = excluded.seen_at, gone_at = excluded.gone_at,
-    profile = excluded.profile, presence = excluded.presence, deleted_at = excluded.deleted_at,
-    principal = excluded.principal, session = excluded.session, dropped_at = excluded.dropped_at,
-    died = excluded.died
-
 -- name: delete_workers
 -- Those who went long ago, and fetch-only ones that were not seen for as long.
 DELETE FROM workers WHERE id IN (
@@ -63,11 +50,6 @@ ORDER BY id LIMIT :limit
 SELECT {Worker} FROM workers
 WHERE deleted_at IS NULL AND (COALESCE(alive_at, seen_at) <= :silent OR gone_at <= :gone)
 ORDER BY id LIMIT :limit
-
--- name: list_workers
--- All workers, newest first.
--- returns: Worker
-SELECT {Worker} FROM workers ORDER BY created_at DESC, id
 
 -- name: some_workers
 -- These workers.
