@@ -37,8 +37,14 @@ async def several(
 ) -> AsyncIterator[tuple[ScriptedServer, WorkerProcess]]:
     """A command with these options, and the server of its workers."""
     server = ScriptedServer(paths=ALL, holds=True)
-    async with listening(server) as url, worker(url, *options, **more) as process:
-        yield server, process
+    try:
+        async with listening(server) as url, worker(url, *options, **more) as process:
+            yield server, process
+    finally:
+        # They are in groups of their own, and would wait for their jobs.
+        for pid in pids(server):
+            if runs(pid):
+                os.kill(pid, signal.SIGKILL)
 
 
 def pids(server: ScriptedServer) -> list[int]:
