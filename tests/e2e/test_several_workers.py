@@ -12,12 +12,13 @@ from ojs_worker import Client, Job, JobHandle
 from tests.e2e.node import Node, running, until
 from tests.worker.process import worker
 
+# A server that notices a dead worker quickly, and on a busy machine perhaps one that lives.
+QUICK = ("--heartbeat-interval", "300ms", "--heartbeat-timeout", "1500ms")
+
 
 @pytest.fixture
 async def node(store_url: str) -> AsyncIterator[Node]:
-    """A server that notices a dead worker quickly."""
-    options = ("--heartbeat-interval", "300ms", "--heartbeat-timeout", "1500ms")
-    async with running(store_url, *options) as started:
+    async with running(store_url) as started:
         yield started
 
 
@@ -48,9 +49,13 @@ async def at_work(client: Client) -> dict[int, dict[str, Any]]:
     return {one["pid"]: one async for one in client.workers.list() if one["active_jobs"]}
 
 
-async def test_the_jobs_of_a_killed_process_run_in_others(node: Node, client: Client) -> None:
-    jobs = await enqueued(client, 60, 100)
-    async with worker(node.url, "--workers", "2") as process:
+async def test_the_jobs_of_a_killed_process_run_in_others(store_url: str) -> None:
+    async with (
+        running(store_url, *QUICK) as node,
+        Client(node.url) as client,
+        worker(node.url, "--workers", "2") as process,
+    ):
+        jobs = await enqueued(client, 60, 100)
 
         async def both() -> bool:
             return len(await at_work(client)) == 2
