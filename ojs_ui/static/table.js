@@ -3,6 +3,9 @@
 
 import { h } from "./dom.js";
 
+// Of a stream of new rows the newest are kept.
+const MOST_WAITING = 200;
+
 /** A table of items. `columns` are objects of `label`, `cell(item)` and `kind` (classes). */
 export class Table {
   constructor({ columns, key, caption, empty, picks = false, autoInsert = false, rowClass = () => null, picked = () => {}, newest = "new" }) {
@@ -63,7 +66,12 @@ export class Table {
     if (whole) for (const [id, row] of this.rows) row.classList.toggle("gone", !seen.has(id));
     if (this.autoInsert || this.rows.size === 0) {
       if (fresh.length) this.append(fresh);
-    } else for (const item of fresh) this.waiting.set(this.key(item), item);
+    } else if (fresh.length) {
+      // Those of this look are newer than those of the looks before.
+      const waiting = new Map([...fresh.map((item) => [this.key(item), item]), ...this.waiting]);
+      for (const item of fresh) waiting.set(this.key(item), item);
+      this.waiting = new Map([...waiting].slice(0, MOST_WAITING));
+    }
     this.settle();
   }
 

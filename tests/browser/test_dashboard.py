@@ -220,10 +220,13 @@ async def test_new_jobs_wait_until_the_reader_asks_for_them(
         first = await rows.first.get_attribute("data-key")
         await filled.enqueue("one.more", queue="mail")
         await expect(page.get_by_role("button", name="1 new jobs")).to_be_visible()
+        await filled.enqueue("and.another", queue="mail")
+        await expect(page.get_by_role("button", name="2 new jobs")).to_be_visible()
         assert await rows.first.get_attribute("data-key") == first
         await page.keyboard.press(".")
-        await expect(rows).to_have_count(2)
-        await expect(rows.first).to_contain_text("one.more")
+        await expect(rows).to_have_count(3)
+        await expect(rows.nth(0)).to_contain_text("and.another")
+        await expect(rows.nth(1)).to_contain_text("one.more")
 
 
 async def test_counts_move_by_themselves(node: Node, filled: Filled, browser: Browser) -> None:
