@@ -7,6 +7,7 @@ from typing import Any, Final
 import click
 
 from ojs_cli.commands.queues import read_queues
+from ojs_cli.commands.status import unhealthy
 from ojs_cli.failures import NOT_SO, OK
 from ojs_cli.grammar import Verb
 from ojs_cli.output import column
@@ -43,7 +44,12 @@ def command(session: Session) -> int:
     The exit code is 3 where something is wrong.
     """
     found: list[Json] = []
+    away = ""
     for name, check in _CHECKS.items():
+        if away:
+            # Each further check would wait as long for the same answer.
+            found.append(_row(name, "unknown", away, ""))
+            continue
         try:
             wrong = list(check(session))
         except NotFound:
@@ -54,7 +60,8 @@ def command(session: Session) -> int:
         except PermissionDenied:
             found.append(_row(name, "unknown", "this key may not see it", "use an operator's key"))
         except ServerTrouble as error:
-            found.append(_row(name, "unknown", str(error), "mend the server or its store first"))
+            away = str(error)
+            found.append(_row(name, "unknown", away, "mend the server or its store first"))
         else:
             found += [_row(name, *one) for one in wrong] or [_row(name, "ok", "", "")]
     session.output.listing(CHECKS, found)
@@ -76,9 +83,7 @@ def _server(session: Session) -> Iterator[Finding]:
         yield _wrong(f"the manifest says conformance level {level}", "expect 1 or more")
     health = session.server.health()
     if health.get("status") not in ("ok", "healthy"):
-        why = (health.get("backend") or {}).get("error")
-        said = f"the server says that it is {health.get('status')}"
-        yield _wrong(f"{said}: {why}" if why else said, "see the server's log")
+        yield _wrong(unhealthy(health), "see the server's log")
 
 
 def _store(session: Session) -> Iterator[Finding]:

@@ -67,7 +67,7 @@ def troubles(health: Json, statistics: Json, queues: list[Json]) -> list[str]:
     """Return what is wrong with the server, a sentence for each problem."""
     found = []
     if health.get("status") not in ("ok", "healthy"):
-        found.append(f"the server says that it is {health.get('status')}")
+        found.append(unhealthy(health))
     waiting = {
         str(one["name"]): int((one.get("counts") or {}).get("available") or 0) for one in queues
     }
@@ -79,6 +79,13 @@ def troubles(health: Json, statistics: Json, queues: list[Json]) -> list[str]:
     if statistics.get("workers") == 0 and sum(waiting.values()):
         found.append(f"there is no worker, with {_jobs(sum(waiting.values()))}")
     return found
+
+
+def unhealthy(health: Json) -> str:
+    """Say in a sentence that a server is not healthy, with the cause that it gives."""
+    why = (health.get("backend") or {}).get("error")
+    said = f"the server says that it is {health.get('status')}"
+    return f"{said}: {why}" if why else said
 
 
 def _jobs(number: int) -> str:
