@@ -44,3 +44,15 @@ def test_screens_follow_each_other_in_one_picture() -> None:
     # The second one begins after one of four seconds.
     assert "25.00% { visibility: visible }" in texts
     assert "<script" not in picture
+
+
+def test_a_line_that_stays_is_drawn_once() -> None:
+    lines = ("head", "\x1b[7mfoot\x1b[0m")
+    frames = [Frame(float(at), (*lines, str(at))) for at in range(10, 30)]
+    picture = animated(frames, 20, "t")
+    assert (picture.count(">head<"), picture.count(">foot<")) == (1, 1)
+    root = ElementTree.fromstring(picture)
+    shown = [group for group in root.findall(".//{*}g") if group.get("class") == "last"]
+    # Without movement the last screen is shown.
+    assert ["".join(group.itertext()) for group in shown] == ["29"]
+    assert len(root.findall(".//{*}rect")) == 2
