@@ -143,7 +143,9 @@ class WebSocketConnection(asyncio.Protocol):
                 # The client had not read the close that it was sent.
                 continue
             elif isinstance(event, events.Ping):
-                self._write(event.response())
+                # A client that sends pings and reads nothing would fill the memory with pongs.
+                if not self._flow.write_paused:
+                    self._write(event.response())
             elif isinstance(event, events.TextMessage | events.BytesMessage):
                 self._add(event)
 

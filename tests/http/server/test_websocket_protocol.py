@@ -267,6 +267,18 @@ async def test_a_client_that_answers_pings_stays() -> None:
     await socket.lost()
 
 
+async def test_pings_of_a_client_that_reads_nothing_are_not_answered() -> None:
+    socket = await Socket().opened()
+    protocol: Any = socket.wire.get_protocol()
+    protocol.pause_writing()
+    await socket.say(*[Ping(b"p")] * 3)
+    assert socket.heard() == []
+    protocol.resume_writing()
+    await socket.say(Ping(b"q"))
+    assert socket.heard() == [Pong(b"q")]
+    await socket.lost()
+
+
 async def test_a_silent_client_is_cut_off() -> None:
     socket = await Socket().opened()
     socket.clock.forward(PING_S + 1)
