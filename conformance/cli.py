@@ -1,6 +1,7 @@
 """The command ``ojs-conformance``: exit code 0 for success, 1 for failures, 2 for misuse."""
 
 import argparse
+import re
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -244,6 +245,12 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         help="all: the JSON report keeps what passed cases sent and got, too (failed)",
     )
     add("--compat", action="store_true", help="judge as the published runner does, faults included")
+    add(
+        "--commit",
+        type=_commit,
+        metavar="SHA",
+        help="the commit of the server, for --published-json",
+    )
     _add_reports(run, REPORTS)
 
 
@@ -281,6 +288,12 @@ def _variant(text: str) -> tuple[str, str]:
     if not equals or not name or not command or name == MAIN:
         raise argparse.ArgumentTypeError(f"{text!r} must look like keys='server --port {{port}}'")
     return name, command
+
+
+def _commit(text: str) -> str:
+    if not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no full commit id in hexadecimal digits")
+    return text
 
 
 def _positive(text: str) -> int:

@@ -58,11 +58,13 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     openapi: Path | None
     contract: Literal["report", "fail", "off"]
     exchanges: Literal["failed", "all"]
+    commit: str | None
     json: Path | None
     published_json: Path | None
     junit: Path | None
     html: Path | None
     badge: Path | None
+    sarif: Path | None
     report_dir: Path | None
     list: bool
 
@@ -97,7 +99,10 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
         whole=options.exchanges == "all",
     )
     level = options.level[0] if len(options.level) == 1 else -1
-    write(reports, Written(report=report, results=outcome.results, requested_level=level))
+    made = Written(
+        report=report, results=outcome.results, requested_level=level, commit=options.commit or ""
+    )
+    write(reports, made)
     print("\n".join(summary_lines(outcome.results)))
     if interrupted:
         print(f"interrupted: {len(so_far)} of {len(files) + len(own)} cases were played")

@@ -47,6 +47,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     junit: Path | None
     html: Path | None
     badge: Path | None
+    sarif: Path | None
     report_dir: Path | None
     list: bool
 

@@ -12,6 +12,7 @@ from conformance.report.document import Report
 from conformance.report.junit import junit_xml
 from conformance.report.page import html_page
 from conformance.report.published import published_report
+from conformance.report.sarif import sarif_log
 from conformance.spec.clauses import own_spec
 from conformance.verdict import CaseResult
 
@@ -26,6 +27,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     junit: Path | None = None
     html: Path | None = None
     badge: Path | None = None
+    sarif: Path | None = None
     report_dir: Path | None = None
 
 
@@ -35,6 +37,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     report: Report
     results: Sequence[CaseResult]
     requested_level: int = -1
+    commit: str = ""  # of the server
 
 
 def _json(run: Written) -> bytes:
@@ -42,7 +45,9 @@ def _json(run: Written) -> bytes:
 
 
 def _published(run: Written) -> bytes:
-    document = published_report(run.report, run.results, requested_level=run.requested_level)
+    document = published_report(
+        run.report, run.results, requested_level=run.requested_level, commit=run.commit
+    )
     return msgspec.json.format(msgspec.json.encode(document))
 
 
@@ -52,6 +57,11 @@ def _junit(run: Written) -> bytes:
 
 def _page(run: Written) -> bytes:
     return html_page(run.report, own_spec().by_id()).encode(errors="replace")
+
+
+def _sarif(run: Written) -> bytes:
+    document = sarif_log(run.report, own_spec().by_id())
+    return msgspec.json.format(msgspec.json.encode(document))
 
 
 def _badge(run: Written) -> bytes:
@@ -64,6 +74,7 @@ REPORTS: Final[dict[str, tuple[str, str, Callable[[Written], bytes]]]] = {
     PUBLISHED: ("a JSON report as the published runner writes it", "published.json", _published),
     "junit": ("JUnit XML", "junit.xml", _junit),
     "html": ("a page for a browser", "index.html", _page),
+    "sarif": ("SARIF, for code scanning and editors", "report.sarif", _sarif),
     "badge": ("an SVG badge", "badge.svg", _badge),
 }
 

@@ -1,7 +1,8 @@
-"""The JSON report in the form of the published runner, version 1.0."""
+"""The JSON report in the form of the published runner, version 1.1, which adds to 1.0."""
 
+import platform
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -17,12 +18,21 @@ _STATUS = {
     # That form knows no defective case; counting it as a failure would blame the server.
     Verdict.DEFECTIVE: "skip",
 }
+# That form names architectures as Go does.
+_ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def published_report(
-    report: Report, results: Sequence[CaseResult], *, requested_level: int = -1
+    report: Report,
+    results: Sequence[CaseResult],
+    *,
+    requested_level: int = -1,
+    commit: str = "",
 ) -> dict[str, Any]:
-    """Build the document; what is empty there is left out, as published."""
+    """Build the document; what is empty there is left out, as published.
+
+    It can be signed and submitted to a log of such reports, which lists the backend by its name.
+    """
     cases = [_case(result) for result in sorted(results, key=lambda each: each.test_id)]
     levels = sorted({result.level for result in results if result.level is not None})
     found = {
@@ -42,8 +52,21 @@ def published_report(
         "conformant_level": report.conformant_level,
         "failures": [case for case in cases if case["status"] in ("fail", "error")],
         "skipped": [case for case in cases if case["status"] == "skip"],
+        "report_schema_version": "1.1.0",
+        "commit": {"sha": commit} if commit else {},
+        "environment": {
+            "os": platform.system().lower(),
+            "arch": _ARCHITECTURES.get(platform.machine().lower(), platform.machine().lower()),
+        },
+        "backend": _backend(report),
     }
-    return {name: value for name, value in found.items() if value != []}
+    return {name: value for name, value in found.items() if value not in ([], {})}
+
+
+def _backend(report: Report) -> dict[str, str]:
+    told = {key: report.implementation.get(key) for key in ("name", "version")}
+    known = {key: value for key, value in told.items() if isinstance(value, str) and value}
+    return {"name": "", **known, "url": report.target}
 
 
 def _level(results: Sequence[CaseResult]) -> dict[str, Any]:

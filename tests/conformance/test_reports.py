@@ -130,6 +130,21 @@ def test_the_published_form() -> None:
     assert "failures" not in published_report(report(result("A", Verdict.PASS)), [])
 
 
+def test_the_published_form_says_what_was_judged_where() -> None:
+    manifest = {"implementation": {"name": "my-backend", "version": "2.0"}}
+    made = published_report(report(manifest=manifest), results(), commit="a" * 40)
+    assert made["report_schema_version"] == "1.1.0"
+    assert made["backend"] == {"name": "my-backend", "version": "2.0", "url": "http://server"}
+    assert made["commit"] == {"sha": "a" * 40}
+    assert all(made["environment"][key] for key in ("os", "arch"))
+    # A log lists a backend without a name by its target.
+    unnamed = published_report(report(), results())
+    assert (unnamed["backend"], "commit" in unnamed) == (
+        {"name": "", "url": "http://server"},
+        False,
+    )
+
+
 def test_the_page_shows_what_failed_and_runs_nothing_of_the_server() -> None:
     finding = Finding(operation="GET /x -> 200", pointer="#/paths/~1x", at="/a", message=EVIL)
     cases = [*results(), result("F", Verdict.PASS, findings=(finding,), exchanges=(EXCHANGE,))]

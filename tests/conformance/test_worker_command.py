@@ -48,6 +48,7 @@ def test_reports_are_those_of_servers(tmp_path: Path, capsys: pytest.CaptureFixt
         "index.html",
         "junit.xml",
         "report.json",
+        "report.sarif",
     ]
 
 
