@@ -23,14 +23,14 @@ from conformance.commands import (
 )
 from conformance.load import SelectionError, load_suites, suite_names
 from conformance.model import CaseFile
-from conformance.report.console import case_line, summary_lines
+from conformance.report.console import summary_lines
 from conformance.report.document import build_report, moment
 from conformance.report.files import Written, given, places, write
+from conformance.report.progress import Progress
 from conformance.runner import Outcome, Plan, run
 from conformance.standing import Profile, Strength, level_of, profile_of
 from conformance.target import GRPC_PORT
 from conformance.variants import MAIN, VARIANTS
-from conformance.verdict import CaseResult
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,15 +78,11 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
     plan = _plan(options, files, own)
     reports = places(given(options))
     run_at, started = datetime.now(UTC), time.perf_counter()
-    so_far: list[CaseResult] = []
-
-    def ended(result: CaseResult) -> None:
-        so_far.append(result)
-        print(case_line(result), flush=True)
-
+    progress = Progress(len(files) + len(own))
     outcome, interrupted = played(
-        run(plan, ended, transport), lambda: Outcome(plan.url, None, so_far)
+        run(plan, progress.ended, transport), lambda: Outcome(plan.url, None, progress.results)
     )
+    progress.over()
     report = build_report(
         outcome.results,
         target=outcome.target,
@@ -105,7 +101,7 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
     write(reports, made)
     print("\n".join(summary_lines(outcome.results)))
     if interrupted:
-        print(f"interrupted: {len(so_far)} of {len(files) + len(own)} cases were played")
+        print(f"interrupted: {len(outcome.results)} of {len(files) + len(own)} cases were played")
         return INTERRUPTED
     return FAILED if any(one.spoils(options.fail_on) for one in outcome.results) else PASSED
 

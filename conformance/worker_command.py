@@ -18,11 +18,11 @@ from conformance.commands import (
     known_name,
     played,
 )
-from conformance.report.console import case_line, summary_lines
+from conformance.report.console import summary_lines
 from conformance.report.document import WORKER_MODE, build_report, moment
 from conformance.report.files import PUBLISHED, REPORTS, Written, given, places, write
+from conformance.report.progress import Progress
 from conformance.standing import Profile, Strength, profile_of, strength_of
-from conformance.verdict import CaseResult
 from conformance.worker_runner import WorkerPlan, run_worker
 
 # The published form knows levels of servers only.
@@ -71,13 +71,9 @@ def worker_command(options: WorkerOptions) -> int:
     )
     reports = places(given(options), WORKER_REPORTS)
     run_at, started = datetime.now(UTC), time.perf_counter()
-    so_far: list[CaseResult] = []
-
-    def ended(result: CaseResult) -> None:
-        so_far.append(result)
-        print(case_line(result), flush=True)
-
-    results, interrupted = played(run_worker(plan, ended), lambda: so_far)
+    progress = Progress(len(cases))
+    results, interrupted = played(run_worker(plan, progress.ended), lambda: progress.results)
+    progress.over()
     report = build_report(
         results,
         target=shlex.join(options.worker),
@@ -90,7 +86,7 @@ def worker_command(options: WorkerOptions) -> int:
     write(reports, Written(report=report, results=results))
     print("\n".join(summary_lines(results)))
     if interrupted:
-        print(f"interrupted: {len(so_far)} of {len(cases)} cases were played")
+        print(f"interrupted: {len(results)} of {len(cases)} cases were played")
         return INTERRUPTED
     return FAILED if any(one.spoils(options.fail_on) for one in results) else PASSED
 

@@ -1,4 +1,4 @@
-"""Lines for a terminal: one for each case as it ends, then the failures and the totals."""
+"""Lines for a terminal: one for each case as it ends, then a tree of failures and the totals."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -29,30 +29,52 @@ def case_line(result: CaseResult) -> str:
 
 
 def summary_lines(results: Sequence[CaseResult]) -> Iterator[str]:
-    """Yield the failures with expected and actual values, then the totals."""
-    bad = [result for result in results if result.is_bad or result.failures]
+    """Yield the suites with their failures, expected and actual values, then the totals."""
+    bad = [result for result in results if _is_shown(result)]
     if bad:
         yield ""
-    for result in bad:
-        yield f"{MARKS[result.verdict]} {result.test_id} {result.name}".rstrip()
-        yield f"    {result.path}"
-        if result.reason:
-            yield f"    {result.verdict}: {result.reason}"
-        for failure in result.failures:
-            yield from _failure_lines(failure)
-        for cause in result.causes:
-            yield f"    because: {_clipped(str(cause))}"
+        yield from _suite_lines(results)
     yield from _finding_lines(results)
     yield from _mending_lines(results)
-    counts = Counter(result.verdict for result in results)
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
     yield ""
-    yield f"{len(results)} case{'' if len(results) == 1 else 's'}: {told}"
+    yield f"{len(results)} case{'' if len(results) == 1 else 's'}: {_counted(results)}"
     yield from _standing_lines(results)
     if caused := [result for result in results if result.causes]:
         kinds = Counter(kind for each in caused for kind in {cause.kind for cause in each.causes})
         told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         yield f"{len(caused)} of {len(bad)} failures are no fault of the server: {told}"
+
+
+def _is_shown(result: CaseResult) -> bool:
+    return result.is_bad or bool(result.failures)
+
+
+def _suite_lines(results: Sequence[CaseResult]) -> Iterator[str]:
+    """Yield the tree: each suite, below it what failed there, below that why."""
+    suites: dict[str, list[CaseResult]] = {}
+    for result in sorted(results, key=lambda each: (each.suite, each.test_id, each.path)):
+        suites.setdefault(result.suite, []).append(result)
+    for suite, mine in suites.items():
+        yield f"{suite or 'cases'}: {_counted(mine)}"
+        for result in filter(_is_shown, mine):
+            yield from _failed_lines(result)
+
+
+def _failed_lines(result: CaseResult) -> Iterator[str]:
+    yield f"    {MARKS[result.verdict]} {result.test_id} {result.name}".rstrip()
+    clauses = ", ".join(result.clauses) or result.spec_ref
+    yield f"        {clauses + ' ' if clauses else ''}({result.path})"
+    if result.reason:
+        yield f"        {result.verdict}: {result.reason}"
+    for failure in result.failures:
+        yield from _failure_lines(failure)
+    for cause in result.causes:
+        yield f"        because: {_clipped(str(cause))}"
+
+
+def _counted(results: Sequence[CaseResult]) -> str:
+    counts = Counter(result.verdict for result in results)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
 
 
 def _mending_lines(results: Sequence[CaseResult]) -> Iterator[str]:
@@ -97,9 +119,9 @@ def _finding_lines(results: Sequence[CaseResult]) -> Iterator[str]:
 
 
 def _failure_lines(failure: FailedCheck) -> Iterator[str]:
-    yield f"    [{failure.step_id}] {failure.field}{failure.at}"
-    yield f"        expected: {_clipped(failure.expected)}"
-    yield f"        actual:   {_clipped(failure.actual)}"
+    yield f"        [{failure.step_id}] {failure.field}{failure.at}"
+    yield f"            expected: {_clipped(failure.expected)}"
+    yield f"            actual:   {_clipped(failure.actual)}"
 
 
 def _clipped(text: str) -> str:

@@ -52,11 +52,12 @@ def test_a_run_with_a_failure(
     assert lines[1:] == [
         "✗ L1-A-001 made-up: fail",
         "",
-        "✗ L1-A-001 made-up",
-        f"    {suite / 'L1-A-001.json'}",
-        "    [s1] status",
-        "        expected: 200",
-        "        actual:   503",
+        "suite: 1 pass, 1 fail",
+        "    ✗ L1-A-001 made-up",
+        f"        ({suite / 'L1-A-001.json'})",
+        "        [s1] status",
+        "            expected: 200",
+        "            actual:   503",
         "",
         "2 cases: 1 pass, 1 fail",
     ]

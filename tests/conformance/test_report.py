@@ -1,9 +1,12 @@
 """Tests of the console output and of the report document."""
 
+import io
+
 import msgspec
 
 from conformance.report.console import case_line, summary_lines
 from conformance.report.document import build_report
+from conformance.report.progress import Progress
 from conformance.verdict import CaseResult, FailedCheck, Verdict
 
 
@@ -53,17 +56,65 @@ def test_the_summary_repeats_failures_with_expected_and_actual() -> None:
     ]
     assert list(summary_lines(results)) == [
         "",
-        "✗ T-1 made-up",
-        "    suite/t.json",
-        "    [s1] $.job.state",
-        '        expected: "available"',
-        '        actual:   "active"',
-        "✗ T-1 made-up",
-        "    suite/t.json",
-        "    error: file is not JSON",
+        "cases: 1 pass, 1 fail, 1 error, 1 skipped",
+        "    ✗ T-1 made-up",
+        "        (suite/t.json)",
+        "        [s1] $.job.state",
+        '            expected: "available"',
+        '            actual:   "active"',
+        "    ✗ T-1 made-up",
+        "        (suite/t.json)",
+        "        error: file is not JSON",
         "",
         "4 cases: 1 pass, 1 fail, 1 error, 1 skipped",
     ]
+
+
+def test_failures_are_told_by_suite_with_their_clauses() -> None:
+    def of(suite: str, name: str, verdict: Verdict, *clauses: str) -> CaseResult:
+        made = result(verdict, "no", *([wrong()] if verdict is Verdict.FAIL else []))
+        return msgspec.structs.replace(made, suite=suite, test_id=name, clauses=clauses)
+
+    lines = list(
+        summary_lines(
+            [
+                of("own/settle", "settle.b", Verdict.FAIL, "OJS-SET-001", "OJS-SET-002"),
+                of("own/fetch", "fetch.a", Verdict.PASS),
+                of("own/settle", "settle.a", Verdict.PASS),
+            ]
+        )
+    )
+    assert lines[1:5] == [
+        "own/fetch: 1 pass",
+        "own/settle: 1 pass, 1 fail",
+        "    ✗ settle.b made-up",
+        "        OJS-SET-001, OJS-SET-002 (suite/t.json)",
+    ]
+
+
+class Screen(io.StringIO):
+    """A terminal that keeps what was written."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_how_far_the_run_is() -> None:
+    screen, seconds = Screen(), iter((0.0, 2.0))
+    progress = Progress(3, screen, lambda: next(seconds))
+    progress.ended(result(Verdict.FAIL))
+    assert screen.getvalue().endswith("✗ T-1 made-up: fail\n1 of 3 cases, 1 failed, 2 s")
+    progress.over()
+    assert screen.getvalue().endswith("\r\x1b[K")
+    assert [each.verdict for each in progress.results] == [Verdict.FAIL]
+
+
+def test_a_file_gets_the_lines_alone() -> None:
+    out = io.StringIO()
+    progress = Progress(2, out)
+    progress.ended(result(Verdict.PASS))
+    progress.over()
+    assert out.getvalue() == "✓ T-1 made-up (12 ms)\n"
 
 
 def test_the_summary_of_a_clean_run_is_its_total() -> None:
@@ -72,13 +123,13 @@ def test_the_summary_of_a_clean_run_is_its_total() -> None:
 
 def test_a_defective_case_shows_reason_and_values() -> None:
     lines = list(summary_lines([result(Verdict.DEFECTIVE, "never sent", wrong())]))
-    assert "    defective: never sent" in lines
-    assert '        actual:   "active"' in lines
+    assert "        defective: never sent" in lines
+    assert '            actual:   "active"' in lines
 
 
 def test_long_values_are_clipped() -> None:
     lines = list(summary_lines([result(Verdict.FAIL, "", wrong("x" * 1000))]))
-    assert f"        actual:   {'x' * 400} ... (1000 long)" in lines
+    assert f"            actual:   {'x' * 400} ... (1000 long)" in lines
 
 
 def test_the_report_counts_and_keeps_every_case() -> None:
