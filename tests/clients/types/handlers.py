@@ -1,0 +1,93 @@
+"""Handlers and what a type checker is to know of them: mypy by `make lint`, pyright by
+`make test-clients`."""
+
+from dataclasses import dataclass
+from typing import Any, assert_type
+
+from ojs_worker import (
+    BlockingContext,
+    BlockingJobHandle,
+    Client,
+    Context,
+    CronEntry,
+    Job,
+    JobHandle,
+    Progress,
+    RateLimit,
+    Router,
+    Worker,
+    Workflow,
+    chain,
+)
+
+worker = Worker()
+router = Router(queue="orders")
+
+
+@dataclass
+class Receipt:
+    """The result of a payment."""
+
+    total: int
+
+
+async def charge(order: int) -> Receipt:
+    """A step."""
+    return Receipt(order)
+
+
+@worker.job("order.pay", retry=3, no_retry_on=ValueError)
+async def pay(ctx: Context, order: int) -> Receipt:
+    """A coroutine with a context."""
+    assert_type(await ctx.step("charge", charge, order), Receipt)
+    assert_type(await ctx.step("count", len, [order]), int)
+    assert_type(ctx.resume(Receipt), Receipt | None)
+    return Receipt(order)
+
+
+@router.job("report.make", rate_limit=RateLimit(key="tenant:{tenant}", concurrency=2))
+def make(ctx: BlockingContext, pages: int, tenant: str = "acme") -> list[Receipt]:
+    """A function with a context."""
+    assert_type(ctx.step("count", len, [pages]), int)
+    return []
+
+
+@worker.job("rows.prune")
+def prune(keep_days: int) -> None:
+    """A function without a context."""
+
+
+@worker.many("row.insert", size=100)
+async def insert(rows: list[Receipt]) -> list[str]:
+    """One call for many jobs."""
+    return [str(row.total) for row in rows]
+
+
+async def producer(client: Client) -> None:
+    """Enqueue, and look at what comes."""
+    job = await pay.enqueue(4)
+    assert_type(job, JobHandle[Receipt])
+    assert_type(await job.result(timeout_s=5), Receipt)
+    assert_type(await job.wait(), Job)
+    assert_type(await job.status(), str)
+    assert_type(await job.progress(), Progress)
+    assert_type(await job.cancel(), Job)
+    assert_type(make.enqueue_blocking(pages=3), BlockingJobHandle[list[Receipt]])
+    assert_type(await (await make.enqueue(3, "other")).result(), list[Receipt])
+    assert_type(await prune.enqueue(keep_days=3), JobHandle[None])
+    assert_type(await insert.enqueue(Receipt(1)), JobHandle[str])
+    assert_type(client.handle("id", type=Receipt), JobHandle[Receipt])
+    assert_type(await client.enqueue("a.b", [1], delay="5m"), JobHandle[Any])
+    assert_type(await client.start(chain(pay.request(1), prune.request(2))), Workflow)
+    assert_type(await client.list_crons(), list[CronEntry])
+    async for event in job.events():
+        assert_type(event.type, str)
+    async for listed in client.jobs.list(state="active"):
+        assert_type(listed, Job)
+
+
+def mistakes() -> None:
+    """Arguments that do not fit; a checker that lets one pass says that its comment is unused."""
+    pay.request("four")  # type: ignore[arg-type]
+    make.request()  # type: ignore[call-arg]
+    insert.request([Receipt(1)])  # type: ignore[arg-type]

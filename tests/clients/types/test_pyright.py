@@ -1,0 +1,31 @@
+"""Pyright passes on the examples, and knows the types of handlers as mypy does."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.clients
+
+ROOT = Path(__file__).parents[3]
+# Where `make clients` installs it.
+PYRIGHT = ROOT / "build" / "clients" / "node" / "node_modules" / ".bin" / "pyright"
+LIMIT_S = 110
+
+
+async def test_pyright_finds_no_mistake() -> None:
+    if not PYRIGHT.exists():
+        why = f"{PYRIGHT} is missing: `make clients` says why it could not be installed"
+        if os.environ.get("CI"):
+            pytest.fail(why)
+        pytest.skip(f"NOT RUN: {why}")
+    process = await asyncio.create_subprocess_exec(
+        *(PYRIGHT, "--pythonpath", ROOT / ".venv" / "bin" / "python", "examples"),
+        "tests/clients/types/handlers.py",
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), LIMIT_S)
+    assert process.returncode == 0, output.decode()
