@@ -14,7 +14,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from packaging.requirements import Requirement
@@ -82,9 +82,10 @@ class Shell:
         assert match is not None
         return match
 
-    def printed(self) -> str:
-        """What the last command has printed on lines of its own."""
-        return "\n".join(line for line in self.lines[self.place :] if line.startswith(("{", "[")))
+    def printed(self) -> Any:
+        """The JSON that the last command has printed; a line of the log may follow right behind."""
+        found = (line for line in self.lines[self.place :] if line.startswith(("{", "[")))
+        return json.JSONDecoder().raw_decode(next(found))[0]
 
     def told(self) -> str:
         """All that was printed."""
@@ -170,7 +171,7 @@ async def test_every_step_works(tmp_path: Path, wheel: Path) -> None:
                 for line in with_ports(text, ports).splitlines():
                     await run.until(re.compile(".*".join(map(re.escape, line.split("…")))))
             elif kind == "json":
-                assert json.loads(run.printed()) == json.loads(text)
+                assert run.printed() == json.loads(text)
             else:
                 raise AssertionError(f"a block of {kind}")
         assert not any("Traceback" in line for line in run.lines), run.told()
