@@ -27,7 +27,7 @@ export function page(view) {
   view.table = table;
   const holder = h("div", null, table.element);
   view.add(holder);
-  const refresh = view.panel(holder, (signal) => get("v1/cron", {}, signal), ({ items, crons }) => table.merge((items ?? crons).toSorted((a, b) => (a.next_run_at ?? "9").localeCompare(b.next_run_at ?? "9"))));
+  const refresh = view.panel(holder, (signal) => get("v1/cron", {}, signal), ({ items, crons, cron_jobs: jobs }) => table.merge((items ?? crons ?? jobs).toSorted((a, b) => (a.next_run_at ?? "9").localeCompare(b.next_run_at ?? "9"))));
   refresh();
   view.live(refresh);
 }

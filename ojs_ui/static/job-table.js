@@ -1,5 +1,6 @@
 // The columns of a list of jobs, which several pages show.
 
+import { offers } from "./claims.js";
 import { h, put } from "./dom.js";
 import { ago, preview, shortId, since } from "./format.js";
 import { to } from "./router.js";
@@ -10,8 +11,9 @@ export function jobLink(id, label = shortId(id)) {
   return h("a", { href: to("job", { id }), class: "mono", title: id }, label);
 }
 
-/** Return a link to the jobs of a queue. */
+/** Return a link to a queue, where the server tells of single ones. */
 export function queueLink(name) {
+  if (!offers("queue")) return h("span", { class: "chip" }, name);
   return h("a", { href: to("queue", { name }), class: "chip" }, name);
 }
 

@@ -1,6 +1,7 @@
 // One job: what it is, what became of it attempt by attempt, and how far it is, live.
 
 import { ApiError, get, getText, segment } from "./api.js";
+import { claims } from "./claims.js";
 import { serverNow } from "./clock.js";
 import { button, toast } from "./dialogs.js";
 import { copy, facts, h, panel, put } from "./dom.js";
@@ -14,7 +15,9 @@ import { parse, viewer } from "./viewer.js";
 
 const ENDED = ["completed", "cancelled", "discarded"];
 const NOT_STARTED = ["scheduled", "available", "pending", "retryable"];
+// After the end of a stream, and where the server has none.
 const AGAIN_MS = 2000;
+const POLL_MS = 5000;
 
 export function page(view) {
   const id = view.query.get("id") ?? "";
@@ -36,13 +39,14 @@ export function page(view) {
     const told = JSON.stringify([text, history, progress, checkpoint]);
     if (told === shown) return;
     shown = told;
-    job = parse(text).job;
+    const found = parse(text);
+    job = found.job ?? found;
     put(view.heading, job.type, " ", badge(job.state));
     document.title = `${job.type} · ${job.state} · Jobs`;
-    actions.replaceChildren(...verbs(job, refresh, ""), ...(NOT_STARTED.includes(job.state) ? [button("Priority", () => prioritize(job, refresh), "", "operate")] : []), h("button", { type: "button", needs: "enqueue", onclick: () => again(job) }, "Enqueue a copy"));
+    actions.replaceChildren(...verbs(job, refresh, ""), ...(NOT_STARTED.includes(job.state) && claims("admin_api") ? [button("Priority", () => prioritize(job, refresh), "", "operate")] : []), h("button", { type: "button", needs: "enqueue", onclick: () => again(job) }, "Enqueue a copy"));
     put(live, job.state === "active" && progressPanel(job, progress));
     put(about, panel(null, facts([
-      ["Queue", queueLink(job.queue)], ["Attempt", `${job.attempt} of ${job.max_attempts}`], ["Priority", job.priority || null],
+      ["Queue", queueLink(job.queue)], ["Attempt", job.max_attempts ? `${job.attempt} of ${job.max_attempts}` : job.attempt], ["Priority", job.priority || null],
       ["Created", ago(job.created_at)], ["Scheduled", job.state === "scheduled" ? ago(job.scheduled_at) : null], ["Next attempt", job.state === "retryable" ? ago(job.next_attempt_at) : null],
       ["Started", job.started_at ? ago(job.started_at) : null], ["Runs for", job.state === "active" ? since(job.started_at) : null],
       ["Ended", ENDED.includes(job.state) ? ago(job.completed_at ?? job.cancelled_at ?? job.discarded_at) : null],
@@ -72,11 +76,14 @@ export function page(view) {
     following = true;
     let timer = null;
     const soon = () => { timer ??= setTimeout(() => { timer = null; refresh(); }, 250); };
-    await follow(`${at}/events`, { signal: view.signal, each: (event) => event && soon() }).catch(() => {});
+    const again = await follow(`${at}/events`, { signal: view.signal, each: (event) => event && soon() }).then(() => AGAIN_MS, () => POLL_MS);
+    if (view.signal.aborted) return;
+    await new Promise((resolve) => setTimeout(resolve, again));
     following = false;
     if (view.signal.aborted) return;
-    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
-    if (!view.signal.aborted) refresh();
+    await refresh();
+    // Also where nothing has changed.
+    stream();
   }
 
   refresh();

@@ -1,6 +1,7 @@
 // What can be done with a job in each state, one or many at a time.
 
 import { segment, send } from "./api.js";
+import { claims } from "./claims.js";
 import { act, button, confirm, dialog, toast } from "./dialogs.js";
 import { facts, h } from "./dom.js";
 import { number } from "./format.js";
@@ -8,8 +9,9 @@ import { look } from "./search.js";
 
 const ENDED = ["completed", "cancelled", "discarded"];
 const cancel = { needs: "enqueue", label: "Cancel", run: (id) => send("DELETE", `v1/jobs/${segment(id)}`), done: "cancelled", fits: (state) => !ENDED.includes(state) };
-const retry = { needs: "operate", label: "Retry", run: (id) => send("POST", `v1/admin/jobs/${segment(id)}/retry`, {}), done: "retried", fits: (state) => state === "discarded" };
-const now = { needs: "operate", label: "Run now", run: (id) => send("POST", `v1/admin/jobs/${segment(id)}/retry`, {}), done: "made available", fits: (state) => state === "retryable" };
+const rerun = (id) => send("POST", `v1/${claims("admin_api") ? "admin/jobs" : "dead-letter"}/${segment(id)}/retry`, {});
+const retry = { needs: "operate", label: "Retry", run: rerun, done: "retried", fits: (state) => state === "discarded" && (claims("admin_api") || claims("dead_letter")) };
+const now = { needs: "operate", label: "Run now", run: rerun, done: "made available", fits: (state) => state === "retryable" && claims("admin_api") };
 const activate = { needs: "enqueue", label: "Run now", run: (id) => send("POST", `v1/jobs/${segment(id)}/activate`, {}), done: "made available", fits: (state) => state === "pending" };
 
 /** Return the buttons that fit a job; `changed` is called after each act. */
@@ -28,7 +30,7 @@ const BULK = {
 
 /** Return the names of the bulk acts that fit a state, or any state where it is null. */
 export function bulkFor(state) {
-  return Object.keys(BULK).filter((name) => state === null || BULK[name].states.includes(state));
+  return Object.keys(BULK).filter((name) => claims("bulk_operations") && (state === null || BULK[name].states.includes(state)));
 }
 
 /** Return the label of a bulk act. */

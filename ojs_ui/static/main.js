@@ -1,6 +1,7 @@
 // The frame of all pages: navigation, live state, keys, and the page at the present address.
 
 import { get, hasKey, send, useKey } from "./api.js";
+import { claims, learn, offers, surelyOffers } from "./claims.js";
 import { serverNow } from "./clock.js";
 import { act, toast } from "./dialogs.js";
 import { h, put } from "./dom.js";
@@ -11,10 +12,10 @@ import { begin, go, here, to } from "./router.js";
 import { View } from "./view.js";
 import { identify, isLimited, limit } from "./who.js";
 
-// What each page is called in the bar, and the capability that a server must claim for it.
+// What each page is called in the bar. The overview of a server of few claims is a short one.
 const BAR = [
-  ["", "Overview", null], ["jobs", "Jobs", null], ["queues", "Queues", null], ["scheduled", "Scheduled", null], ["dead", "Dead letters", "dead_letter"],
-  ["workers", "Workers", null], ["cron", "Cron", "cron"], ["workflows", "Workflows", "workflows"], ["events", "Events", "events"], ["server", "Server", null],
+  ["", "Overview"], ["jobs", "Jobs"], ["queues", "Queues"], ["scheduled", "Scheduled"], ["dead", "Dead letters"],
+  ["workers", "Workers"], ["cron", "Cron"], ["workflows", "Workflows"], ["events", "Events"], ["server", "Server"],
 ];
 const PAGES = {
   "": () => import("./overview.js"), jobs: () => import("./jobs.js"), job: () => import("./job.js"), queues: () => import("./queues.js"), queue: () => import("./queue.js"),
@@ -48,7 +49,8 @@ async function show() {
   mark();
   const moved = view !== null && view.page !== page;
   const open = Object.hasOwn(PAGES, page) ? PAGES[page] : () => import("./missing.js");
-  const module = await open();
+  const [offered, found] = await Promise.all([surelyOffers(page), open()]);
+  const module = offered ? found : await import("./basics.js");
   if (signal.aborted) return;
   const root = h("div");
   view = new View(root, query, signal);
@@ -63,8 +65,8 @@ async function show() {
 
 async function describe() {
   const manifest = await get("manifest").catch(() => null);
-  const { capabilities } = manifest ?? {};
-  const links = BAR.filter(([, , needs]) => needs === null || !capabilities || capabilities[needs]).map(([page, label]) => {
+  await learn(manifest);
+  const links = BAR.filter(([page]) => page === "" || offers(page)).map(([page, label]) => {
     counts[page] = h("span", { class: "pill", hidden: true });
     return h("a", { href: to(page), dataset: { page } }, label, counts[page]);
   });
@@ -83,7 +85,7 @@ async function know() {
   enqueue.removeAttribute("aria-disabled");
   enqueue.removeAttribute("title");
   limit(enqueue, "enqueue");
-  const stats = await get("v1/admin/stats").catch((error) => error);
+  const stats = claims("admin_api") ? await get("v1/admin/stats").catch((error) => error) : {};
   if (stats.jobs) badges(stats);
 }
 
@@ -119,7 +121,7 @@ function badges(stats) {
 }
 
 function maintain() {
-  get("v1/admin/system/maintenance").then((state) => notice("maintenance", state.enabled && `Maintenance: ${state.reason ?? "no job is handed out"}`)).catch(() => {});
+  if (claims("admin_api")) get("v1/admin/system/maintenance").then((state) => notice("maintenance", state.enabled && `Maintenance: ${state.reason ?? "no job is handed out"}`)).catch(() => {});
 }
 
 function tick() {

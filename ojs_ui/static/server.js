@@ -1,6 +1,7 @@
 // The server: health, what it can do, its settings, and maintenance.
 
 import { get, send } from "./api.js";
+import { claims } from "./claims.js";
 import { act, button, form } from "./dialogs.js";
 import { facts, h, panel, put } from "./dom.js";
 import { duration, number } from "./format.js";
@@ -13,17 +14,19 @@ export function page(view) {
   const health = h("div");
   const can = h("div");
   const settings = h("div");
-  view.add(h("div", { class: "stack" }, panel("Health", health), h("div", { class: "grid" }, h("section", { class: "panel half" }, h("h2", null, "What it can do"), can), h("section", { class: "panel half" }, h("h2", null, "Settings"), settings))));
+  const administered = claims("admin_api");
+  view.add(h("div", { class: "stack" }, panel("Health", health), h("div", { class: "grid" }, h("section", { class: "panel half" }, h("h2", null, "What it can do"), can), administered && h("section", { class: "panel half" }, h("h2", null, "Settings"), settings))));
   const refresh = view.panel(health, (signal) => get("v1/health/detail", {}, signal).catch((error) => { if (error.status === 404) return get("v1/health", {}, signal); throw error; }), (found) => put(health, facts([
-    ["Status", h("b", null, found.status)], ["Version", found.server?.version ?? found.version], ["Runs for", duration((found.uptime_seconds ?? 0) * 1000)],
+    ["Status", h("b", null, found.status)], ["Version", found.server?.version ?? found.version], ["Runs for", found.uptime_seconds === undefined ? null : duration(found.uptime_seconds * 1000)],
     ["Store", found.backend?.type], ["Store answers in", found.backend?.latency_ms === undefined ? null : duration(found.backend.latency_ms)], ["Waiting writes", found.store && number(found.store.waiting_writes)],
     ["Waiting fetches", found.server && number(found.server.waiting_fetches)], ["Open streams", found.server && number(found.server.event_streams)],
   ])));
   refresh();
-  view.live(refresh);
+  view.live(refresh, { ms: 10000 });
   view.panel(can, (signal) => get("manifest", {}, signal), (manifest) => put(can,
     h("p", null, h("b", null, manifest.name ?? manifest.implementation?.name), " ", manifest.version ?? "", `, conformance level ${manifest.conformance_level ?? "unknown"}`),
     h("p", null, Object.entries(manifest.capabilities ?? {}).filter(([, value]) => value).map(([name]) => [h("span", { class: "chip" }, name.replaceAll("_", " ")), " "]))))();
+  if (!administered) return;
   view.panel(settings, (signal) => get("v1/admin/system/config", {}, signal), ({ config }) => put(settings, h("div", { class: "scroll" }, h("table", null, h("tbody", null, Object.entries(config).map(([name, value]) => h("tr", null, h("th", { scope: "row" }, name), h("td", { class: "mono" }, Array.isArray(value) ? value.join(", ") || "–" : String(value ?? "–")))))))))();
   const state = view.panel(actions, (signal) => get("v1/admin/system/maintenance", {}, signal), (found) => actions.replaceChildren(button(found.enabled ? "End maintenance" : "Begin maintenance", async () => {
     if (found.enabled) await act(() => send("POST", "v1/admin/system/maintenance", { enabled: false }), "Maintenance has ended.");

@@ -1,7 +1,6 @@
 """`python -m ojs_ui` in a real browser: before this server, and before one that can do little."""
 
 import asyncio
-import json
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,20 +9,31 @@ from pathlib import Path
 import httpx
 import pytest
 import uvicorn
-from playwright.async_api import expect
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Page, expect
 
 from ojs_ui.proxy import dashboard
 from tests.browser.driven import chromium, opened
-from tests.browser.filled import Filled
+from tests.browser.filled import V1, Filled
+from tests.browser.little import Little
 from tests.e2e.node import running
 
 pytestmark = pytest.mark.browser
+# Where a server has no streams, pages look every 5 s.
+expect.set_options(timeout=30_000)
 
-MANIFEST = {
-    "specversion": "1.0",
-    "name": "little",
-    "conformance_level": 0,
-    "capabilities": {"cron": False, "workflows": False, "dead_letter": False, "events": False},
+NOT_OFFERED = (
+    *("jobs", "queues", "queue?name=mail", "scheduled", "workers", "worker?id=w", "cron"),
+    *("workflows", "workflow?id=1", "events", "limits", "schemas", "tenants", "pools", "webhooks"),
+    "actions",
+)
+OF_OTHERS = {
+    **dict.fromkeys(NOT_OFFERED, "Not offered"),
+    "": "Overview",
+    "dead": "Dead letters",
+    "server": "Server",
+    "enqueue": "Enqueue a job",
+    "nothing-here": "There is no such page",
 }
 
 
@@ -58,23 +68,78 @@ async def test_it_shows_this_server_live(tmp_path: Path) -> None:
         await expect(page.locator("h1")).to_contain_text("available")
 
 
-async def test_what_a_server_does_not_claim_is_not_shown() -> None:
-    async def little(request: httpx.Request) -> httpx.Response:
-        if request.url.path == "/ojs/manifest":
-            return httpx.Response(200, json=MANIFEST)
-        error = {"code": "not_found", "message": "there is no such path"}
-        return httpx.Response(404, content=json.dumps({"error": error}))
-
+@asynccontextmanager
+async def pages_of(server: Little, address: str = "") -> AsyncIterator[tuple[str, Page]]:
+    """A page before a small server, and the address of its dashboard."""
     async with (
-        before("http://little.example", httpx.MockTransport(little)) as url,
+        before("http://little.example", httpx.MockTransport(server)) as url,
         chromium() as browser,
-        opened(browser, f"{url}/ui/", forgiven="status of 404") as page,
+        # The console tells of every 404.
+        opened(browser, f"{url}/ui/{address}", forgiven="status of 404") as page,
     ):
+        yield url, page
+
+
+async def test_what_a_server_does_not_claim_is_not_shown() -> None:
+    server = Little()
+    async with pages_of(server) as (url, page):
         await expect(page.locator("#live")).to_have_attribute("data-state", "polling")
-        await expect(page.locator("#nav a", has_text="Jobs")).to_be_visible()
-        for name in ("Cron", "Workflows", "Dead letters", "Events"):
-            await expect(page.locator("#nav a", has_text=name)).to_have_count(0)
-        await expect(page.locator(".failure:visible").first).to_contain_text("no such path")
+        await expect(page.locator("main")).to_contain_text("This server has no admin API")
+        shown = await page.locator("#nav a").all_text_contents()
+        assert shown == ["Overview", "Dead letters", "Server"]
+        assert (await Axe().run(page)).violations_count == 0
+        for address, heading in OF_OTHERS.items():
+            await page.goto(f"{url}/ui/{address}")
+            await expect(page.locator("h1")).to_have_text(heading)
+            await expect(page.locator("main")).not_to_be_empty()
+            await expect(page.locator(".failure:visible")).to_have_count(0)
+        await page.goto(f"{url}/ui/server")
+        await expect(page.locator("main")).to_contain_text("conformance level 1")
+        tabs = page.get_by_role("navigation", name="About the server")
+        await expect(tabs.locator("a:visible")).to_have_text(["Server"])
+        await expect(page.get_by_role("button", name="maintenance")).to_have_count(0)
+    # What shows that there is no admin API; nothing more was asked of it.
+    admin = {call for call in server.asked if "/admin/" in call}
+    assert admin <= {f"GET {V1}/admin/stats", f"GET {V1}/admin/stats/stream"}
+
+
+async def test_jobs_of_a_small_server_are_enqueued_followed_and_cancelled() -> None:
+    server = Little()
+    async with pages_of(server, "enqueue") as (_, page):
+        await page.get_by_label("Type", exact=True).fill("mail.send")
+        await page.locator("form.enqueue").get_by_role("button", name="Enqueue").click()
+        await expect(page.locator("h1")).to_contain_text("available")
+        await expect(page.get_by_role("button", name="Priority")).to_have_count(0)
+        (job_id,) = server.jobs
+        asked = server.asked[f"GET {V1}/jobs/{job_id}"]
+        async with asyncio.timeout(60):
+            # Also after a look that found nothing new it looks again.
+            while server.asked[f"GET {V1}/jobs/{job_id}"] < asked + 2:
+                await page.wait_for_timeout(100)
+        server.take(state="active", started_at="2030-01-31T09:00:00Z")
+        await expect(page.locator("h1")).to_contain_text("active")
+        await page.get_by_role("button", name="Cancel").click()
+        await expect(page.locator("h1")).to_contain_text("cancelled")
+        assert (await Axe().run(page)).violations_count == 0
+
+
+async def test_dead_letters_of_a_small_server_are_retried() -> None:
+    server = Little()
+    dead = {"state": "discarded", "error": {"code": "x", "message": "no paper", "attempt": 1}}
+    async with pages_of(server) as (url, page):
+        async with httpx.AsyncClient(base_url=url) as client:
+            await client.post(f"{V1}/jobs", json={"type": "mail.send", "args": []})
+        server.take(**dead)
+        await page.goto(f"{url}/ui/dead")
+        await expect(page.get_by_role("button", name="all that match")).to_have_count(0)
+        await page.get_by_role("button", name="Retry").click()
+        await expect(page.locator("tr.gone")).to_have_count(1)
+        (job_id,) = server.jobs
+        assert server.jobs[job_id]["state"] == "available"
+        server.take(**dead)
+        await page.goto(f"{url}/ui/job?id={job_id}")
+        await page.get_by_role("button", name="Retry").click()
+        await expect(page.locator("h1")).to_contain_text("available")
 
 
 async def test_a_server_that_is_not_there_is_told() -> None:
