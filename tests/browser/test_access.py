@@ -1,5 +1,6 @@
 """Access to the dashboard in a real browser: signing in and out, roles, and the cookie."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -139,6 +140,29 @@ async def test_an_operator_changes_jobs_but_not_settings(
             "aria-disabled", "true"
         )
     assert await filled.state(filled.dead) == "available"
+
+
+async def test_a_read_only_dashboard_shows_everything_and_changes_nothing(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with (
+        running(str(tmp_path / "ojs.db"), "--ui-read-only") as node,
+        httpx.AsyncClient(base_url=node.url) as client,
+    ):
+        filled = await Filled(client).fill()
+        address = f"{node.url}/ui/job?id={filled.dead}"
+        async with opened(browser, address, forgiven="status of 403") as page:
+            await expect(page.locator("#who")).to_have_text("local, read-only")
+            retry = page.get_by_role("button", name="Retry")
+            await expect(retry).to_have_attribute("aria-disabled", "true")
+            await expect(retry).to_have_attribute("title", re.compile("read-only"))
+            await retry.click(force=True)
+            await expect(page.get_by_role("alert")).to_contain_text("This dashboard is read-only")
+            # Whatever a page sends, the server refuses it.
+            sent = """(url) => fetch(url, { method: "POST" }).then((answer) => answer.status)"""
+            path = f"{V1}/admin/jobs/{filled.dead}/retry"
+            assert await page.evaluate(sent, node.url + path) == 403
+        assert await filled.state(filled.dead) == "discarded"
 
 
 async def test_a_page_elsewhere_cannot_use_the_session(

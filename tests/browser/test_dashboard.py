@@ -413,6 +413,16 @@ async def test_maintenance_is_shown_on_every_page(
         await expect(page.locator("#notice-maintenance")).to_contain_text("new disks")
 
 
+async def test_the_servers_of_the_database_are_listed(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/server") as page:
+        row = page.get_by_role("table", name="Servers of this database").locator("tbody tr")
+        await expect(row).to_have_count(1)
+        await expect(row).to_contain_text("answers here")
+        await expect(row).to_contain_text("online")
+
+
 async def test_all_can_be_reached_by_the_keyboard(
     node: Node, filled: Filled, browser: Browser
 ) -> None:
