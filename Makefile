@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit bench-dashboard proto openapi dist lint format check conformance apart faults chaos fuzz lock clean again
+.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit bench-dashboard bench-moving proto openapi dist lint format check conformance apart faults chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -114,6 +114,9 @@ bench-bloat: $(VENV)/.dev ## Fail where a store has grown after 2 million jobs t
 
 bench-dashboard: $(VENV)/.dev browser ## Fail where the dashboard is heavy, or painted late
 	$(BIN)/python -m benchmarks.dashboard $(ARGS)
+
+bench-moving: $(VENV)/.dev browser ## Fail where open pages grow while jobs move, or cost the server much (10 minutes)
+	$(BIN)/python -m benchmarks.moving $(ARGS)
 
 bench-jit: $(VENV)/.dev postgres ## Fail where the distribution's PostgreSQL as it ships is slower than without JIT (LOAD=load generator)
 	$(BIN)/python -m benchmarks.jit --load "$(LOAD)" --check $(ARGS)
