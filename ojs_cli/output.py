@@ -12,8 +12,9 @@ import msgspec
 from ojs_cli.text import cell, identity, printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
+
+    from ojs_cli.console import Console
 
 FORMS: Final = ("table", "wide", "json", "ndjson", "jsonl", "yaml", "id")
 PIPED_WIDTH: Final = 100_000
@@ -234,7 +235,7 @@ class Output:
     @property
     def console(self) -> "Console":
         """The console of rich for this output: the sixteen colours of the user's theme."""
-        from rich.console import Console
+        from ojs_cli.console import Console
 
         return Console(
             file=self._stream,

@@ -46,7 +46,8 @@ class Progress:
 
     def _show(self) -> None:
         from rich import progress
-        from rich.console import Console
+
+        from ojs_cli.console import Console
 
         self._shown = progress.Progress(
             progress.TextColumn("{task.description}"),

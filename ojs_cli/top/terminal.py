@@ -104,7 +104,7 @@ class Screen:
             self._put(changed)
 
     def _painted(self, line: "Text") -> str:
-        from rich.console import Console
+        from ojs_cli.console import Console
 
         stream = io.StringIO()
         console = Console(

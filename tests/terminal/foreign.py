@@ -16,10 +16,13 @@ LEAST: Mapping[str, Any] = {
     "/ojs/v1/jobs": {"jobs": [JOB]},
     "/ojs/v1/queues": {"queues": [{"name": "q", "status": "active"}]},
     "/ojs/v1/dead-letter": {"jobs": [{**JOB, "state": "discarded"}]},
+    "/ojs/v1/queues/q": {"name": "q", "counts": {"available": 3}},
     "/ojs/v1/cron": {"cron_jobs": [{"name": "c", "expression": "* * * * *", "type": "t"}]},
+    "/ojs/v1/cron/c": {"cron": {"name": "c", "expression": "* * * * *"}},
     "/ojs/v1/workflows": {"items": [{"id": "w", "name": "n", "type": "chain"}]},
     "/ojs/v1/workflows/w": {"id": "w", "steps": [{"id": "a", "state": "waiting"}]},
     "/ojs/v1/workers": {"workers": [{"id": "w1", "state": "running"}]},
+    "/ojs/v1/workers/w1": {"id": "w1", "hostname": "far"},
 }
 
 

@@ -1,19 +1,21 @@
 """The grammar, the help, and how the command ends."""
 
 import os
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from ojs_cli import names
+from ojs_cli import failures, names
 from ojs_cli.cli import main
 from ojs_cli.commands import events
 from ojs_cli.failures import CLOSED_PIPE, INTERRUPTED, MISUSED, OK
 from ojs_cli.grammar import SECTIONS
 from tests.terminal.conftest import Ojs
-from tests.terminal.foreign import answering
+from tests.terminal.foreign import LEAST, answering
 
 ROOT = Path(__file__).parents[2]
 NOUNS = [name for section in SECTIONS.values() for name in section]
@@ -82,14 +84,43 @@ def _program(*words: str, stdout: int = subprocess.PIPE) -> "subprocess.Complete
     )
 
 
-def test_a_pipe_that_is_closed_ends_it_without_a_word() -> None:
+EVENTS = {"events": [{"id": "e", "type": "job.enqueued"}], "cursor": "e"}
+
+
+@pytest.mark.parametrize(
+    "words", ["--help", "jobs", "jobs -o json", "export", "events tail --all", "top --once"]
+)
+def test_a_pipe_that_is_closed_ends_it_without_a_word(no_settings: None, words: str) -> None:
     read, write = os.pipe()
     os.close(read)
     try:
-        ended = _program("-m", "ojs_cli", "--help", stdout=write)
+        with answering({**LEAST, "/ojs/v1/events": EVENTS}) as url:
+            line = [*words.split(), "--url", url]
+            ended = _program("-m", "ojs_cli", *line, stdout=write)
     finally:
         os.close(write)
     assert (ended.returncode, ended.stderr) == (CLOSED_PIPE, "")
+
+
+@pytest.mark.parametrize("words", ["jobs --watch", "events tail --all"])
+def test_a_signal_is_no_traceback(no_settings: None, words: str) -> None:
+    with answering({**LEAST, "/ojs/v1/events": EVENTS}) as url:
+        line = [sys.executable, "-m", "ojs_cli", *words.split(), "--url", url]
+        with subprocess.Popen(
+            line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (INTERRUPTED, "ojs: interrupted\n")
+
+
+def test_exit_codes_are_those_of_the_documentation() -> None:
+    page = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
+    section = page.partition("## Exit codes")[2].partition("\n## ")[0]
+    codes = {value for value in vars(failures).values() if isinstance(value, int)}
+    assert {int(code) for code in re.findall(r"(?m)^\| (\d+) \|", section)} == codes
 
 
 def test_help_loads_nothing_that_is_slow_to_load() -> None:

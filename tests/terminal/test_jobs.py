@@ -151,13 +151,15 @@ def test_finished_jobs_are_deleted_after_a_question(ojs: Ojs, call: Call) -> Non
     assert states(call) == []
 
 
-@pytest.mark.parametrize("noun", ["jobs", "dead"])
-def test_dead_jobs_are_retried(ojs: Ojs, call: Call, failed: list[str], noun: str) -> None:
-    assert ojs(noun, "retry", failed[0]).code == OK
+@pytest.mark.parametrize("words", [("jobs", "retry"), ("dead", "retry")])
+def test_dead_jobs_are_retried(
+    ojs: Ojs, call: Call, failed: list[str], words: tuple[str, str]
+) -> None:
+    assert ojs(*words, failed[0]).code == OK
     assert states(call) == ["available", "discarded", "discarded"]
-    assert ojs(noun, "retry", "type:print.page", "--yes").code == OK
+    assert ojs(*words, "type:print.page", "--yes").code == OK
     assert states(call) == ["available", "available", "discarded"]
-    assert ojs(noun, "retry", "error:TIMEOUT", "--yes", "-o", "json").code == OK
+    assert ojs(*words, "error:TIMEOUT", "--yes", "-o", "json").code == OK
     assert states(call) == ["available"] * 3
 
 
