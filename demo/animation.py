@@ -129,7 +129,12 @@ def _colours(style: Style) -> tuple[str, str | None]:
         for rule in style.get_html_style(SVG_EXPORT_THEME).split(";")
         if ": " in rule
     )
-    fill = rules.get("color", SVG_EXPORT_THEME.foreground_color.hex)
+    letters, paper = SVG_EXPORT_THEME.foreground_color.hex, SVG_EXPORT_THEME.background_color.hex
+    if style.reverse:
+        # rich exchanges only the colours that a style has.
+        letters, paper = paper, letters
+    fill, ground = rules.get("color", letters), rules.get("background-color")
+    if style.reverse and ground is None:
+        ground = paper
     weight = "; font-weight: bold" if "font-weight" in rules else ""
-    ground = rules.get("background-color")
     return f"fill: {fill}{weight}", None if ground is None else f"fill: {ground}"
