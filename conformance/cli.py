@@ -4,7 +4,7 @@ import argparse
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +20,6 @@ from conformance.worker_command import WORKER_REPORTS, WorkerOptions, worker_com
 
 __all__ = ["FAILED", "MISUSED", "PASSED", "main"]
 
-_CASE_HELP: Final = "only cases with this id, or about this clause"
 _PLACEHOLDERS: Final = (
     "In COMMAND {url} is the played server, {beat}, {grace} and {poll} are times in seconds, "
     "{beat_ms} and so on the same in milliseconds, {queues} and {concurrency} what to serve. "
@@ -66,6 +65,9 @@ def make_parser() -> argparse.ArgumentParser:
         commands.add_parser(
             "run",
             help="play cases against a server",
+            usage="ojs-conformance run --url URL [option …]\n"
+            "       ojs-conformance run --server-cmd COMMAND [option …]",
+            description="Judge a server that runs, or one that is started for it.",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             epilog=_variants(),
         )
@@ -120,7 +122,10 @@ def _variants() -> str:
 
 
 def _add_worker(worker: argparse.ArgumentParser) -> None:
-    add = worker.add_argument
+    add = worker.add_argument_group("which cases").add_argument
+    _add_choice(add)
+    add("--must-only", action="store_true", help="leave out cases of what a worker should do")
+    add = worker.add_argument_group("how they are played").add_argument
     add(
         "--time-scale",
         type=_scale,
@@ -128,9 +133,6 @@ def _add_worker(worker: argparse.ArgumentParser) -> None:
         metavar="F",
         help="multiply the times that the worker is told with this, from 0.02 to 1 (1)",
     )
-    add("--suite", action="append", default=[], metavar="NAME", help="only cases of this suite")
-    add("--case", action="append", default=[], metavar="ID", help=_CASE_HELP)
-    add("--must-only", action="store_true", help="leave out cases of what a worker should do")
     add("--jobs", type=_positive, default=4, metavar="N", help="cases at the same time (4)")
     add(
         "--start-timeout",
@@ -142,9 +144,16 @@ def _add_worker(worker: argparse.ArgumentParser) -> None:
     _add_reports(worker, WORKER_REPORTS)
 
 
+def _add_choice(add: Callable[..., object]) -> None:
+    """Add the options that both sides share: on the cases that are played."""
+    add("--suite", action="append", default=[], metavar="NAME", help="only cases of this suite")
+    add("--case", action="append", default=[], metavar="ID", help="only this id, or of this clause")
+    add("--list", action="store_true", help="name the cases that would run, and run none")
+
+
 def _add_reports(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
     """Add the options that both sides share: on the contract, the profile and the reports."""
-    add = parser.add_argument
+    add = parser.add_argument_group("the verdict").add_argument
     add("--openapi", type=Path, metavar="FILE", help="the contract (default: ours)")
     add(
         "--contract",
@@ -164,14 +173,14 @@ def _add_reports(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
         default="must",
         help="should: what only should be spoils the run too (must)",
     )
+    add = parser.add_argument_group("reports").add_argument
     for name in names:
         add(f"--{name}", type=Path, metavar="FILE", help=f"also write {REPORTS[name][0]}")
     add("--report-dir", type=Path, metavar="DIR", help="write all reports here")
-    add("--list", action="store_true", help="name the cases that would run, and run none")
 
 
 def _add_run(run: argparse.ArgumentParser) -> None:
-    add = run.add_argument
+    add = run.add_argument_group("the server").add_argument
     add("--url", type=_server_url, help="base URL of the server")
     add(
         "--binding",
@@ -193,6 +202,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         metavar="NAME=COMMAND",
         help="a server set up in another way, for the cases that need it (see below)",
     )
+    add = run.add_argument_group("which cases").add_argument
     add(
         "--suites",
         nargs="+",
@@ -209,8 +219,8 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         metavar="N",
         help="only cases of exactly this level; 99: extensions",
     )
-    add("--suite", action="append", default=[], metavar="NAME", help="only cases of this suite")
-    add("--case", action="append", default=[], metavar="ID", help=_CASE_HELP)
+    _add_choice(add)
+    add = run.add_argument_group("how they are played").add_argument
     add(
         "--reset-url",
         metavar="PATH_OR_URL",

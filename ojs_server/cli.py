@@ -2,7 +2,6 @@
 
 import argparse
 import logging
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -27,6 +26,7 @@ from ojs_server.settings import (
 )
 from ojs_server.store.base import SchemaError, Store, StoreUnavailable
 from ojs_server.store.open import open_store
+from ojs_wire.help import HelpFormatter
 from ojs_wire.values import format_duration
 
 if TYPE_CHECKING:
@@ -188,14 +188,6 @@ SECTIONS: Final[Mapping[str, str]] = {
 }
 
 
-class _Help(argparse.RawDescriptionHelpFormatter):
-    """Help for a terminal of up to 100 columns, each option in few lines."""
-
-    def __init__(self, prog: str) -> None:
-        width = min(shutil.get_terminal_size().columns, 102) - 2
-        super().__init__(prog, max_help_position=38, width=width)
-
-
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the options of `ojs-server`."""
     parser = argparse.ArgumentParser(
@@ -203,7 +195,7 @@ def make_parser() -> argparse.ArgumentParser:
         usage="ojs-server [serve|migrate] [option …]",
         description=DESCRIPTION,
         epilog=EPILOG,
-        formatter_class=_Help,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"ojs-server {__version__}")

@@ -10,11 +10,12 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
+from ojs_wire.help import HelpFormatter
 from ojs_worker.config import Config, SettingError
 from ojs_worker.logs import set_up
 from ojs_worker.settings import NO_FLAG, TABLE, Setting, load
@@ -189,6 +190,14 @@ def _refuse_unknown(parser: argparse.ArgumentParser, arguments: Sequence[str]) -
             parser.error(f"{name} is not an option{hint}")
 
 
+# The groups of the help, by the first setting of each.
+SECTIONS: Final = {
+    "profile": "the server",
+    "queues": "which jobs, and how many at once",
+    "grace": "times, and how it hears of jobs",
+    "only_known_types": "rules of jobs",
+    "health_port": "probes and logs",
+}
 _OTHERS: Final = ["--help", "--version", "--reload", "--reload-dir"]
 
 
@@ -196,9 +205,10 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the options of `ojs-worker`."""
     parser = argparse.ArgumentParser(
         prog="ojs-worker",
+        usage="ojs-worker run MODULE:NAME [option …]\n       ojs-worker demo [option …]",
         description=DESCRIPTION,
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"ojs-worker {installed()}")
@@ -209,18 +219,21 @@ def make_parser() -> argparse.ArgumentParser:
         "--reload-dir", default=".", metavar="FOLDER", help="which files; default: this folder"
     )
     defaults = Config()
+    section = parser.add_argument_group("other settings")
     for setting in TABLE:
+        if setting.name in SECTIONS:
+            section = parser.add_argument_group(SECTIONS[setting.name])
         if setting.name not in NO_FLAG:
-            _add(parser, setting, getattr(defaults, setting.field))
+            _add(section.add_argument, setting, getattr(defaults, setting.field))
     return parser
 
 
-def _add(parser: argparse.ArgumentParser, setting: Setting, default: Any) -> None:
+def _add(add: Callable[..., object], setting: Setting, default: Any) -> None:
     shown = ",".join(default) if isinstance(default, tuple) else default
     said = "" if shown in (None, False, "") else f", default {shown}"
     text = f"{setting.help}{said}  [{setting.env[0]}]".replace("%", "%%")
     if setting.kind == "truth":
-        parser.add_argument(setting.flag, action=argparse.BooleanOptionalAction, help=text)
+        add(setting.flag, action=argparse.BooleanOptionalAction, help=text)
     else:
         metavar = "|".join(setting.choices) or setting.kind.upper()
-        parser.add_argument(setting.flag, metavar=metavar, help=text)
+        add(setting.flag, metavar=metavar, help=text)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ojs_worker.cli import SECTIONS
 from ojs_worker.demo import worker as demo_worker
 from ojs_worker.settings import NO_FLAG, TABLE
 from ojs_worker.target import NoWorker, find_worker
@@ -27,6 +28,9 @@ def test_help_names_every_option_signal_and_exit_code() -> None:
     said = command("--help").stdout
     for setting in TABLE:
         assert (setting.flag in said) is (setting.name not in NO_FLAG)
+    for title in SECTIONS.values():
+        assert f"\n{title}:\n" in said
+    assert "other settings" not in said
     for word in ("SIGTERM", "SIGTSTP", "SIGCONT", "OJS_AUTH_TOKEN", "130 or 143", "demo"):
         assert word in said
 
