@@ -66,7 +66,7 @@ test-browser: $(VENV)/.dev postgres browser ## See the dashboard in Chromium on 
 
 clients: build/clients/jobmanager/.ready build/clients/pyzeebe/.ready build/clients/node/.ready ## Install the published clients of other systems, each in an environment of its own
 
-test-clients: $(VENV)/.dev postgres clients ## Run the published clients of other systems against the server, on both stores
+test-clients: $(VENV)/.dev postgres clients ## Run published clients of other systems against the server, and judge the example workers
 	$(BIN)/pytest --numprocesses=$(JOBS) -m clients tests/clients $(ARGS)
 
 build/clients/%/.ready: requirements/clients/%.txt $(VENV)/.created

@@ -57,6 +57,7 @@ async function insist(path, body) {
 async function beat() {
   const reported = state;
   const told = await call("heartbeat", { state, active_job_ids: [...held.keys()] });
+  if (told.status !== 200) return false; // what refuses a BEAT says nothing else
   for (const id of [...(told.jobs_lost ?? []), ...(told.cancelled_jobs ?? [])]) {
     held.get(id)?.abort("gone");
     held.delete(id);
@@ -65,7 +66,7 @@ async function beat() {
   if (told.state === "quiet" && reported === "running") toldQuiet = true;
   if (told.state === "running" && reported === "quiet") toldQuiet = false;
   settle();
-  return told.status === 200;
+  return true;
 }
 function settle() {
   const wanted = ownQuiet || toldQuiet ? "quiet" : "running";
@@ -109,7 +110,12 @@ async function fetchJobs() {
     fetch_id ??= crypto.randomUUID();
     sent ??= performance.now();
     const answer = await call("fetch", { queues, count, fetch_id });
-    if (again(answer)) { fetching = false; await pause(++failures, answer.wait); continue; }
+    if (answer.status !== 200) {
+      fetching = false;
+      if (answer.status === 409) await register(); // the server takes this worker for gone
+      await pause(++failures, answer.wait);
+      continue;
+    }
     failures = 0;
     const jobs = answer.jobs ?? [];
     const back = jobs.splice(state === "running" ? count : 0); // no place for these
@@ -129,19 +135,23 @@ async function fetchJobs() {
   }
 }
 
+async function register() {
+  for (let failures = 1; !endBy; failures++) {
+    const told = await call("register", { queues, concurrency: places });
+    deadMs = 1000 * told.heartbeat_timeout || deadMs;
+    leaseMs = 1000 * told.visibility_timeout_default || leaseMs;
+    if (!again(told)) return;
+    await pause(failures, told.wait);
+  }
+}
+
 let endings = 0;
 for (const [name, code] of [["SIGTERM", 143], ["SIGINT", 130]])
   process.on(name, () => (++endings > 1 ? process.exit(code) : end()));
 process.on("SIGTSTP", () => { ownQuiet = true; settle(); });
 process.on("SIGCONT", () => { ownQuiet = toldQuiet = false; settle(); });
 
-for (let failures = 1; !endBy; failures++) {
-  const told = await call("register", { queues, concurrency: places });
-  deadMs = 1000 * told.heartbeat_timeout || deadMs;
-  leaseMs = 1000 * told.visibility_timeout_default || leaseMs;
-  if (!again(told)) break;
-  await pause(failures);
-}
+await register();
 await beat();
 fetchJobs();
 while (!endBy) {
