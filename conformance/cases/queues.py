@@ -1,6 +1,7 @@
 """Cases of queues: counts, pausing, and the independence of queues."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from conformance.case import case
@@ -145,12 +146,12 @@ async def pausing(stage: Stage) -> None:
     await stage.take(queue)
 
 
-@case("OJS-QUE-011", level=4, capability="pause_resume")
+@case("OJS-QUE-011", "OJS-FET-011", level=4, capability="pause_resume")
 async def pausing_while_fetching(stage: Stage) -> None:
     """Once a pause is answered nothing more comes out of the queue, however many ask."""
     queue = stage.name()
     made = {job["id"] for job in await stage.enqueue_many(queue, 200)}
-    paused = asyncio.Event()
+    handed, paused = asyncio.Event(), asyncio.Event()
     early: list[str] = []
     late: list[str] = []
 
@@ -159,17 +160,23 @@ async def pausing_while_fetching(stage: Stage) -> None:
             began_after = paused.is_set()
             taken = await stage.fetch(queue, f"w-{number}", count=2)
             (late if began_after else early).extend(job["id"] for job in taken)
+            if taken:
+                handed.set()
             if began_after:
                 return
             await asyncio.sleep(0.005)
 
     async with stage.waiting(*(worker(number) for number in range(8))) as workers:
-        await asyncio.sleep(0.05)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(handed.wait(), 10)
+        stage.check(bool(early), "jobs handed out before the pause", early)
         (await stage.post(f"queues/{queue}/pause")).expect(200)
         paused.set()
-        await asyncio.wait_for(asyncio.gather(*workers), 20)
+        ended, unanswered = await asyncio.wait(workers, timeout=20)
+        stage.equal(len(unanswered), 0, "FETCHes without an answer")
+        for each in ended:
+            each.result()
     stage.equal(late, [], "jobs handed out after the pause")
-    stage.check(bool(early), "jobs handed out before it", early)
     (await stage.post(f"queues/{queue}/resume")).expect(200)
     while taken := await stage.fetch(queue, count=100):
         early.extend(job["id"] for job in taken)
