@@ -23,6 +23,10 @@ STATES = (
     "discarded",
 )
 
+# Longer than any server of a test makes its clients wait, and shorter than a second is long in
+# milliseconds.
+_LONGEST_WAIT_S = 600
+
 
 class CheckFailed(Exception):
     """A check that did not hold."""
@@ -120,6 +124,13 @@ class Reply(msgspec.Struct, frozen=True):
         if isinstance(found, Missing):
             self.fail(path, "a value", show(found))
         return _demanding(found, self)
+
+    def seconds_to_wait(self, most: int = _LONGEST_WAIT_S) -> int:
+        """Demand a `Retry-After` in seconds, which is at most so many; return it."""
+        told = self.headers.get("retry-after", "")
+        if not (told.isdecimal() and int(told) <= most):
+            self.fail("header:Retry-After", f"seconds, at most {most}", told or "nothing")
+        return int(told)
 
     def fail(self, field: str, expected: str, actual: str) -> NoReturn:
         """Fail the case because of this answer."""

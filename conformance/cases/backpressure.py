@@ -24,9 +24,10 @@ def full(reply: Reply, **members: object) -> Reply:
     """Demand the refusal of a full queue."""
     wanted = {f"error.{name}": value for name, value in members.items()}
     reply.error(429, "QUEUE_FULL").expect(429, wanted)
-    for name in ("retry-after", "x-ojs-queue-depth", "x-ojs-queue-bound"):
+    for name in ("x-ojs-queue-depth", "x-ojs-queue-bound"):
         if name not in reply.headers:
             reply.fail(f"header:{name}", "this header", "nothing")
+    reply.seconds_to_wait()
     return reply
 
 

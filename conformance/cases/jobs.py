@@ -62,7 +62,7 @@ async def results(stage: Stage) -> None:
         reply = (await stage.get(f"jobs/{waiting['id']}/result")).expect(
             202, {"job_id": {"$eq": waiting["id"]}, "state": state}
         )
-        stage.check("retry-after" in reply.headers, "Retry-After", reply.headers)
+        reply.seconds_to_wait()
         if state == "available":
             await stage.take(queue)
     (await stage.ack(waiting)).expect(200)

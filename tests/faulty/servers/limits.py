@@ -8,6 +8,7 @@ from ojs_server.domain.jobs import request_shape
 from ojs_server.domain.limits import limit_state
 from ojs_server.domain.limits.rate_limit import Policy, RateLimit
 from ojs_server.http.jobs import enqueue
+from ojs_server.ops.limits import backpressure
 from ojs_server.ops.limits.backpressure import BoundedQueues
 from ojs_server.store.tables.queues import QueueWrites
 from tests.faulty.fault import fault
@@ -99,6 +100,12 @@ def bounds_let_one_more_in() -> None:
         return widened
 
     wrap(BoundedQueues, "__init__", make)
+
+
+@fault("OJS-BPR-003")
+def full_queues_count_in_milliseconds() -> None:
+    """A producer that meets a full queue is told to wait in milliseconds."""
+    put(backpressure, "RETRY_AFTER_S", 1000)
 
 
 @fault("OJS-BPR-006")
