@@ -13,7 +13,7 @@ import httpx
 from conformance.commands import FAILED, MISUSED, PASSED, Misuse, compare, cover
 from conformance.report.files import REPORTS
 from conformance.run_command import RunOptions, run_command
-from conformance.spec.commands import check_command, diff_command
+from conformance.spec.commands import check_command, data_command, diff_command
 from conformance.standing import PROFILES, STRENGTHS
 from conformance.variants import MAIN, VARIANTS
 from conformance.worker_command import WORKER_REPORTS, WorkerOptions, worker_command
@@ -26,6 +26,11 @@ _PLACEHOLDERS: Final = (
     "The environment has them too, as OJS_CONFORMANCE_URL and so on, and as OJS_URL, "
     "OJS_HEARTBEAT_INTERVAL, OJS_GRACE_PERIOD, OJS_POLL_INTERVAL, OJS_QUEUES, OJS_CONCURRENCY."
 )
+_SPEC_COMMANDS: Final[dict[str, Callable[..., int]]] = {
+    "check": check_command,
+    "data": data_command,
+    "diff": diff_command,
+}
 
 
 def main(
@@ -45,8 +50,7 @@ def main(
             return compare(**parsed)
         if command == "coverage":
             return cover(**parsed)
-        step = parsed.pop("spec_command")
-        return check_command(**parsed) if step == "check" else diff_command(**parsed)
+        return _SPEC_COMMANDS[parsed.pop("spec_command")](**parsed)
     except Misuse as error:
         print(f"ojs-conformance: {error}", file=sys.stderr)
         return MISUSED
@@ -101,15 +105,22 @@ def make_parser() -> argparse.ArgumentParser:
     for name in ("old", "new"):
         told = "a folder, or a revision in git"
         add.add_argument(name, metavar=name.upper(), help=told)
-    add.add_argument(
+    _add_backends(add, "what the changes mean for it")
+    add = steps.add_parser("data", help="clauses, sources, cases and verdicts, as JSON")
+    add.add_argument("--spec", type=Path, metavar="DIR")
+    _add_backends(add, "its verdicts")
+    return parser
+
+
+def _add_backends(parser: argparse.ArgumentParser, for_what: str) -> None:
+    parser.add_argument(
         "--report",
         type=Path,
         action="append",
         default=[],
         metavar="FILE",
-        help="a JSON report of a backend: what the changes mean for it; may be repeated",
+        help=f"a JSON report of a backend: {for_what}; may be repeated",
     )
-    return parser
 
 
 def _variants() -> str:

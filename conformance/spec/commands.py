@@ -9,11 +9,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from conformance.case import all_cases
-from conformance.commands import FAILED, PASSED, Misuse, contract_at, spec_at
+from conformance.commands import FAILED, PASSED, Misuse, contract_at, reports_at, spec_at
 from conformance.contract import Contract, ContractError, load_contract
-from conformance.report.document import BadReport, read_report
 from conformance.spec.check import check_lines
 from conformance.spec.clauses import Spec
+from conformance.spec.data import as_json, spec_data
 from conformance.spec.diff import clause_changes, contract_changes
 from conformance.spec.messages import Messages
 from conformance.spec.touched import Backend, Touched, backend_of, change_lines, proposal_lines
@@ -36,7 +36,8 @@ def diff_command(old: str, new: str, report: Sequence[Path] = ()) -> int:
     """Print the changes between two versions, and what they mean for the backends of reports."""
     with ExitStack() as stack:
         before, after = (_tree(_folder(place, stack)) for place in (old, new))
-        print("\n".join(_diff(before, after, _backends(report))) or "nothing changed")
+        backends = [backend_of(path, read) for path, read in reports_at(report).items()]
+        print("\n".join(_diff(before, after, backends)) or "nothing changed")
     return PASSED
 
 
@@ -56,11 +57,10 @@ def _diff(
     return lines
 
 
-def _backends(reports: Sequence[Path]) -> list[Backend]:
-    try:
-        return [backend_of(path, read_report(path)) for path in reports]
-    except BadReport as error:
-        raise Misuse(str(error)) from error
+def data_command(spec: Path | None, report: Sequence[Path]) -> int:
+    """Print the specification, its cases and the verdicts of reports as JSON."""
+    print(as_json(spec_data(spec_at(spec), all_cases(), reports_at(report))))
+    return PASSED
 
 
 def _folder(place: str, stack: ExitStack) -> Path:
