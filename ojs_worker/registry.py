@@ -127,14 +127,18 @@ class Handler(Generic[P, C, R]):
     def request(self, *args: P.args, **kwargs: P.kwargs) -> JobRequest:
         """Return the request of one job, for `enqueue_many`."""
         packed = self.binding.pack(args, kwargs)
-        options = self._options
-        limit = options.get("rate_limit")
-        if limit is not None and "{" in limit.key:
-            key = limit.key.format_map(self.binding.named(args, kwargs))
-            options = {**options, "rate_limit": msgspec.structs.replace(limit, key=key)}
-        request = self._sender.request(self.type, packed, options)
+        request = self._sender.request(self.type, packed, self.options_for(*args, **kwargs))
         request.result_type = self.result_type
         return request
+
+    def options_for(self, *args: P.args, **kwargs: P.kwargs) -> Options:
+        """Return the options of an enqueue with these arguments, which may be in the key of its
+        rate limit."""
+        limit = self._options.get("rate_limit")
+        if limit is None or not limit.has_names:
+            return self._options
+        key = limit.key.format_map(self.binding.named(args, kwargs))
+        return {**self._options, "rate_limit": msgspec.structs.replace(limit, key=key)}
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Store a job with these arguments."""
@@ -188,6 +192,11 @@ class Registry:
     def get(self, type: str) -> Handler[..., Any, Any] | None:
         """The handler of a job type."""
         return self._handlers.get(type)
+
+    @property
+    def handlers(self) -> tuple[Handler[..., Any, Any], ...]:
+        """All handlers."""
+        return tuple(self._handlers.values())
 
     @property
     def queues(self) -> tuple[str, ...]:

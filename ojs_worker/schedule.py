@@ -57,7 +57,7 @@ async def register(
                 handler.binding.pack((), entry.arguments),
                 timezone=entry.timezone,
                 overlap=entry.overlap,
-                **_owned(handler.defaults, owner),
+                **_owned(handler.options_for(**entry.arguments), owner),
             )
 
         try:

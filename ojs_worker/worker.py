@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from functools import partial
 from typing import Any, Self, TypeVar, Unpack
@@ -26,6 +26,7 @@ from ojs_worker.dependencies import Dependency, Make, Need, need_of
 from ojs_worker.direct import way_to
 from ojs_worker.durations import Duration
 from ojs_worker.environment import Environment, machine
+from ojs_worker.limits import Limits, compare, limits_of
 from ojs_worker.manual import Manual
 from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_layer
 from ojs_worker.registry import Handler, JobDecorator, ManyDecorator, Registry, Runs
@@ -287,7 +288,7 @@ class Worker:
             worker_id=self._id,
             fetches=fetches,
             owns_transport=self._transport is None,
-            prepare=partial(self._register_crons, config) if self._has_crons(config) else None,
+            prepare=self._preparation(config),
             wear=wear,
             lifespans=self._lifespans,
             overrides=self.overrides,
@@ -342,19 +343,22 @@ class Worker:
         """Run in a thread beside a program without an event loop: `with worker.in_thread()`."""
         return ThreadWorker(self.life)
 
-    def _has_crons(self, config: Config) -> bool:
+    def _preparation(self, config: Config) -> Callable[[], Awaitable[None]] | None:
+        limits = limits_of(self.registry.handlers)
         # Of an owner the last entry may have been removed.
-        return bool(self._crons) or config.cron_owner is not None
+        has_crons = bool(self._crons) or config.cron_owner is not None
+        return partial(self._prepare, config, limits) if has_crons or limits else None
 
-    async def _register_crons(self, config: Config) -> None:
-        patience = Patience("register the cron entries", self._environment.dice)
+    async def _prepare(self, config: Config, limits: Limits) -> None:
+        dice = self._environment.dice
         await register(
             self._crons,
             self.client,
-            patience,
+            Patience("register the cron entries", dice),
             owner=config.cron_owner,
             prune=config.prune_cron,
         )
+        await compare(limits, self.client, Patience("read the rate limits", dice))
 
     def _way(self, config: Config) -> Transport:
         if self._transport is not None:

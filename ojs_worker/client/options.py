@@ -51,6 +51,11 @@ class RateLimit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     period: Duration | None = None
     on_limit: Literal["wait", "reschedule", "drop"] | None = None
 
+    @property
+    def has_names(self) -> bool:
+        """True if arguments are to be filled in."""
+        return "{" in self.key
+
 
 class Options(TypedDict, total=False):
     """The options of an enqueue, as keyword arguments."""
