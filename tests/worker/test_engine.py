@@ -446,7 +446,7 @@ async def test_jobs_that_come_all_the_same_go_back_with_one_warning_a_type(
     assert said == ["this worker has no handler for no.handler; its jobs go back to the server"]
 
 
-@pytest.mark.parametrize("handlers", [0, 101])
+@pytest.mark.parametrize("handlers", [0, 1001])
 async def test_every_type_is_asked_for_where_it_is_wished_or_there_are_too_many(
     make_worker: Make, scripted: ScriptedServer, start: Start, handlers: int
 ) -> None:

@@ -209,7 +209,7 @@ async def test_the_blocking_client_works_beside_a_loop_and_with_middleware() -> 
 
     async with listening(scripted) as url:
         job = await asyncio.to_thread(enqueue, url)
-    assert job.args == [1, "stamped"]
+    assert job.job.args == [1, "stamped"]
 
 
 def test_a_blocking_client_says_when_something_waits_for_a_loop() -> None:
