@@ -39,6 +39,8 @@ ONLY_POSTGRES = {
     "bound_transaction",
     "end_silent",
     "next_due_in",
+    # SQLite goes from type to type, by `type_from`.
+    "next_types",
     "plan_by_index",
     "primary",
     "note_outcome",
@@ -56,7 +58,7 @@ ONLY_POSTGRES = {
 }
 
 # One queue at a time is asked for there, and its one writer needs no row of its own.
-ONLY_SQLITE = {"is_due_in", "touch"}
+ONLY_SQLITE = {"is_due_in", "touch", "type_from"}
 
 TEXT = """-- About the file.
 
