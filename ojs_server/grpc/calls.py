@@ -51,7 +51,7 @@ Told = TypeVar("Told")
 Context = ServicerContext[Any, Any]
 
 
-class Asked(msgspec.Struct, frozen=True):
+class RouteRequest(msgspec.Struct, frozen=True):
     """The request of an RPC to a route: the parameters of its path, its query and its body."""
 
     params: Mapping[str, str] = {}
@@ -59,7 +59,7 @@ class Asked(msgspec.Struct, frozen=True):
     body: object = None
 
 
-NOTHING: Final = Asked()
+NOTHING: Final = RouteRequest()
 
 
 class Rpc:
@@ -82,11 +82,11 @@ class Rpc:
         self._sent_request_id = sent if usable else None
         self.request_id = self._sent_request_id or desk.request_ids()
 
-    def call(self, method: str, path: str, asked: Asked = NOTHING) -> Call:
+    def call(self, method: str, path: str, asked: RouteRequest = NOTHING) -> Call:
         """Return the call of a route after the check of its caller; raises Denied."""
         return self._admitted(self._desk.routes[method, path], asked)
 
-    async def ask(self, method: str, path: str, asked: Asked = NOTHING) -> Any:
+    async def ask(self, method: str, path: str, asked: RouteRequest = NOTHING) -> Any:
         """Call a route and return the JSON of its answer."""
         route = self._desk.routes[method, path]
         return _json_of(await route.handler(self._admitted(route, asked)))
@@ -95,7 +95,7 @@ class Rpc:
         """Take one of the places for waiting RPCs; raises Unavailable if there is none."""
         return self._desk.place()
 
-    def _admitted(self, route: Route, asked: Asked) -> Call:
+    def _admitted(self, route: Route, asked: RouteRequest) -> Call:
         body = b"" if asked.body is None else encode(asked.body)
         headers = {
             _HEADERS[name]: text for name, text in self._metadata.items() if name in _HEADERS

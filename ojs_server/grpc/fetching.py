@@ -10,7 +10,7 @@ from typing import Any, Final
 from ojs_server.domain.errors import Conflict, Unavailable
 from ojs_server.domain.jobs.job import Lease
 from ojs_server.grpc import messages
-from ojs_server.grpc.calls import Asked, Rpc
+from ojs_server.grpc.calls import RouteRequest, Rpc
 from ojs_server.grpc.proto import ojs_v1_pb2 as pb
 from ojs_server.http.call import Call
 from ojs_server.http.ids import holder_of
@@ -70,7 +70,7 @@ def _asked(
     terms: dict[str, Any] = {"queues": list(message.queues), "count": count}
     if message.worker_id:
         terms["worker_id"] = message.worker_id
-    call = rpc.call("POST", f"{V1}/workers/fetch", Asked(body=terms))
+    call = rpc.call("POST", f"{V1}/workers/fetch", RouteRequest(body=terms))
     request = call.typed(terms, FetchRequest)
     return call, claim_of(call.tenant, request, holder_of(call, request.worker_id))
 

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from ojs_server.environment import wall_ms
 from ojs_server.grpc import messages, values
-from ojs_server.grpc.calls import Asked, Behaviour, Rpc
+from ojs_server.grpc.calls import Behaviour, RouteRequest, Rpc
 from ojs_server.grpc.events import stream_events
 from ojs_server.grpc.fetching import fetch, stream_jobs
 from ojs_server.grpc.proto import ojs_v1_pb2 as pb
@@ -28,20 +28,20 @@ class Row(msgspec.Struct, frozen=True):
 
     method: str
     path: str
-    asked: Callable[[Any], Asked]
+    asked: Callable[[Any], RouteRequest]
     told: Callable[[Any], Message]
 
 
-def _ack(message: pb.AckRequest) -> Asked:
+def _ack(message: pb.AckRequest) -> RouteRequest:
     body: dict[str, Any] = {"job_id": message.job_id}
     if message.HasField("result"):
         body["result"] = values.object_of(message.result, "result")
-    return Asked(body=body)
+    return RouteRequest(body=body)
 
 
-def _nack(message: pb.NackRequest) -> Asked:
+def _nack(message: pb.NackRequest) -> RouteRequest:
     error = messages.error_in(message.error) if message.HasField("error") else None
-    return Asked(body={"job_id": message.job_id, "error": error})
+    return RouteRequest(body={"job_id": message.job_id, "error": error})
 
 
 def _nacked(shown: Any) -> pb.NackResponse:
@@ -51,7 +51,7 @@ def _nacked(shown: Any) -> pb.NackResponse:
     )
 
 
-def _beat_of(message: pb.HeartbeatRequest) -> Asked:
+def _beat_of(message: pb.HeartbeatRequest) -> RouteRequest:
     body: dict[str, Any] = {"worker_id": message.worker_id}
     if message.id:
         body["active_job_ids"] = [message.id]
@@ -60,10 +60,10 @@ def _beat_of(message: pb.HeartbeatRequest) -> Asked:
     said = messages.name_of(pb.WorkerState, _WORKER_STATES, message.current_state)
     if said is not None:
         body["state"] = said
-    return Asked(body=body)
+    return RouteRequest(body=body)
 
 
-def _enqueue_batch(message: pb.EnqueueBatchRequest) -> Asked:
+def _enqueue_batch(message: pb.EnqueueBatchRequest) -> RouteRequest:
     jobs = []
     for place, entry in enumerate(message.jobs):
         if message.HasField("default_options"):
@@ -72,7 +72,7 @@ def _enqueue_batch(message: pb.EnqueueBatchRequest) -> Asked:
             options.MergeFrom(entry.options)
             entry.options.CopyFrom(options)
         jobs.append(messages.job_request(entry, f"jobs[{place}]."))
-    return Asked(body={"jobs": jobs})
+    return RouteRequest(body={"jobs": jobs})
 
 
 def _enqueued_batch(shown: Any) -> pb.EnqueueBatchResponse:
@@ -152,15 +152,15 @@ def _queue_stats(shown: Any) -> pb.QueueStatsResponse:
     )
 
 
-def _dead_letters(message: pb.ListDeadLetterRequest) -> Asked:
+def _dead_letters(message: pb.ListDeadLetterRequest) -> RouteRequest:
     queue = {"queue": message.queue} if message.queue else {}
-    return Asked(query={**_page(message), **queue})
+    return RouteRequest(query={**_page(message), **queue})
 
 
-def _cron(message: pb.RegisterCronRequest) -> Asked:
+def _cron(message: pb.RegisterCronRequest) -> RouteRequest:
     request = messages.job_request(message)
     zone = {"timezone": message.timezone} if message.timezone else {}
-    return Asked(
+    return RouteRequest(
         body={
             "name": message.name,
             "expression": message.cron,
@@ -177,20 +177,20 @@ def _registered(shown: Any) -> pb.RegisterCronResponse:
     )
 
 
-def _job_id(message: Any) -> Asked:
-    return Asked({"id": message.job_id})
+def _job_id(message: Any) -> RouteRequest:
+    return RouteRequest({"id": message.job_id})
 
 
-def _queue(message: Any) -> Asked:
-    return Asked({"name": message.queue})
+def _queue(message: Any) -> RouteRequest:
+    return RouteRequest({"name": message.queue})
 
 
-def _workflow_id(message: Any) -> Asked:
-    return Asked({"id": message.workflow_id})
+def _workflow_id(message: Any) -> RouteRequest:
+    return RouteRequest({"id": message.workflow_id})
 
 
-def _nothing(message: Any) -> Asked:
-    return Asked()
+def _nothing(message: Any) -> RouteRequest:
+    return RouteRequest()
 
 
 _ROWS: Final[Mapping[str, Row]] = {
@@ -199,7 +199,7 @@ _ROWS: Final[Mapping[str, Row]] = {
     "Enqueue": Row(
         "POST",
         f"{V1}/jobs",
-        lambda message: Asked(body=messages.job_request(message)),
+        lambda message: RouteRequest(body=messages.job_request(message)),
         lambda shown: pb.EnqueueResponse(job=messages.job(shown["job"])),
     ),
     "EnqueueBatch": Row("POST", f"{V1}/jobs/bulk", _enqueue_batch, _enqueued_batch),
@@ -222,7 +222,9 @@ _ROWS: Final[Mapping[str, Row]] = {
         lambda shown: pb.AckResponse(acknowledged=shown["acknowledged"]),
     ),
     "Nack": Row("POST", f"{V1}/workers/nack", _nack, _nacked),
-    "ListQueues": Row("GET", f"{V1}/queues", lambda message: Asked(query=_page(message)), _queues),
+    "ListQueues": Row(
+        "GET", f"{V1}/queues", lambda message: RouteRequest(query=_page(message)), _queues
+    ),
     "QueueStats": Row("GET", f"{V1}/queues/{{name}}/stats", _queue, _queue_stats),
     "PauseQueue": Row(
         "POST", f"{V1}/queues/{{name}}/pause", _queue, lambda shown: pb.PauseQueueResponse()
@@ -256,13 +258,13 @@ _ROWS: Final[Mapping[str, Row]] = {
     "UnregisterCron": Row(
         "DELETE",
         f"{V1}/cron/{{name}}",
-        lambda message: Asked({"name": message.name}),
+        lambda message: RouteRequest({"name": message.name}),
         lambda shown: pb.UnregisterCronResponse(),
     ),
     "ListCron": Row(
         "GET",
         f"{V1}/cron",
-        lambda message: Asked(query={"limit": "1000"}),
+        lambda message: RouteRequest(query={"limit": "1000"}),
         lambda shown: pb.ListCronResponse(
             entries=[messages.cron_entry(one) for one in shown["crons"]]
         ),
@@ -270,7 +272,7 @@ _ROWS: Final[Mapping[str, Row]] = {
     "CreateWorkflow": Row(
         "POST",
         f"{V1}/workflows",
-        lambda message: Asked(body=messages.workflow_request(message)),
+        lambda message: RouteRequest(body=messages.workflow_request(message)),
         lambda shown: pb.CreateWorkflowResponse(workflow=messages.workflow(shown["workflow"])),
     ),
     "GetWorkflow": Row(
@@ -295,7 +297,7 @@ async def _beat(rpc: Rpc, message: pb.HeartbeatRequest) -> pb.HeartbeatResponse:
         directed_state=_DIRECTED[beaten["state"]],
     )
     if message.id in beaten["jobs_extended"]:
-        shown = await rpc.ask("GET", f"{V1}/jobs/{{id}}", Asked({"id": message.id}))
+        shown = await rpc.ask("GET", f"{V1}/jobs/{{id}}", RouteRequest({"id": message.id}))
         deadline = values.timestamp_of(shown["job"].get("lease_expires_at"))
         if deadline is not None:
             answer.new_deadline.CopyFrom(deadline)
