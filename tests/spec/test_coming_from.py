@@ -44,7 +44,7 @@ def rows(page: Path) -> list[list[str]]:
 def exists(name: str) -> bool:
     """Tell whether one of our names exists, however it is written."""
     if name.endswith("="):
-        return name[:-1] in NAMES
+        return name[:-1] in {*NAMES, *inspect.signature(ojs_worker.Worker.job).parameters}
     if name.startswith("--"):
         return name in {setting.flag for setting in settings.TABLE}
     if name.startswith("ojs "):
