@@ -14,7 +14,8 @@ const two = (value) => String(value).padStart(2, "0");
 function step(most, ticks) {
   const rough = most / ticks || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
-  return [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
+  // Jobs are counted whole.
+  return Math.max(1, [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough));
 }
 
 /** The frame that all charts share: axes, cursor, sentence, table. */

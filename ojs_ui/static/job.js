@@ -153,12 +153,12 @@ function steps(history) {
   let begun = null;
   return [h("h3", null, "Events"), h("ol", { class: "steps" }, history.events.map((event) => {
     const at = Date.parse(event.time);
-    const told = event.attempt ? [`attempt ${event.attempt} `] : [];
+    const told = event.attempt ? [`attempt ${event.attempt}`] : [];
     const same = begun?.attempt === event.attempt;
-    if (event.worker_id && (event.type === "job.started" || !same)) told.push(h("a", { href: to("worker", { id: event.worker_id }), class: "mono" }, event.worker_id), " ");
+    if (event.worker_id && (event.type === "job.started" || !same)) told.push([" on ", h("a", { href: to("worker", { id: event.worker_id }), class: "mono" }, event.worker_id)]);
     if (event.type === "job.started") begun = event;
-    else if (event.attempt && ENDS[event.type]) told.push("ran ", h("span", { class: "num" }, duration(same ? at - Date.parse(begun.time) : null)), " ");
-    if (event.error) told.push(h("span", { class: "mono" }, event.error.type ?? event.error.code), ` ${event.error.message ?? ""}`);
+    else if (event.attempt && ENDS[event.type]) told.push([", ran ", h("span", { class: "num" }, duration(same ? at - Date.parse(begun.time) : null))]);
+    if (event.error) told.push([told.length ? ": " : "", h("span", { class: "mono" }, event.error.type ?? event.error.code), ` ${event.error.message ?? ""}`]);
     return h("li", { class: `s-${look(STEP_STATES[event.type] ?? "pending")}` },
       h("b", null, event.type.replace(/^job\./, "")), h("span", { class: "muted" }, told),
       h("time", { class: "muted num", datetime: event.time, title: exact(at) }, exact(at).slice(11, 23)));

@@ -27,7 +27,7 @@ export function page(view) {
   view.live(refresh, { ms: 10000 });
   view.panel(can, (signal) => get("manifest", {}, signal), (manifest) => put(can,
     h("p", null, h("b", null, manifest.name ?? manifest.implementation?.name), " ", manifest.version ?? "", `, conformance level ${manifest.conformance_level ?? "unknown"}`),
-    h("p", null, Object.entries(manifest.capabilities ?? {}).filter(([, value]) => value).map(([name]) => [h("span", { class: "chip" }, name.replaceAll("_", " ")), " "]))))();
+    h("p", { class: "chips" }, Object.entries(manifest.capabilities ?? {}).filter(([, value]) => value).map(([name]) => [h("span", { class: "chip" }, name.replaceAll("_", " ")), " "]))))();
   if (!administered) return;
   const servers = view.panel(nodes, (signal) => get("v1/admin/nodes", { per_page: 100 }, signal), (found) => put(nodes, panel("Servers of this database", h("div", { class: "scroll" }, list(found.items)))));
   servers();
