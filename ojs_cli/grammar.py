@@ -42,7 +42,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "webhooks": "list, add, test, pause, deliveries, redeliver, delete",
         "export": "write jobs as they would be enqueued, a line each",
         "import": "enqueue jobs from such lines",
-        "backup": "copy the database of the embedded store, with state and history",
+        "backup": "copy the database of a server, with state and history",
         "restore": "put such a copy back, while no server runs",
     },
     "Programs": {

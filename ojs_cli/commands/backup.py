@@ -1,10 +1,10 @@
-"""`ojs backup`: a whole copy of the embedded store."""
+"""`ojs backup`: a whole copy of a server's database."""
 
 from pathlib import Path
 
 import click
 
-from ojs_cli import embedded
+from ojs_cli import dumps, embedded
 from ojs_cli.failures import MISUSED, Failure
 from ojs_cli.grammar import Verb
 from ojs_cli.progress import Progress
@@ -19,14 +19,27 @@ database = click.option(
 )
 
 
+def is_postgres(database: str) -> bool:
+    """Return True if a setting names a PostgreSQL database."""
+    return database.startswith(("postgresql://", "postgres://"))
+
+
+def postgres(url: str) -> dumps.Database:
+    """The PostgreSQL database of a server."""
+    try:
+        from ojs_server.store.errors import StoreUnavailable
+        from ojs_server.store.postgres.connect import address_of
+    except ModuleNotFoundError as missing:
+        hint = "pip install 'ojs-reference[server]'"
+        raise Failure(f"a PostgreSQL database needs {missing.name}", hint) from None
+    try:
+        return dumps.Database(address_of(url).parameters)
+    except StoreUnavailable as error:
+        raise Failure(str(error), exit_code=MISUSED) from None
+
+
 def file_of(database: str) -> Path:
-    """The file that a setting names; other databases have programs of their own for this."""
-    if database.startswith(("postgresql://", "postgres://")):
-        raise Failure(
-            "that is a PostgreSQL database, which pg_dump and pg_restore copy",
-            "docs/operations.md says how",
-            exit_code=MISUSED,
-        )
+    """The file that a setting names."""
     from ojs_server.store.open import sqlite_path
 
     try:
@@ -41,13 +54,25 @@ def file_of(database: str) -> Path:
 @database
 @click.pass_obj
 def command(session: Session, file: Path, database: str) -> None:
-    """Copy a server's SQLite database, with state and history, also while the server runs."""
+    """Copy a server's database, with state and history, also while the server runs.
+
+    A PostgreSQL database is copied by pg_dump.
+    """
+    if is_postgres(database):
+        _require_new(file)
+        postgres(database).dump(file)
+        session.output.note(f"ojs: {file} holds the database as it was now")
+        return
     source = file_of(database)
     embedded.schema_of(source)
-    if file.exists():
-        raise Failure(f"{file} is there already", "remove it, or name another file")
+    _require_new(file)
     copied(session, source, file)
     session.output.note(f"ojs: {file} holds {source} as it was now")
+
+
+def _require_new(file: Path) -> None:
+    if file.exists():
+        raise Failure(f"{file} is there already", "remove it, or name another file")
 
 
 def copied(session: Session, source: Path, target: Path) -> None:

@@ -1,12 +1,12 @@
-"""`ojs restore`: a backup in the place of the embedded store."""
+"""`ojs restore`: a backup in the place of a server's database."""
 
 from pathlib import Path
 
 import click
 
-from ojs_cli import embedded
+from ojs_cli import dumps, embedded
 from ojs_cli.asking import confirm, yes_option
-from ojs_cli.commands.backup import copied, database, file_of
+from ojs_cli.commands.backup import copied, database, file_of, is_postgres, postgres
 from ojs_cli.failures import CONFLICT, Failure
 from ojs_cli.grammar import Verb
 from ojs_cli.session import Session
@@ -18,10 +18,13 @@ from ojs_cli.session import Session
 @yes_option
 @click.pass_obj
 def command(session: Session, file: Path, database: str, yes: bool) -> None:
-    """Put a backup in the place of a server's SQLite database, while no server runs.
+    """Put a backup in the place of a server's database, while no server runs.
 
     What happened after the backup is gone: jobs that were finished since run again.
     """
+    if is_postgres(database):
+        _restore_postgres(session, file, database, yes)
+        return
     from ojs_server.store.errors import StoreUnavailable
     from ojs_server.store.sqlite.lock import FileLock
 
@@ -43,3 +46,13 @@ def command(session: Session, file: Path, database: str, yes: bool) -> None:
     finally:
         lock.release()
     session.output.note(f"ojs: {target} is as it was in {file}")
+
+
+def _restore_postgres(session: Session, file: Path, database: str, yes: bool) -> None:
+    target = postgres(database)
+    dumps.require_tables(file, target.schema)
+    target.require_no_server()
+    question = f"replace the job server's tables in the schema {target.schema}"
+    confirm(session, question, 1, yes=yes, destroys=True)
+    target.restore(file)
+    session.output.note(f"ojs: the database is as it was in {file}")

@@ -1,10 +1,12 @@
-"""`ojs backup` and `ojs restore`: the embedded store as a file."""
+"""`ojs backup` and `ojs restore`: the database of either store as a file."""
 
+import os
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from ojs_cli import embedded
@@ -14,15 +16,70 @@ from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
 from ojs_worker import Client
 from ojs_worker.testing.asgi import AsgiTransport
+from tests.kept import end_all
+from tests.postgres import Database
 from tests.terminal.conftest import Ojs
 
 
 @asynccontextmanager
-async def serving(database: Path) -> AsyncIterator[Client]:
+async def serving(database: Path | str) -> AsyncIterator[Client]:
     """A server on a file, and a client of it."""
     server = Server(Settings(), open_store(str(database)))
     async with server.running():
         yield Client(transport=AsgiTransport(Application(server)))
+
+
+def leave(url: str) -> None:
+    """End the connections that tests keep of stores that are closed, and wait for their end."""
+    end_all()
+    with psycopg.connect(url) as connection:
+        while connection.execute(
+            "SELECT 1 FROM pg_stat_activity"
+            " WHERE datname = current_database() AND application_name = 'ojs-server'"
+        ).fetchone():
+            connection.execute("SELECT pg_sleep(0.02)")
+
+
+async def test_a_backup_of_a_running_postgres_server_is_restored(
+    run: Ojs,
+    distribution_database: Database,
+    distribution_programs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", f"{distribution_programs}{os.pathsep}{os.environ['PATH']}")
+    copy = tmp_path / "copy.dump"
+    with distribution_database.store() as url, distribution_database.store() as other:
+        words = ("--database", url)
+        async with serving(url) as client:
+            kept = await client.enqueue("kept")
+            assert run("backup", str(copy), *words).code == OK
+            late = await client.enqueue("late")
+            running = run("restore", str(copy), *words, "--yes")
+            assert (running.code, "stop the servers first" in running.err) == (CONFLICT, True)
+        leave(url)
+        asked = run("restore", str(copy), *words)
+        assert (asked.code, "--yes" in asked.err) == (MISUSED, True)
+        elsewhere = run("restore", str(copy), "--database", other, "--yes")
+        assert (elsewhere.code, "name the schema in the URL" in elsewhere.err) == (REFUSED, True)
+        assert run("restore", str(copy), *words, "--yes").code == OK
+        async with serving(url) as client:
+            found = [job.id async for job in client.jobs.list()]
+            assert (kept.id in found, late.id in found) == (True, False)
+            await client.enqueue("more")
+    assert copy.stat().st_mode & 0o077 == 0
+    assert not copy.with_name("copy.dump.part").exists()
+
+
+def test_a_dump_needs_the_programs_of_postgres(
+    run: Ojs, postgres_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = run("backup", str(tmp_path / "x"), "--database", postgres_store)
+    assert (said.code, "needs pg_dump" in said.err) == (MISUSED, True)
+    away = run("backup", str(tmp_path / "x"), "--database", "postgresql://u@127.0.0.1:9/n")
+    assert (away.code, len(away.err.splitlines()) <= 2) == (REFUSED, True)
+    assert list(tmp_path.iterdir()) == []
 
 
 async def test_a_backup_of_a_running_server_is_restored(run: Ojs, sqlite_store: Path) -> None:
@@ -69,7 +126,6 @@ def test_files_that_are_none_of_ours_are_left_alone(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(*words.split()).code == MISUSED
-    assert "pg_dump" in run("backup", "x", "--database", "postgresql://u@h/n").err
     assert run("backup", "x", "--database", "sqlite://").code == MISUSED
     for name in ("ojs.db", "copy.db"):
         (tmp_path / name).write_text("no database")
