@@ -185,6 +185,12 @@ def _add_reports(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
         help="should: what only should be spoils the run too (must)",
     )
     add = parser.add_argument_group("reports").add_argument
+    add(
+        "--exchanges",
+        choices=("failed", "all"),
+        default="failed",
+        help="all: the JSON report keeps what passed cases sent and got, too (failed)",
+    )
     for name in names:
         add(f"--{name}", type=Path, metavar="FILE", help=f"also write {REPORTS[name][0]}")
     add("--report-dir", type=Path, metavar="DIR", help="write all reports here")
@@ -259,12 +265,6 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         help="each case on a fresh server, in random order; a seed repeats an order",
     )
     add("--timeout", type=_positive, default=30, metavar="SECONDS", help="for each request (30)")
-    add(
-        "--exchanges",
-        choices=("failed", "all"),
-        default="failed",
-        help="all: the JSON report keeps what passed cases sent and got, too (failed)",
-    )
     add("--compat", action="store_true", help="judge as the published runner does, faults included")
     add(
         "--commit",

@@ -43,6 +43,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     start_timeout: int
     openapi: Path | None
     contract: Literal["report", "fail", "off"]
+    exchanges: Literal["failed", "all"]
     json: Path | None
     junit: Path | None
     html: Path | None
@@ -82,6 +83,7 @@ def worker_command(options: WorkerOptions) -> int:
         run_at=moment(run_at),
         duration_ms=int((time.perf_counter() - started) * 1000),
         interrupted=interrupted,
+        whole=options.exchanges == "all",
     )
     write(reports, Written(report=report, results=results))
     print("\n".join(summary_lines(results)))

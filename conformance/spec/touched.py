@@ -8,13 +8,13 @@ import msgspec
 
 from conformance.case import OwnCase, Titled
 from conformance.contract import Contract
-from conformance.report.document import Report
+from conformance.report.document import WORKER_MODE, Report
 from conformance.spec.clauses import Spec
 from conformance.spec.code import calls_of, is_path
 from conformance.spec.diff import Change, cases_by_clause
 from conformance.spec.facts import Call, facts_of
 from conformance.verdict import CaseResult, Verdict
-from conformance.wire import Exchange, Received
+from conformance.wire import Exchange, Finding, Received
 
 _SHOWN = 8
 
@@ -24,12 +24,14 @@ class Backend(msgspec.Struct, frozen=True):
 
     name: str
     cases: Mapping[str, CaseResult]
+    is_worker: bool = False  # its requests are judged, and not the answers
 
 
 def backend_of(path: Path, report: Report) -> Backend:
     """Return the backend that a report is about, under its own name or that of the file."""
     name = str(report.implementation.get("name") or path.stem)
-    return Backend(f"{name} ({path.name})", {case.test_id: case for case in report.cases})
+    cases = {case.test_id: case for case in report.cases}
+    return Backend(f"{name} ({path.name})", cases, report.mode == WORKER_MODE)
 
 
 class Touched:
@@ -85,7 +87,10 @@ def proposal_lines(
     for backend in backends:
         found = dict[str, list[str]]()
         for case in backend.cases.values():
-            for told in (*_by_contract(case, old[1], new[1]), *_by_status(case, statuses)):
+            for told in (
+                *_by_contract(case, old[1], new[1], is_worker=backend.is_worker),
+                *_by_status(case, statuses),
+            ):
                 found.setdefault(told, []).append(case.test_id)
         kept = sum(bool(case.exchanges) for case in backend.cases.values())
         of_cases = f"{kept} of {len(backend.cases)} cases have exchanges"
@@ -95,16 +100,28 @@ def proposal_lines(
             yield f"        cases: {_listed(sorted(set(cases)))}"
 
 
-def _by_contract(case: CaseResult, old: Contract, new: Contract) -> Iterator[str]:
+def _by_contract(
+    case: CaseResult, old: Contract, new: Contract, *, is_worker: bool
+) -> Iterator[str]:
     for exchange in case.exchanges:
         sent, received = _replayed(exchange)
         if sent is None or received is None:
             continue
-        was = {(each.at, each.message) for each in old.findings(sent, received)}
-        for finding in new.findings(sent, received):
-            if finding.side == "response" and (finding.at, finding.message) not in was:
+
+        def findings(
+            contract: Contract, sent: httpx.Request = sent, received: Received = received
+        ) -> list[Finding]:
+            if is_worker:
+                return contract.request_findings(sent)
+            found = contract.findings(sent, received)
+            return [each for each in found if each.side == "response"]
+
+        was = {(each.at, each.message) for each in findings(old)}
+        for finding in findings(new):
+            if (finding.at, finding.message) not in was:
                 place = f" at {finding.at}" if finding.at else ""
-                yield f"{_operation(new, sent)} -> {received.status}{place}: {finding.message}"
+                answer = "" if is_worker else f" -> {received.status}"
+                yield f"{_operation(new, sent)}{answer}{place}: {finding.message}"
 
 
 def _operation(contract: Contract, sent: httpx.Request) -> str:

@@ -13,7 +13,7 @@ import yaml
 from conformance.cli import main
 from conformance.contract import Contract, own_contract
 from conformance.own import own
-from conformance.report.document import build_report
+from conformance.report.document import WORKER_MODE, build_report
 from conformance.spec.clauses import own_spec, read_spec
 from conformance.spec.commands import diff_command
 from conformance.spec.diff import Change, callers, clause_changes, contract_changes
@@ -179,7 +179,7 @@ def proposal(folder: Path, *, count: int, status: str) -> tuple[Path, Path]:
     return versions
 
 
-def report(path: Path, *exchanges: Exchange) -> Path:
+def report(path: Path, *exchanges: Exchange, mode: str = "strict") -> Path:
     """Write the report of a backend that passed one case with these exchanges."""
     case = CaseResult(
         path="f.py",
@@ -193,6 +193,7 @@ def report(path: Path, *exchanges: Exchange) -> Path:
         target="http://there",
         run_at="2030-01-01T00:00:00Z",
         duration_ms=1,
+        mode=mode,
         manifest={"implementation": {"name": "ojs-elsewhere"}},
         whole=True,
     )
@@ -237,6 +238,23 @@ def git(*arguments: str) -> None:
     """Run git in this folder, as somebody."""
     who = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
     subprocess.run(["git", *who, *arguments], check=True, capture_output=True)
+
+
+def test_workers_are_judged_by_their_requests(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = proposal(tmp_path, count=1000, status="404")
+    for version, most in ((old, 1000), (new, 5)):
+        document = yaml.safe_load((version / "openapi.yaml").read_text())
+        count = {"type": "object", "properties": {"count": {"type": "integer", "maximum": most}}}
+        body = {"content": {"application/openjobspec+json": {"schema": count}}}
+        document["paths"][FETCH.path]["post"]["requestBody"] = body
+        (version / "openapi.yaml").write_text(yaml.safe_dump(document))
+    asked = msgspec.structs.replace(fetched(200, '{"n": 7}'), request_body='{"count": 10}')
+    worker = report(tmp_path / "worker.json", asked, mode=WORKER_MODE)
+    assert diff_command(str(old), str(new), [worker]) == 0
+    told = "    POST /ojs/v1/workers/fetch at /count: 10 is greater than the maximum of 5"
+    assert told in capsys.readouterr().out.splitlines()
 
 
 def test_versions_are_folders_or_revisions(
