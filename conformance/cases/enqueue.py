@@ -59,9 +59,13 @@ async def options_inside_and_outside(stage: Stage) -> None:
         both = (await stage.call("POST", "jobs", {**flat, "options": options})).expect(201)
         stage.equal(both[f"job.{shown}"], inner, f"{name} in both places")
         stage.equal(both["job.queue"], inside, "queue")
-    both_names = {**plain, "timeout": 9, "options": {"timeout_ms": 1000}}
-    reply = await stage.call("POST", "jobs", both_names)
-    reply.expect(201, {"job.timeout_ms": 1000})
+    for outer, inner in (
+        ({"timeout": 9}, {"timeout_ms": 1000}),
+        ({"timeout_ms": 9000}, {"timeout": 1}),
+        ({"timeout_ms": 1000}, {"timeout": None}),
+    ):
+        reply = await stage.call("POST", "jobs", {**plain, **outer, "options": inner})
+        reply.expect(201, {"job.timeout_ms": 1000})
     reply = await stage.push(queue=outside, options={"retry": {"max_attempts": 7}})
     reply.expect(201, {"job.max_attempts": 7})
     reply = await stage.push(queue=outside, options={"pending": True})

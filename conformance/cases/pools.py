@@ -44,6 +44,10 @@ async def calls(stage: Stage) -> None:
     stage.equal(made.json["pool"]["weights"], {queue: 7}, "weights")
     (await stage.get(path)).expect(200, {"pool.name": {"$eq": name}})
     (await stage.get("admin/pools")).expect(200)
+    weights = {f"{queue}.{number}": 1 for number in range(100)}
+    (await stage.call("PUT", path, {"queues": list(weights), "weights": weights})).expect(200)
+    reply = await stage.call("PUT", path, {"queues": [*weights, queue]})
+    reply.error(400, "invalid_request", field="queues")
     reply = await stage.call("PUT", path, {"queues": [queue], "strategie": "strict"})
     reply.error(422, "validation_error", field="strategie")
     (await stage.delete(path)).expect(200, {"deleted": True})
