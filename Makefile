@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit bench-dashboard bench-moving proto openapi dist lint format check conformance apart faults chaos fuzz lock clean again
+.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit bench-dashboard bench-moving proto openapi dist lint format check conformance apart faults mutants chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -138,8 +138,9 @@ format: $(VENV)/.dev ## Rewrite the code in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-check: lint test ## What must hold before a change is handed in, with a tenth of the planted faults
+check: lint test ## What must hold before a change is handed in, with a tenth of the planted faults and a few mutants
 	$(BIN)/python -m tests.faulty --tenth today
+	$(BIN)/python -m tests.mutants --count 20 --tenth today
 
 conformance: $(VENV)/.dev ## Judge the server on both stores, over HTTP and gRPC, and the worker; reports in build/conformance
 	$(BIN)/python -m tests.e2e.judged sqlite postgres worker over-grpc $(ARGS)
@@ -149,6 +150,9 @@ apart: $(VENV)/.dev ## Play each own case on a fresh server, in random order (AR
 
 faults: $(VENV)/.dev ## Plant each known fault and see that the conformance suite catches it (ARGS="NAME" selects)
 	$(BIN)/python -m tests.faulty $(ARGS)
+
+mutants: $(VENV)/.dev ## Change the domain's rules in 200 small ways, and see that the conformance suite catches it (ARGS="--count 20")
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 chaos: $(VENV)/.dev ## Kill PostgreSQL and nodes under load, and account for every job (ARGS="--help" shows its options)
 	nice $(BIN)/python -m tests.chaos $(ARGS)

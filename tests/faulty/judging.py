@@ -33,6 +33,7 @@ AT_ONCE: Final[dict[Kind, int]] = {"servers": 6, "workers": 3}
 # What five seconds are between BEATs, and 25 before the end, is a tenth of that here.
 TIME_SCALE: Final = 0.1
 _CONTRACT: Final = "contract"
+SERVE: Final = "tests.faulty.serve"
 
 
 class Found(StrEnum):
@@ -54,9 +55,9 @@ class Finding(msgspec.Struct, frozen=True):
     seconds: float = 0.0
 
 
-def server_commands(name: str) -> dict[str, str]:
+def server_commands(name: str, program: str = SERVE) -> dict[str, str]:
     """Return the commands that start the server with a fault, by variant; times are scaled."""
-    start = shlex.join((sys.executable, "-m", "tests.faulty.serve", name, "--port", "{port}"))
+    start = shlex.join((sys.executable, "-m", program, name, "--port", "{port}"))
     scaled = "--heartbeat-interval 1s --heartbeat-timeout 6s --log-level error"
     return variants(f"{start} --database {{dir}}/ojs.db {scaled}")
 
@@ -93,7 +94,7 @@ def shared_cases(faults: Iterable[Fault]) -> dict[Kind, set[str]]:
     found: dict[Kind, set[str]] = {}
     for fault in faults:
         names = found.setdefault(fault.kind, set(SMOKE[fault.kind]))
-        names.update(case.id for case in cases_of(fault) if not _is_apart(case))
+        names.update(case.id for case in cases_of(fault) if not is_apart(case))
     return found
 
 
@@ -101,7 +102,7 @@ async def judged(fault: Fault, checker: Contract | None) -> Finding:
     """Judge one fault until it is caught; cases that start servers of their own come last."""
     started = time.monotonic()
     cases = cases_of(fault)
-    apart = {case.id for case in cases if _is_apart(case)}
+    apart = {case.id for case in cases if is_apart(case)}
 
     def caught(results: Sequence[CaseResult]) -> bool:
         return verdict_on(fault, results).found is Found.CAUGHT
@@ -159,7 +160,7 @@ def _is_sound(result: CaseResult) -> bool:
     )
 
 
-def _is_apart(case: Titled) -> bool:
+def is_apart(case: Titled) -> bool:
     return isinstance(case, OwnCase) and bool(case.own_server)
 
 
@@ -169,6 +170,7 @@ async def played(
     cases: Collection[str],
     checker: Contract | None,
     enough: Callable[[Sequence[CaseResult]], bool] = lambda _: False,
+    program: str = SERVE,
 ) -> list[CaseResult]:
     """Play cases against a target with a fault, until there are results enough."""
     results: list[CaseResult] = []
@@ -179,7 +181,7 @@ async def played(
         if enough(results):
             ends.set()
 
-    running = asyncio.ensure_future(_run(kind, name, cases, checker, note))
+    running = asyncio.ensure_future(_run(kind, name, cases, checker, note, program))
     ended = asyncio.create_task(ends.wait())
     await asyncio.wait({running, ended}, return_when=asyncio.FIRST_COMPLETED)
     if not ends.is_set():
@@ -197,11 +199,12 @@ async def _run(
     cases: Collection[str],
     checker: Contract | None,
     note: Callable[[CaseResult], None],
+    program: str,
 ) -> None:
     if kind == "servers":
         plan = Plan(
             own=[case for case in own_cases() if case.id in cases],
-            commands=server_commands(name),
+            commands=server_commands(name, program),
             spawn=forked,
             checker=checker,
             contract="fail",

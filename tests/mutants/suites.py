@@ -1,0 +1,69 @@
+"""The suites of cases about the clauses of each subject of the domain."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from conformance.case import OwnCase, own_cases
+
+_JOBS: Final = ("enqueue", "envelope", "lifecycle", "jobs", "fetch", "settle")
+# By the longest beginning of a module's name.
+SUITES: Final[dict[str, tuple[str, ...]]] = {
+    "access": ("access",),
+    "admin": ("administration",),
+    "compat.blackboard": ("blackboard", "presence"),
+    "compat.joblib": ("job_manager", "job_manager_socketio"),
+    "compat.kind": ("blackboard", "job_manager", "rooms"),
+    "compat.provider": ("job_manager", "job_manager_socketio"),
+    "compat.room": ("rooms", "job_manager"),
+    "compat.variables": ("zeebe",),
+    "cron": ("cron",),
+    "errors": ("errors", "enqueue"),
+    "event_buffer": ("events",),
+    "events": ("events", "cron", "workflows", "workers"),
+    "fairness": ("pools", "tenants"),
+    "fields": (*_JOBS, "queue_config"),
+    "fingerprint": ("idempotency", "unique"),
+    "jobs": _JOBS,
+    "jobs.checkpoint": ("checkpoints",),
+    "jobs.dead_letter": ("dead_letter",),
+    "jobs.deadlines": ("visibility", "job_limits", "lifecycle"),
+    "jobs.filter": ("bulk", "administration", "jobs"),
+    "jobs.history": ("administration", "retry"),
+    "jobs.late_ack": ("late_completion",),
+    "jobs.lifecycle": (*_JOBS, "retry", "visibility", "deliveries", "dead_letter"),
+    "jobs.middleware": ("administration",),
+    "jobs.progress": ("progress",),
+    "jobs.repeated_settlement": ("settle", "settle_many"),
+    "jobs.reported_error": ("settle", "retry"),
+    "jobs.retry": ("retry",),
+    "jobs.unique": ("unique",),
+    "jobs.version_routing": ("versioning",),
+    "limits": ("rate_limits",),
+    "profile": ("profiles", "presence", "blackboard"),
+    "queues": ("queue_config", "queues", "backpressure"),
+    "regex": ("retry",),
+    "retention": ("durability", "dead_letter"),
+    "schemas": ("schemas",),
+    "streams": ("streams", "websocket", "events"),
+    "suggestions": ("errors", "http"),
+    "tenants": ("tenants",),
+    "version": ("versioning",),
+    "webhooks": ("webhooks",),
+    "workers": ("workers", "presence", "versioning", "fetch"),
+    "workflows": ("workflows",),
+}
+
+
+def suites_of(subject: str) -> tuple[str, ...]:
+    """Return the suites about a module of the domain."""
+    parts = subject.split(".")
+    for length in range(len(parts), 0, -1):
+        if (name := ".".join(parts[:length])) in SUITES:
+            return SUITES[name]
+    raise LookupError(f"no suites are named for {subject}")
+
+
+def cases_of(subject: str) -> Sequence[OwnCase]:
+    """Return the cases about a module of the domain."""
+    suites = suites_of(subject)
+    return [case for case in own_cases() if case.suite in suites]
