@@ -6,7 +6,6 @@ Its body comes piece by piece or has come whole, and its answer leaves whole, in
 
 import asyncio
 import logging
-import re
 from collections.abc import Coroutine
 from typing import Any, Final, Protocol
 
@@ -19,8 +18,6 @@ from ojs_server.http.server.framing import status_line
 
 _CLOSE: Final = b"connection: close\r\n"
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-# What would end a line of a head.
-_UNFIT: Final = re.compile(rb"[\x00\r\n]")
 
 log = logging.getLogger("ojs.http")
 
@@ -47,6 +44,7 @@ class Exchange:
 
     __slots__ = (
         "_chunked",
+        "_head",
         "_line",
         "_news",
         "_owed",
@@ -80,7 +78,9 @@ class Exchange:
         # Whether there is something to receive, and who waits for that.
         self._told = False
         self._news: asyncio.Event | None = None
-        # Of the answer: whether it is sent in chunks, and how much of its length is owed.
+        # Of the answer: the head that is not sent yet, whether it is sent in chunks, and how much
+        # of its length is owed.
+        self._head = b""
         self._chunked = False
         self._owed = 0
 
@@ -129,7 +129,7 @@ class Exchange:
         except Exception:
             log.exception("the application failed")
         if not (self.complete or self.disconnected):
-            if self.started:
+            if self.started and not self._head:
                 # The rest of its answer will never come.
                 self._line.transport.close()
             else:
@@ -188,8 +188,7 @@ class Exchange:
         lines = [status_line(status)]
         says_close, length = False, None
         for name, value in headers:
-            if _UNFIT.search(name) or _UNFIT.search(value):
-                raise RuntimeError("a header of the answer does not fit on a line")
+            lines.append(b"%b: %b\r\n" % (name, value))
             lower = name.lower()
             if lower == b"content-length":
                 length = int(value)
@@ -197,29 +196,34 @@ class Exchange:
                 self._chunked = value.lower() == b"chunked"
             elif lower == b"connection" and value.lower() == b"close":
                 self.keep_alive, says_close = False, True
-            lines.append(b"%b: %b\r\n" % (name, value))
         if not (self.keep_alive or says_close):
             lines.append(_CLOSE)
         bodiless = self.scope["method"] == "HEAD" or status in (204, 304)
         if length is None and not self._chunked and not bodiless:
             self._chunked = True
             lines.append(b"transfer-encoding: chunked\r\n")
+        head = b"".join(lines)
+        if not (head.count(b"\r") == head.count(b"\n") == len(lines)) or b"\0" in head:
+            raise RuntimeError("a header of the answer does not fit on a line")
         self._owed = 0 if bodiless else length or 0
-        self.started = True
-        self._line.transport.write(b"".join([*lines, b"\r\n"]))
+        self._head, self.started = head + b"\r\n", True
 
     def _send_piece(self, piece: bytes, *, more: bool) -> None:
-        transport = self._line.transport
+        # The head leaves with the first piece, in one write.
+        out = self._head
         if self.scope["method"] == "HEAD":
             pass
         elif self._chunked:
-            chunk = b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b""
-            transport.write(chunk if more else chunk + b"0\r\n\r\n")
+            out += b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b""
+            out += b"" if more else b"0\r\n\r\n"
         else:
             self._owed -= len(piece)
             if self._owed < 0 or (self._owed and not more):
                 raise RuntimeError("the answer has another length than its head says")
-            transport.write(piece)
+            out += piece
+        self._head = b""
+        if out:
+            self._line.transport.write(out)
         if not more:
             self._finish()
 
