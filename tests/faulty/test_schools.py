@@ -3,11 +3,15 @@
 import shlex
 import sys
 
+import pytest
+
 from conformance.case import own_cases
+from conformance.load import load_suites
 from conformance.report.mending import mendings
 from conformance.runner import Plan, run
 from conformance.variants import MAIN
 from conformance.verdict import CaseResult, Verdict
+from tests.conformance.test_sample import FOLDER
 from tests.faulty.judging import forked
 
 CORE = ("fetch", "settle", "retry")
@@ -24,6 +28,24 @@ async def judged(school: str) -> list[CaseResult]:
     start = f"{command} --port {{port}} --database {{dir}}/ojs.db --log-level error"
     plan = Plan(own=chosen, commands={MAIN: start}, spawn=forked, jobs=6)
     return (await run(plan)).results
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no published cases at {FOLDER}")
+async def test_no_published_case_fails_where_options_are_read_alone() -> None:
+    command = shlex.join((sys.executable, "-m", "tests.faulty.schools", "options-only"))
+    start = f"{command} --port {{port}} --database {{dir}}/ojs.db --conformance --log-level error"
+    plan = Plan(
+        files=load_suites([FOLDER]),
+        commands={MAIN: start},
+        spawn=forked,
+        reset_url="/ojs/v1/admin/reset",
+    )
+    results = (await run(plan)).results
+    assert [result.test_id for result in results if result.is_bad] == []
+    judged_cases = [result for result in results if result.skipped is None]
+    assert len(judged_cases) >= len(results) // 2
+    assert {result.verdict for result in judged_cases} == {Verdict.PASS}
 
 
 async def test_a_server_that_reads_options_alone_passes_the_core() -> None:
