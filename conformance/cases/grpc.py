@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Up to here doubles have every whole number.
 EXACT = 2**53
 _DOMAIN = "openjobspec.org"
+_KEPT_ALIVE_S = 45.0  # a wide margin to the 30 seconds after which a silent stream has an event
 
 
 async def enqueued(ojs: "Stub", queue: str, *args: Any, **options: Any) -> Record:
@@ -297,6 +298,20 @@ async def streams_of_events(stage: Stage) -> None:
             stage.equal(event["job_id"], before["id"], "the job of an event")
         stream.leave()
         about.leave()
+
+
+@case("OJS-GRP-008", grpc=True, seconds=90)
+async def silent_streams(stage: Stage) -> None:
+    """A stream without events has one that keeps it alive, after thirty seconds."""
+    async with stage.rpcs() as ojs:
+        job_id = stage.new_id()
+        stream = ojs.stream("StreamEvents", within_s=2 * _KEPT_ALIVE_S, job_id=job_id)
+        await stream.begun()
+        async with stage.waiting(stream.next()) as (first,):
+            await asyncio.wait((first,), timeout=_KEPT_ALIVE_S)
+            stage.check(first.done(), f"an event within {_KEPT_ALIVE_S:g} s", "none")
+            stage.equal((await first)["type"], "stream.keepalive", "type")
+        stream.leave()
 
 
 @case("OJS-GRP-009", grpc=True, own_server=MAIN)

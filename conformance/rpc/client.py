@@ -73,11 +73,11 @@ class Stub:
             return await self.told(number, call, await call)
         return await self.told(number, call, None)
 
-    def stream(self, method: str, /, **members: Any) -> "Stream":
-        """Begin a call whose answers come one by one."""
+    def stream(self, method: str, /, within_s: float = LIMIT_S, **members: Any) -> "Stream":
+        """Begin a call whose answers come one by one, and all within some time."""
         described = self._service.methods_by_name[method]
         number = self._note(method, members)
-        call = self._begin(self._channel.unary_stream, method, described, members)
+        call = self._begin(self._channel.unary_stream, method, described, members, within_s)
         return Stream(self, number, call, f"RPC {method}")
 
     def _begin(
@@ -86,6 +86,7 @@ class Stub:
         method: str,
         described: MethodDescriptor | None,
         members: Mapping[str, Any],
+        within_s: float = LIMIT_S,
     ) -> Any:
         asked = Empty if described is None else GetMessageClass(described.input_type)
         told = Empty if described is None else GetMessageClass(described.output_type)
@@ -95,7 +96,7 @@ class Stub:
             response_deserializer=told.FromString,
         )
         metadata = tuple(self._metadata.items())
-        return begin(ParseDict(dict(members), asked()), metadata=metadata, timeout=LIMIT_S)
+        return begin(ParseDict(dict(members), asked()), metadata=metadata, timeout=within_s)
 
     def _path(self, method: str) -> str:
         return f"/{self._service.full_name}/{method}"

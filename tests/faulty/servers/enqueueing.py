@@ -62,6 +62,18 @@ def batches_forget_when() -> None:
     asked(BATCH, forget)
 
 
+@fault("OJS-ENQ-018")
+def batches_forget_limits() -> None:
+    """A batch takes no notice of `timeout_ms` and `expires_at`."""
+
+    def forget(body: dict[str, Any], _: Call) -> None:
+        for job in body["jobs"]:
+            for name in ("timeout_ms", "expires_at"):
+                job.get("options", {}).pop(name, None)
+
+    asked(BATCH, forget)
+
+
 @fault("OJS-SCH-008")
 def strict_schemas_only_warn() -> None:
     """A job that a strict schema refuses is stored with a warning."""

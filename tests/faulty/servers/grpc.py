@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ojs_server.domain.errors import Unavailable
-from ojs_server.grpc import calls, errors, messages, ojs_v1, values
+from ojs_server.grpc import calls, errors, events, messages, ojs_v1, values
 from ojs_server.http.system import manifest
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
@@ -125,6 +125,12 @@ def streams_push_all_there_is() -> None:
 def streams_bring_events_of_all_queues() -> None:
     """A stream of events takes no notice of queues."""
     _asking("StreamEvents", lambda message: message.ClearField("queues"))
+
+
+@fault("OJS-GRP-008")
+def silent_streams_stay_silent() -> None:
+    """A stream without events is never told that it is alive."""
+    put(events, "KEEPALIVE_S", 3600.0)
 
 
 @fault("OJS-GRP-009")

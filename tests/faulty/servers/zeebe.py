@@ -43,6 +43,19 @@ def blank_types_are_types() -> None:
     wrap(zeebe, "activate", make)
 
 
+@fault("OJS-ZEE-002")
+def activations_do_not_wait() -> None:
+    """Where there is no job the answer comes at once, whatever `requestTimeout` says."""
+
+    def make(activate: Any) -> Any:
+        async def other(call: Any, wish: Any) -> Any:
+            return await activate(call, msgspec.structs.replace(wish, wait_ms=-1))
+
+        return other
+
+    wrap(zeebe, "activate", make)
+
+
 @fault("OJS-ZEE-003")
 def streams_bring_one_job() -> None:
     """A stream ends once it has pushed a job."""
