@@ -134,7 +134,12 @@ async def activation(stage: Stage) -> None:
         made = [await zeebe.start() for _ in range(3)]
         few = await zeebe.activated(maxJobsToActivate=2)
         stage.equal([job["key"] for job in few], made[:2], "the keys")
-        right = {"type": zeebe.type, "worker": "w", "timeout": 1000, "maxJobsToActivate": 1}
+        right: dict[str, Any] = {
+            "type": zeebe.type,
+            "worker": "w",
+            "timeout": 1000,
+            "maxJobsToActivate": 1,
+        }
         for name, value in (
             *(("type", ""), ("type", "  "), ("worker", "")),
             *(("timeout", 0), ("timeout", -1), ("maxJobsToActivate", 0)),
@@ -147,7 +152,7 @@ async def activation(stage: Stage) -> None:
 async def streams(stage: Stage) -> None:
     """A stream is pushed jobs as they come; jobs that come after its end wait for others."""
     async with gateway(stage) as zeebe:
-        asked = {"type": zeebe.type, "worker": "w", "timeout": MINUTE}
+        asked: dict[str, Any] = {"type": zeebe.type, "worker": "w", "timeout": MINUTE}
         stream = zeebe.stub.stream("StreamActivatedJobs", **asked)
         await stream.begun()
         made = [await zeebe.start() for _ in range(3)]
