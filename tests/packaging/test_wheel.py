@@ -84,13 +84,13 @@ def all_modules(packages: Iterable[str]) -> list[str]:
 
 
 def plain_modules(packages: Iterable[str]) -> list[str]:
-    """The modules that need no extra but those of the server and the judge."""
+    """The modules that need no extra but those that commands need."""
     return [module for module in all_modules(packages) if module not in OF_EXTRAS]
 
 
 @pytest.fixture(scope="session")
 def installed(wheel: Path) -> Installed:
-    return install(wheel, "environment", frozenset({"", "server", "conformance"}))
+    return install(wheel, "environment", frozenset({"", "server", "conformance", "cli"}))
 
 
 @pytest.fixture(scope="session")
