@@ -1,6 +1,7 @@
 """The command ``ojs-conformance``: exit code 0 for success, 1 for failures, 2 for misuse."""
 
 import argparse
+import os
 import re
 import sys
 import textwrap
@@ -54,6 +55,10 @@ def main(
     except Misuse as error:
         print(f"ojs-conformance: {error}", file=sys.stderr)
         return MISUSED
+    except BrokenPipeError:
+        # The reader of the output, such as head, has seen enough; what is buffered goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     except KeyboardInterrupt:
         print("ojs-conformance: interrupted", file=sys.stderr)
         return 130

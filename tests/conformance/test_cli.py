@@ -225,3 +225,14 @@ def test_the_module_runs_and_speaks_to_any_terminal(suite: Path) -> None:
     assert run.stdout.splitlines()[-1] == "3 cases: 3 error"
     assert "server unreachable: ConnectError" in run.stdout
     assert "error: file is not JSON" in run.stdout
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    command = [sys.executable, "-m", "conformance", "spec", "data"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.read(10)
+        running.stdout.close()
+        told = running.stderr.read()
+        assert (running.wait(60), told) == (1, b"")
