@@ -164,6 +164,7 @@ async def test_a_blocking_handle_does_the_same(server: Server) -> None:
                 assert client.handle(job.id, type=Receipt).result() == receipt
                 with pytest.raises(NotFound):
                     list(client.events(job="nobody"))
+            worker.blocking_client.close()
 
         async with worker:
             await asyncio.to_thread(work)
