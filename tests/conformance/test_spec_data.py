@@ -38,7 +38,7 @@ def test_every_clause_and_case_is_there(capsys: pytest.CaptureFixture[str]) -> N
         assert CASE.id in clause["cases"]
         assert clause["sources"]
         assert clause["verdicts"] == []
-    assert cases[CASE.id]["level"] == 0
+    assert cases[CASE.id]["level"] == CASE.level
     assert cases[worker_cases()[0].id]["level"] is None
 
 

@@ -15,6 +15,8 @@ from tests.openapi.operations import resolve
 from tests.openapi.served import ROOT, serving
 from tests.openapi.unsayable import is_absent, is_unsayable
 
+# PostgreSQL is the distribution's, whose tests are a run of their own: each takes long.
+STORES = pytest.mark.parametrize("store_url", ["sqlite", "distribution"], indirect=True)
 LIMIT_S = 1500  # for a hang; a loaded machine may take many minutes
 # Each of them brings it about by itself, as a rule; the first one brings about the most else, too.
 SEEDS = (38, 16, 1, 12, 14, 6, 31, 24)
@@ -86,6 +88,7 @@ def happened(url: str) -> set[str]:
 
 @pytest.mark.long
 @pytest.mark.timeout(LIMIT_S)
+@STORES
 def test_stories_keep_the_contract(store_url: str) -> None:
     with serving(store_url) as url:
         stock(url)
@@ -99,6 +102,7 @@ def test_stories_keep_the_contract(store_url: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(LIMIT_S)
+@STORES
 def test_single_calls_keep_the_contract(store_url: str, tmp_path: Path) -> None:
     # What systematic calls try is judged before a store is asked, so that one store is enough; the
     # random ones go to the other. Each example of the contract is sent to both by other tests.
