@@ -10,7 +10,7 @@ import { keyboard, showKeys } from "./keys.js";
 import { listen, start, toggle, watch } from "./live.js";
 import { begin, go, here, to } from "./router.js";
 import { View } from "./view.js";
-import { identify, isLimited, limit } from "./who.js";
+import { identify, isKnown, limit } from "./who.js";
 
 // What each page is called in the bar. The overview of a server of few claims is a short one.
 const BAR = [
@@ -49,7 +49,8 @@ async function show() {
   mark();
   const moved = view !== null && view.page !== page;
   const open = Object.hasOwn(PAGES, page) ? PAGES[page] : () => import("./missing.js");
-  const [offered, found] = await Promise.all([surelyOffers(page), open()]);
+  // Drawn once all is known that decides how: a page that is drawn again takes away what is being clicked.
+  const [offered, found] = await Promise.all([surelyOffers(page), open(), isKnown()]);
   const module = offered ? found : await import("./basics.js");
   if (signal.aborted) return;
   const root = h("div");
@@ -64,6 +65,7 @@ async function show() {
 }
 
 async function describe() {
+  const knowing = know();
   const manifest = await get("manifest").catch(() => null);
   await learn(manifest);
   const links = BAR.filter(([page]) => page === "" || offers(page)).map(([page, label]) => {
@@ -73,7 +75,7 @@ async function describe() {
   document.getElementById("nav").replaceChildren(...links);
   mark();
   notice("server", manifest === null && "No Open Job Spec server answers here.", h("button", { type: "button", class: "small", onclick: () => location.reload() }, "Try again"));
-  await know();
+  await knowing;
 }
 
 /** Find out who reads, and say it; who is not known is asked to sign in. */
@@ -85,7 +87,7 @@ async function know() {
   enqueue.removeAttribute("aria-disabled");
   enqueue.removeAttribute("title");
   limit(enqueue, "enqueue");
-  const stats = claims("admin_api") ? await get("v1/admin/stats").catch((error) => error) : {};
+  const stats = await surelyOffers("") ? await get("v1/admin/stats").catch((error) => error) : {};
   if (stats.jobs) badges(stats);
 }
 
@@ -180,5 +182,5 @@ keyboard({ go: (page) => go(to(page)), pause: toggle, table: () => view?.table ?
 setInterval(tick, 1000);
 setInterval(() => document.hidden || maintain(), 15000);
 begin(() => show());
-describe().then(() => { maintain(); if (isLimited() && here().page !== "login") show(); });
+describe().then(maintain);
 start();

@@ -27,11 +27,6 @@ export async function isKnown() {
   return me !== null;
 }
 
-/** Say whether there is something that the reader may not do. */
-export function isLimited() {
-  return me !== null && Object.keys(NEEDS).some(obstacle);
-}
-
 /** Return why the reader may not do what is of this kind, in a sentence; null where they may. */
 export function obstacle(kind) {
   if (me?.ui_read_only) return "This dashboard is read-only: the server was started with --ui-read-only.";
