@@ -1,4 +1,4 @@
-"""What handlers depend on: values that are made for each job, or once for a worker.
+"""Dependencies of handlers: values that are made for each job, or once for a worker.
 
     async def database() -> AsyncIterator[Pool]:
         async with create_pool(DSN) as pool:

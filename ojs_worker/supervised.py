@@ -22,7 +22,7 @@ PULSE_S: Final = 1.0
 
 
 class Word(Enum):
-    """What a worker process tells its supervisor, every second or when it changes."""
+    """State of a worker process, sent to its supervisor every second and when it changes."""
 
     READY = b"r"  # it fetches jobs
     BUSY = b"b"  # its event loop runs, but it fetches no jobs now

@@ -35,7 +35,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def word(self) -> str:
-        """What became of it."""
+        """Return the verdict on the mutant in one word."""
         if self.case:
             return "caught"
         key = self.mutant.key

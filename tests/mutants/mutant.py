@@ -36,7 +36,7 @@ class Mutant(msgspec.Struct, frozen=True, order=True):
 
     @property
     def key(self) -> str:
-        """What stays the same where other lines of the file change."""
+        """Return an identity that does not change with other lines of the file."""
         return f"{self.subject} {self.function} {self.site.change}: {self.line}"
 
     def plant(self) -> None:

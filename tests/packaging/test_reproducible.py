@@ -1,4 +1,4 @@
-"""The same sources give the same files, and a list of what is in them."""
+"""Builds are reproducible, and list their components."""
 
 import json
 import os

@@ -42,7 +42,7 @@ def commands() -> set[tuple[str, ...]]:
 
 
 def lines_of(file: Path) -> Iterator[tuple[str, ...]]:
-    """What may be the first words of a line of the command in a file of tests."""
+    """Yield the words that may begin a line of the command in a file of tests."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         match node:
             case ast.Call(args=words) | ast.Tuple(elts=words) if words:

@@ -45,7 +45,7 @@ def blank_types_are_types() -> None:
 
 @fault("OJS-ZEE-002")
 def activations_do_not_wait() -> None:
-    """Where there is no job the answer comes at once, whatever `requestTimeout` says."""
+    """Answer at once if there is no job, whatever `requestTimeout` says."""
 
     def make(activate: Any) -> Any:
         async def other(call: Any, wish: Any) -> Any:

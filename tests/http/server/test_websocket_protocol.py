@@ -85,7 +85,7 @@ class Socket:
         await self.settled()
 
     def heard(self) -> list[Any]:
-        """What the server has sent since this was asked last."""
+        """Return the WebSocket events that the server has sent since the last call."""
         new = self.wire.written[self._read :]
         self._read += len(new)
         self._client.receive_data(new)
