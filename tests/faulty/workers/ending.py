@@ -22,9 +22,8 @@ def jobs_end_with_the_signal() -> None:
     """SIGTERM fails all jobs at once."""
 
     def make(shut_down: Any) -> Any:
-        def at_once(self: Machine, now: float) -> Actions:
-            self.grace_s = 0.0
-            actions: Actions = shut_down(self, now)
+        def at_once(self: Machine, deadline: float) -> Actions:
+            actions: Actions = shut_down(self, deadline - self.grace_s)
             return actions
 
         return at_once
@@ -92,9 +91,8 @@ def grace_is_half_as_long_again() -> None:
     """The grace period takes one and a half times as long as it is set to."""
 
     def make(shut_down: Any) -> Any:
-        def slowly(self: Machine, now: float) -> Actions:
-            self.grace_s *= 1.5
-            actions: Actions = shut_down(self, now)
+        def slowly(self: Machine, deadline: float) -> Actions:
+            actions: Actions = shut_down(self, deadline + self.grace_s / 2)
             return actions
 
         return slowly
