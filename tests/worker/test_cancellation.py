@@ -86,7 +86,8 @@ async def test_a_process_is_killed_and_the_next_job_has_another(
     gate, marks = tmp_path / "gate", tmp_path / "marks"
     async with worker:
         first = await worker.client.enqueue("waits.there", [str(gate), str(marks), "first"])
-        await until(marks.exists)
+        # A file that exists may be empty yet, and a killed process would leave it so.
+        await until(lambda: marks.exists() and marks.read_text() == "first\n")
         await first.cancel()
         gate.touch()
         second = await worker.client.enqueue("waits.there", [str(gate), str(marks), "second"])
