@@ -36,11 +36,11 @@ from ojs_server.loops.runner import Loops
 from ojs_server.loops.silences import watch_silences
 from ojs_server.metrics import Metrics
 from ojs_server.ops.engine.engine import Engine
-from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings
 from ojs_server.stop_signals import stop_signals
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
+from ojs_server.webhooks.client import WebhookClient
 
 if TYPE_CHECKING:
     # Its dependencies are optional.
@@ -127,7 +127,7 @@ class Server:
             max_streams=self.settings.max_streams,
             stream_buffer=self.settings.stream_buffer,
         )
-        outbound = Outbound(
+        webhook_client = WebhookClient(
             self.settings.reach,
             self.settings.webhook_timeout_ms,
             self._environment,
@@ -135,7 +135,7 @@ class Server:
         )
         deliver = Deliver(
             self.engine,
-            outbound,
+            webhook_client,
             self._metrics,
             self._environment.wall_ms,
             source=self.settings.source,
@@ -154,7 +154,7 @@ class Server:
         self.engine.availability.on_lost = housekeeping.nudge
         self.engine.wakeups.on_first = housekeeping.nudge
         self.engine.producers.on_first = housekeeping.nudge
-        self.services = self._services(outbound, deliver, housekeeping)
+        self.services = self._services(webhook_client, deliver, housekeeping)
         self.calls = Calls(self.services)
         self._dispatcher = Dispatcher(self.calls, self.routes, self._admission)
         loops = Loops()
@@ -175,7 +175,7 @@ class Server:
         finally:
             self._lifetime.stopping = True
             await loops.stop()
-            await outbound.close()
+            await webhook_client.close()
             await self.engine.close()
             await asyncio.to_thread(self.store.close)
 
@@ -190,7 +190,7 @@ class Server:
         )
 
     def _services(
-        self, outbound: Outbound, deliver: Deliver, housekeeping: Housekeeping
+        self, webhook_client: WebhookClient, deliver: Deliver, housekeeping: Housekeeping
     ) -> Services:
         engine = self.engine
         return Services(
@@ -203,7 +203,7 @@ class Server:
             environment=self._environment,
             metrics=self._metrics,
             bodies=BodyBudget(self.settings.max_body_bytes),
-            outbound=outbound,
+            webhook_client=webhook_client,
             attempts=Attempts(),
             inventories=Inventories(engine.read),
             shared_stats=SharedRead(lambda: statistics.read(engine, self._lifetime)),

@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"ojs-server: {error}", file=sys.stderr)
         return 2
     if settings.webhook_ca is not None:
-        from ojs_server.posting import trusted
+        from ojs_server.webhooks.posting import trusted
 
         try:
             trusted(settings.webhook_ca)

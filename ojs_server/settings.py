@@ -23,7 +23,7 @@ from ojs_server.domain.retention import Retention
 from ojs_server.domain.schemas.schema import MODES
 from ojs_server.domain.suggestions import nearest
 from ojs_server.domain.webhooks.target import Reach
-from ojs_server.http.access.auth import Keys, parse_keys
+from ojs_server.http.access.keys import Keys, parse_keys
 from ojs_server.http.access.origins import Origins, origins_of, parse_host, parse_origin
 from ojs_server.ops.rules import Rules
 from ojs_wire.values import format_duration, parse_duration

@@ -8,7 +8,7 @@ from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 
-from ojs_server.domain.errors import OjsError
+from ojs_server.domain.errors import OjsError, Unavailable
 from ojs_server.http.errors import error_object
 from ojs_wire import codes
 
@@ -68,3 +68,8 @@ def refusal_of(error: Exception, request_id: str) -> Refusal:
     if after is not None:
         metadata.append(("retry-after", after))
     return Refusal(code, status, shown["message"], tuple(metadata))
+
+
+def stopping() -> Unavailable:
+    """Return the error that ends the streams of a server that stops."""
+    return Unavailable("the server is stopping", headers={"Retry-After": "1"})

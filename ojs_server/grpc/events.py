@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from google.protobuf.struct_pb2 import Struct
 
-from ojs_server.domain.errors import Conflict, Unavailable
+from ojs_server.domain.errors import Conflict
 from ojs_server.grpc import values
 from ojs_server.grpc.calls import Rpc
+from ojs_server.grpc.errors import stopping
 from ojs_server.grpc.proto import ojs_v1_pb2 as pb
 from ojs_server.http.route import V1
 from ojs_server.ops.streams.event_json import event_id
@@ -59,7 +60,7 @@ async def stream_events(rpc: Rpc, message: pb.StreamEventsRequest) -> None:
             if not await rpc.write(_own(KEEPALIVE, {}, wall_ms())):
                 return
         if log_reader.closed:
-            raise Unavailable("the server is stopping", headers={"Retry-After": "1"})
+            raise stopping()
     finally:
         gone.cancel()
         log_reader.leave(follower)

@@ -7,10 +7,11 @@ before it has them.
 import asyncio
 from typing import Any, Final
 
-from ojs_server.domain.errors import Conflict, Unavailable
+from ojs_server.domain.errors import Conflict
 from ojs_server.domain.jobs.job import Lease
 from ojs_server.grpc import messages
 from ojs_server.grpc.calls import RouteRequest, Rpc
+from ojs_server.grpc.errors import stopping
 from ojs_server.grpc.proto import ojs_v1_pb2 as pb
 from ojs_server.http.call import Call
 from ojs_server.http.ids import holder_of
@@ -47,7 +48,7 @@ async def stream_jobs(rpc: Rpc, message: pb.StreamJobsRequest) -> None:
         with rpc.place():
             while not rpc.left.is_set():
                 if engine.wakeups.closed:
-                    raise Unavailable("the server is stopping", headers={"Retry-After": "1"})
+                    raise stopping()
                 if len(held) >= most:
                     await _until_settled(engine, held, left)
                     continue

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from ojs_server import __version__
 from ojs_server.domain.compat.variables import parse_variables
-from ojs_server.domain.errors import Unavailable
 from ojs_server.grpc.calls import Behaviour, Rpc
+from ojs_server.grpc.errors import stopping
 from ojs_server.grpc.proto import zeebe_pb2 as pb
 from ojs_server.http.compat import zeebe
 from ojs_server.http.compat.zeebe import (
@@ -111,7 +111,7 @@ async def _stream(rpc: Rpc, message: pb.StreamActivatedJobsRequest) -> None:
                     await give_back(engine, [one.lease for one in jobs[place:]])
                     return
             if engine.wakeups.closed:
-                raise Unavailable("the server is stopping", headers={"Retry-After": "1"})
+                raise stopping()
 
 
 def _job(job: Activated) -> pb.ActivatedJob:

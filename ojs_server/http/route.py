@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from ojs_server.http.access.auth import READ, Role
+from ojs_server.http.access.roles import READ, Role
 from ojs_server.http.call import Answer, Call
 
 Handler = Callable[[Call], Awaitable[Answer]]

@@ -15,8 +15,8 @@ from ojs_server.http.system.inventory import Inventories
 from ojs_server.metrics import Metrics
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.workers.claim import FetchedJobs
-from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings
+from ojs_server.webhooks.client import WebhookClient
 
 
 class Tracer(Protocol):
@@ -62,7 +62,7 @@ class Services(msgspec.Struct, frozen=True):
     environment: Environment
     metrics: Metrics
     bodies: BodyBudget
-    outbound: Outbound
+    webhook_client: WebhookClient
     # Logins that failed.
     attempts: Attempts
     inventories: Inventories

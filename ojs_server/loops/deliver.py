@@ -16,9 +16,9 @@ from ojs_server.metrics import Metrics
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.time_limit import at_most
 from ojs_server.ops.webhooks.deliveries import MAX_WAITING, RecordAttempt, Spread, Take, look
-from ojs_server.outbound import message_of
 from ojs_server.store.base import Clock
 from ojs_server.store.records import WebhookLoad
+from ojs_server.webhooks.client import message_of
 
 # Another node's events and subscriptions are not announced here.
 SLOW_POLL_S: Final = 1.0

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from ojs_server.domain.errors import Denied
-from ojs_server.http.access.auth import LEAST_LENGTH, Keys, Role, parse_keys
+from ojs_server.http.access.keys import LEAST_LENGTH, Keys, parse_keys
+from ojs_server.http.access.roles import Role
 from ojs_server.settings import SettingError, load_settings
 
 ADMIN, WORKER, PRODUCER = "admin-secret-0001", "worker-secret-001", "producer-secret-1"

@@ -13,7 +13,7 @@ from grpc import aio
 
 from ojs_server.app import Server
 from ojs_server.grpc.serving import GrpcServer
-from ojs_server.http.access.auth import Keys
+from ojs_server.http.access.keys import Keys
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
 from tests.http.clock import Hands

@@ -17,7 +17,7 @@ from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.grpc.ojs_v1 import BEHAVIOURS, SERVICE
 from ojs_server.grpc.proto import ojs_v1_pb2 as pb
 from ojs_server.grpc.values import EXACT, value_of
-from ojs_server.http.access.auth import parse_keys
+from ojs_server.http.access.keys import parse_keys
 from ojs_server.ops.jobs.enqueue import Enqueue
 from ojs_server.ops.jobs.settle import Ack
 from ojs_wire.values import UUID7

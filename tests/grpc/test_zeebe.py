@@ -14,7 +14,7 @@ from ojs_server.domain.profile import PROFILES
 from ojs_server.grpc.health import NOT_SERVING, SERVING
 from ojs_server.grpc.proto import zeebe_pb2 as pb
 from ojs_server.grpc.zeebe import BEHAVIOURS, SERVICE, UNSERVED
-from ojs_server.http.access.auth import parse_keys
+from ojs_server.http.access.keys import parse_keys
 from ojs_server.ops.sweep import Sweep
 from tests.grpc.conftest import Serve, Stub, connect
 from tests.http.clock import Hands

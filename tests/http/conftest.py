@@ -8,7 +8,7 @@ import pytest
 
 from ojs_server.app import Application, Server
 from ojs_server.domain.profile import OJS, Profile
-from ojs_server.http.access.auth import Keys, parse_keys
+from ojs_server.http.access.keys import Keys, parse_keys
 from ojs_server.http.tracing import Tracing
 from ojs_server.settings import Settings
 from ojs_server.store.base import Clock

@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from ojs_server.app import Server
 from ojs_server.domain.errors import Unavailable
 from ojs_server.http import responses
-from ojs_server.http.access.auth import parse_keys
+from ojs_server.http.access.keys import parse_keys
 from ojs_server.http.hot_dispatch import Dispatcher
 from ojs_server.http.server.exchange import Exchange
 from ojs_server.http.tracing import Tracing

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ojs_server.http.access.auth import ROLES
+from ojs_server.http.access.roles import ROLES
 from ojs_server.metrics import Metrics
 from ojs_server.settings import (
     CONFIG_ENV,

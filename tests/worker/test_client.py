@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from ojs_server.app import Application, Server
-from ojs_server.http.access.auth import parse_keys
+from ojs_server.http.access.keys import parse_keys
 from ojs_worker import (
     BlockingClient,
     Client,

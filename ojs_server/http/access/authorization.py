@@ -10,7 +10,7 @@ from typing import Final
 from ojs_server.domain.errors import Denied
 from ojs_server.domain.tenants.tenant import parse_tenant, scoped
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import ROLES, Role
+from ojs_server.http.access.roles import ROLES, Role
 from ojs_server.http.call import Call
 from ojs_server.ops.jobs.settle import missing
 from ojs_wire import codes

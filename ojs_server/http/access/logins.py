@@ -10,8 +10,9 @@ from typing import Final
 
 from ojs_server.domain.access.login import TOKEN_BYTES, Login, hash_of
 from ojs_server.domain.errors import Denied, NotFound, OjsError
-from ojs_server.http.access.auth import Role, unauthenticated
+from ojs_server.http.access.keys import unauthenticated
 from ojs_server.http.access.me import shown
+from ojs_server.http.access.roles import Role
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.route import ANYONE, Route
 from ojs_server.ops.access.logins import LogIn, LogOut

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from ojs_server.http.access.auth import ADMINISTER, ENQUEUE, LOOK, OPERATE, ROLES, WORK, Role
+from ojs_server.http.access.roles import ADMINISTER, ENQUEUE, LOOK, OPERATE, ROLES, WORK, Role
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import Route
 from ojs_wire.values import format_timestamp

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ojs_server.domain.admin.action import Action, ActionFilter
 from ojs_server.domain.errors import invalid
-from ojs_server.http.access.auth import LOOK
+from ojs_server.http.access.roles import LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import number
 from ojs_server.http.route import Route

@@ -5,7 +5,7 @@ from typing import Final
 from ojs_server.domain.errors import NotFound, invalid
 from ojs_server.domain.suggestions import nearest
 from ojs_server.domain.workers.worker import Directive
-from ojs_server.http.access.auth import ADMINISTER
+from ojs_server.http.access.roles import ADMINISTER
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import known_as
 from ojs_server.http.route import Route

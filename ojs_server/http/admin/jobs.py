@@ -7,7 +7,7 @@ from ojs_server.domain.errors import ValidationError, invalid
 from ojs_server.domain.fields import priority
 from ojs_server.domain.suggestions import nearest
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import LOOK, OPERATE
+from ojs_server.http.access.roles import LOOK, OPERATE
 from ojs_server.http.admin.lists import admin_page
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of

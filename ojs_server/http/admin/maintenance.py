@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from ojs_server.domain.admin.maintenance import Maintenance, parse_order
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import ADMINISTER, LOOK
+from ojs_server.http.access.roles import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.route import Route

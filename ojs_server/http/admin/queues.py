@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ojs_server.domain.admin.statistics import Period, quantile
 from ojs_server.domain.jobs.job import STATES, State
-from ojs_server.http.access.auth import LOOK
+from ojs_server.http.access.roles import LOOK
 from ojs_server.http.admin.lists import admin_page
 from ojs_server.http.admin.statistics import collect, lately, throughput
 from ojs_server.http.call import Answer, Call

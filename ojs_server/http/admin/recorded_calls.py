@@ -3,8 +3,8 @@
 from typing import Final
 
 from ojs_server.domain.admin.action import Actor
-from ojs_server.http.access.auth import Role
 from ojs_server.http.access.logins import address_of
+from ojs_server.http.access.roles import Role
 from ojs_server.http.call import Call
 from ojs_server.http.route import Route
 

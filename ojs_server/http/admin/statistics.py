@@ -25,7 +25,7 @@ from ojs_server.domain.jobs.job import STATES
 from ojs_server.domain.suggestions import nearest
 from ojs_server.domain.workers.worker import is_stale
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import LOOK
+from ojs_server.http.access.roles import LOOK
 from ojs_server.http.admin.lists import checked_query
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import Route

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Final
 
 from ojs_server.domain.workers.worker import WorkerState, is_stale
-from ojs_server.http.access.auth import ADMINISTER, LOOK
+from ojs_server.http.access.roles import ADMINISTER, LOOK
 from ojs_server.http.admin.lists import admin_page
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import known_as

@@ -19,7 +19,7 @@ from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.domain.suggestions import refuse_lookalikes
 from ojs_server.domain.tenants.tenant import scoped
-from ojs_server.http.access.auth import ENQUEUE, READ, WORK
+from ojs_server.http.access.roles import ENQUEUE, READ, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.compat.function_blocks import check_result
 from ojs_server.http.ids import job_id_of, known_as

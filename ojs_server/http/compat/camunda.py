@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from ojs_server import __version__
 from ojs_server.domain.errors import NotFound
-from ojs_server.http.access.auth import ENQUEUE, OPERATE, WORK
+from ojs_server.http.access.roles import ENQUEUE, OPERATE, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.compat import zeebe
 from ojs_server.http.compat.zeebe import TENANT, VERSION, Activated, Activation, definition_key

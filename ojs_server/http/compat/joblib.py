@@ -18,7 +18,7 @@ from ojs_server.domain.jobs.job import TERMINAL, Job, Lease, State, StoredJob
 from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.domain.workers.worker import Worker, is_deleted, parse_worker_id
-from ojs_server.http.access.auth import ENQUEUE, READ, WORK
+from ojs_server.http.access.roles import ENQUEUE, READ, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.compat.function_blocks import check_payload, kept_schema
 from ojs_server.http.ids import job_id_in

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from ojs_server.domain.compat import joblib
 from ojs_server.domain.workers.worker import Worker, WorkerState, is_deleted
-from ojs_server.http.access.auth import READ, WORK
+from ojs_server.http.access.roles import READ, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.compat.joblib import jobs_seen_from, page_of, require_worker
 from ojs_server.http.responses import NO_CONTENT

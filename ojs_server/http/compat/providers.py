@@ -9,7 +9,7 @@ from ojs_server.domain.compat import provider as providers
 from ojs_server.domain.compat.joblib import GLOBAL
 from ojs_server.domain.compat.provider import Provider
 from ojs_server.domain.errors import InvalidRequest, OjsError
-from ojs_server.http.access.auth import READ, WORK
+from ojs_server.http.access.roles import READ, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.compat.function_blocks import kept_schema
 from ojs_server.http.compat.joblib import page_of, require_admin, require_worker

@@ -12,7 +12,7 @@ from ojs_server.domain.jobs.job import Lease, StoredJob
 from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.domain.tenants.tenant import scoped, unscoped
-from ojs_server.http.access.auth import ENQUEUE, READ, WORK
+from ojs_server.http.access.roles import ENQUEUE, READ, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.compat.function_blocks import check_payload, checked_schema
 from ojs_server.http.ids import holder_of, job_id_of, known_as

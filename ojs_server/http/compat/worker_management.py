@@ -11,7 +11,7 @@ from ojs_server.domain.jobs.job import TERMINAL, State
 from ojs_server.domain.profile import RECOVERIES, Recovery
 from ojs_server.domain.suggestions import nearest
 from ojs_server.domain.workers.worker import WorkerState, parse_worker_id
-from ojs_server.http.access.auth import ADMINISTER, LOOK, OPERATE, WORK
+from ojs_server.http.access.roles import ADMINISTER, LOOK, OPERATE, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.compat.function_blocks import parse_blocks
 from ojs_server.http.ids import known_as

@@ -7,7 +7,7 @@ from ojs_server.domain.cron.request import NAME, parse_changes, registered
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.tenants.tenant import scoped, unscoped
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import ENQUEUE, READ
+from ojs_server.http.access.roles import ENQUEUE, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import job_answer, timestamp
 from ojs_server.http.paging import page_of

@@ -9,7 +9,7 @@ from ojs_server.domain.fairness.pool import DEFAULT_STRATEGY, Pool, declared, pa
 from ojs_server.domain.jobs.job import State
 from ojs_server.domain.limits.rate_limit import parse_key
 from ojs_server.domain.workers.worker import profile_of
-from ojs_server.http.access.auth import ADMINISTER, LOOK
+from ojs_server.http.access.roles import ADMINISTER, LOOK
 from ojs_server.http.admin.lists import admin_page, checked_query
 from ojs_server.http.admin.statistics import collect, lately
 from ojs_server.http.call import Answer, Call

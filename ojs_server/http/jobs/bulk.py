@@ -11,7 +11,7 @@ from ojs_server.domain.jobs.filter import MEMBERS, JobFilter, parse_filter
 from ojs_server.domain.jobs.job import STATES, TERMINAL, State
 from ojs_server.domain.jobs.validate import hash_of
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import OPERATE
+from ojs_server.http.access.roles import OPERATE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import summary_of
 from ojs_server.http.jobs.batches import check_size, is_atomic, receipt_for

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ojs_server.domain.errors import Duplicate, OjsError
 from ojs_server.domain.jobs.validate import Draft, hash_of
-from ojs_server.http.access.auth import ENQUEUE
+from ojs_server.http.access.roles import ENQUEUE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import summary_of
 from ojs_server.http.jobs.batches import checked_batch, is_atomic, receipt_for

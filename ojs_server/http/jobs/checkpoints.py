@@ -7,7 +7,7 @@ import msgspec
 from ojs_server.domain.errors import NotFound, TooLarge
 from ojs_server.domain.jobs.attachments import Checkpoint
 from ojs_server.domain.jobs.checkpoint import MAX_METADATA, MAX_STATE
-from ojs_server.http.access.auth import OPERATE, READ, WORK
+from ojs_server.http.access.roles import OPERATE, READ, WORK
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.ids import holder_of, job_id_of
 from ojs_server.http.route import Route

@@ -6,8 +6,8 @@ from ojs_server.domain.jobs.dead_letter import parse_override
 from ojs_server.domain.jobs.filter import MEMBERS, from_query, parse_filter
 from ojs_server.domain.jobs.job import State
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import LOOK, OPERATE
 from ojs_server.http.access.authorization import require_own
+from ojs_server.http.access.roles import LOOK, OPERATE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs import bulk
 from ojs_server.http.jobs.transitions import changed

@@ -11,7 +11,7 @@ from ojs_server.domain.errors import InvalidRequest, OjsError, QueueFull
 from ojs_server.domain.jobs.uniform_batch import parse_uniform
 from ojs_server.domain.jobs.validate import Draft, hash_of, parse_draft
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import ENQUEUE
+from ojs_server.http.access.roles import ENQUEUE
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.hot_call import Asked, HotCall
 from ojs_server.http.jobs.batches import checked_batch, receipt_for

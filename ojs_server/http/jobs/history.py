@@ -7,7 +7,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from ojs_server.domain.jobs.history import Happening, History, history_of
 from ojs_server.domain.jobs.job import Job
-from ojs_server.http.access.auth import READ
+from ojs_server.http.access.roles import READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
 from ojs_server.http.jobs.views import timestamp

@@ -8,7 +8,7 @@ from ojs_server.domain.jobs.filter import MEMBERS, JobFilter, from_query, parse_
 from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.domain.tenants.tenant import scoped
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import LOOK
+from ojs_server.http.access.roles import LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import array, envelope
 from ojs_server.http.paging import Page, page_of

@@ -9,7 +9,7 @@ from ojs_server.domain.errors import TooLarge, invalid
 from ojs_server.domain.jobs.attachments import PROGRESS, Progress
 from ojs_server.domain.jobs.job import Job, Lease, StoredJob
 from ojs_server.domain.jobs.progress import MAX_CHECKPOINT, MAX_DATA, ProgressReport, Shown, shown
-from ojs_server.http.access.auth import READ, WORK
+from ojs_server.http.access.roles import READ, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import holder_of, job_id_of
 from ojs_server.http.jobs.views import timestamp

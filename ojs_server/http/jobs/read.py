@@ -6,7 +6,7 @@ from ojs_server.domain.jobs.job import Lease, StoredJob
 from ojs_server.domain.jobs.lifecycle import policy_of
 from ojs_server.domain.jobs.progress import shown
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import READ
+from ojs_server.http.access.roles import READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
 from ojs_server.http.jobs.progress import with_progress

@@ -5,7 +5,7 @@ from typing import Final
 
 from ojs_server.domain.errors import NotReady, invalid
 from ojs_server.domain.jobs.job import TERMINAL
-from ojs_server.http.access.auth import READ
+from ojs_server.http.access.roles import READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.read import load_job
 from ojs_server.http.prefer_header import MAX_TIMEOUT_S, applied, preference

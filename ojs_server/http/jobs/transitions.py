@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ojs_server.domain.jobs.job import Change
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import ENQUEUE
+from ojs_server.http.access.roles import ENQUEUE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
 from ojs_server.http.jobs.views import changed_answer, enqueued_at, job_answer

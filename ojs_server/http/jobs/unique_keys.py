@@ -5,7 +5,7 @@ from typing import Final
 from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.domain.jobs.unique import UniquePolicy, policy_of
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import LOOK
+from ojs_server.http.access.roles import LOOK
 from ojs_server.http.admin.lists import admin_page
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.lists import list_jobs

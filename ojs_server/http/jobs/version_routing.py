@@ -5,7 +5,7 @@ from typing import Any, Final
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.fields import job_type
 from ojs_server.domain.jobs.version_routing import Routing, parse_routing
-from ojs_server.http.access.auth import ADMINISTER, LOOK
+from ojs_server.http.access.roles import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import Route
 from ojs_server.ops.jobs.version_routing import DropRouting, SaveRouting, no_routing

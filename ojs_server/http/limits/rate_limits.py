@@ -19,7 +19,7 @@ from ojs_server.domain.limits.rate_limit import (
 from ojs_server.domain.suggestions import refuse_unknown
 from ojs_server.domain.tenants.tenant import scoped, unscoped
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import OPERATE, READ
+from ojs_server.http.access.roles import OPERATE, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.paging import page_of

@@ -11,7 +11,7 @@ from ojs_server.domain.queues.config import (
     parse_config,
     parse_limits,
 )
-from ojs_server.http.access.auth import ADMINISTER, READ
+from ojs_server.http.access.roles import ADMINISTER, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.route import Route

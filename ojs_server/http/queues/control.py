@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from ojs_server.domain.fields import parse_queue
-from ojs_server.http.access.auth import OPERATE
+from ojs_server.http.access.roles import OPERATE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import Route
 from ojs_server.ops.queues.control import SetPaused

@@ -8,7 +8,7 @@ from ojs_server.domain.errors import NotFound
 from ojs_server.domain.jobs.job import WAITING, State
 from ojs_server.domain.tenants.tenant import scoped
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import READ
+from ojs_server.http.access.roles import READ
 from ojs_server.http.admin.statistics import last_hour
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of

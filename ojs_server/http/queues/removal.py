@@ -8,7 +8,7 @@ from ojs_server.domain.errors import Conflict, invalid
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.jobs.job import STATES, TERMINAL, State
 from ojs_server.domain.suggestions import nearest
-from ojs_server.http.access.auth import ADMINISTER
+from ojs_server.http.access.roles import ADMINISTER
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.queues.config import queue_counts
 from ojs_server.http.route import Route

@@ -9,7 +9,7 @@ from ojs_server.domain.errors import invalid
 from ojs_server.domain.schemas.schema import Schema, compatible_with, read_uri, registered
 from ojs_server.domain.version import Version, parse_version
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import OPERATE, READ
+from ojs_server.http.access.roles import OPERATE, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.paging import page_of

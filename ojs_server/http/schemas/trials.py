@@ -7,7 +7,7 @@ from ojs_server.domain.fields import job_type
 from ojs_server.domain.schemas.schema import compatible_with, is_sealed, registered
 from ojs_server.domain.version import Version, parse_version
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import READ
+from ojs_server.http.access.roles import READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import Route
 from ojs_server.ops.schemas.registry import Broken, breaks, compiled, missing

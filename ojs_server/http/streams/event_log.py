@@ -7,7 +7,7 @@ from ojs_server.domain.errors import invalid
 from ojs_server.domain.streams.cloud_event import MEDIA_TYPE, cloud_event
 from ojs_server.domain.suggestions import nearest
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import READ
+from ojs_server.http.access.roles import READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import array
 from ojs_server.http.paging import number, page_of

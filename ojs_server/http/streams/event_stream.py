@@ -9,8 +9,8 @@ from ojs_server.domain.errors import Unsupported, invalid
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.jobs.job import Job
 from ojs_server.domain.suggestions import nearest
-from ojs_server.http.access.auth import LOOK, READ
 from ojs_server.http.access.authorization import require_own
+from ojs_server.http.access.roles import LOOK, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.queues.read import known_queue
 from ojs_server.http.route import Route

@@ -9,7 +9,7 @@ from ojs_server import __version__
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.jobs.job import STATES
 from ojs_server.domain.workers.worker import is_stale
-from ojs_server.http.access.auth import LOOK
+from ojs_server.http.access.roles import LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import ANYONE, Route
 from ojs_server.store.base import Reader

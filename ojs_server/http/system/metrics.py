@@ -9,7 +9,7 @@ from ojs_server.domain.errors import Unavailable, invalid
 from ojs_server.domain.jobs.job import STATES, State
 from ojs_server.domain.suggestions import nearest
 from ojs_server.domain.workers.worker import Presence, presence, profile_of
-from ojs_server.http.access.auth import READ
+from ojs_server.http.access.roles import READ
 from ojs_server.http.admin.statistics import lately
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.content_negotiation import preferred

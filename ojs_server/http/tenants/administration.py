@@ -21,7 +21,7 @@ from ojs_server.domain.tenants.tenant import (
     scoped,
 )
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import ADMINISTER, LOOK
+from ojs_server.http.access.roles import ADMINISTER, LOOK
 from ojs_server.http.admin.lists import admin_page
 from ojs_server.http.admin.statistics import collect, lately, throughput
 from ojs_server.http.call import Answer, Call

@@ -6,7 +6,7 @@ from ojs_server.domain.errors import invalid
 from ojs_server.domain.suggestions import nearest
 from ojs_server.domain.webhooks.delivery import Delivery, Status
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import LOOK, OPERATE
+from ojs_server.http.access.roles import LOOK, OPERATE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.paging import cursor_at, page_of, place_of

@@ -9,7 +9,7 @@ from ojs_server.domain.webhooks.delivery import Delivery, Reply, Status, deliver
 from ojs_server.domain.webhooks.request import parse_changes, parse_secret, subscribed
 from ojs_server.domain.webhooks.webhook import TEST_EVENT, Webhook, selection_of
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import LOOK, OPERATE
+from ojs_server.http.access.roles import LOOK, OPERATE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.paging import page_of
@@ -22,8 +22,8 @@ from ojs_server.ops.webhooks.subscriptions import (
     Unsubscribe,
     missing,
 )
-from ojs_server.outbound import MAX_TESTS, message_of
 from ojs_server.store.records import PlacedEvent
+from ojs_server.webhooks.client import MAX_TESTS, message_of
 from ojs_wire import codec, codes
 from ojs_wire.calls import EmptyRequest, SecretRequest, WebhookRequest
 from ojs_wire.values import format_timestamp
@@ -114,8 +114,8 @@ def new_secret(random: bytes) -> str:
 
 
 async def _tested(call: Call, webhook: Webhook) -> Reply:
-    outbound = call.server.outbound
-    if outbound.tests.locked():
+    webhook_client = call.server.webhook_client
+    if webhook_client.tests.locked():
         raise Unavailable(
             f"{MAX_TESTS} webhooks are being tested here already",
             code=codes.OVERLOADED,
@@ -134,8 +134,8 @@ async def _tested(call: Call, webhook: Webhook) -> Reply:
         due_at=now,
         created_at=now,
     )
-    async with outbound.tests:
-        return await outbound.post(webhook.url, *message_of(webhook, sent, now))
+    async with webhook_client.tests:
+        return await webhook_client.post(webhook.url, *message_of(webhook, sent, now))
 
 
 async def _known(call: Call) -> Webhook:

@@ -7,7 +7,7 @@ import msgspec
 from ojs_server.domain.errors import TooLarge
 from ojs_server.domain.jobs.job import Change
 from ojs_server.domain.jobs.reported_error import parse_fault
-from ojs_server.http.access.auth import WORK
+from ojs_server.http.access.roles import WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.hot_call import Asked, HotCall
 from ojs_server.http.ids import holder_of, job_id_in

@@ -11,7 +11,7 @@ from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.domain.tenants.tenant import scoped
 from ojs_server.domain.workers.requirements import parse_runtime
 from ojs_server.domain.workers.worker import parse_worker_id
-from ojs_server.http.access.auth import WORK
+from ojs_server.http.access.roles import WORK
 from ojs_server.http.call import Answer, Call, parsed, typed
 from ojs_server.http.dialects import fetch_answer
 from ojs_server.http.hot_call import Asked, HotCall

@@ -7,8 +7,8 @@ import msgspec
 
 from ojs_server.domain.tenants.tenant import unscoped
 from ojs_server.domain.workers.worker import WorkerState, parse_reported
-from ojs_server.http.access.auth import WORK
 from ojs_server.http.access.authorization import strangers
+from ojs_server.http.access.roles import WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.hot_call import Asked, HotCall
 from ojs_server.http.ids import worker_id_of

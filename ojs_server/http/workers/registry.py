@@ -16,7 +16,7 @@ from ojs_server.domain.workers.worker import (
     profile_of,
 )
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import LOOK, WORK
+from ojs_server.http.access.roles import LOOK, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.compat.function_blocks import parse_blocks
 from ojs_server.http.ids import worker_id_of

@@ -7,7 +7,7 @@ from typing import Any, Final
 from ojs_server.domain.errors import NotFound, OjsError
 from ojs_server.domain.tenants.tenant import unscoped
 from ojs_server.domain.workers.worker import Worker
-from ojs_server.http.access.auth import WORK
+from ojs_server.http.access.roles import WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import known_as
 from ojs_server.http.route import Route

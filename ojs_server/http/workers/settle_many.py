@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from ojs_server.domain.errors import MalformedPayload, OjsError, TooLarge, invalid
 from ojs_server.domain.jobs.job import Change, Job, State
 from ojs_server.domain.jobs.reported_error import parse_fault
-from ojs_server.http.access.auth import WORK
+from ojs_server.http.access.roles import WORK
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.errors import error_object
 from ojs_server.http.hot_call import Asked, HotCall

@@ -10,7 +10,7 @@ from ojs_server.domain.workflows.parse import parse_workflow
 from ojs_server.domain.workflows.plan import WorkflowKind, WorkflowState
 from ojs_server.domain.workflows.record import WorkflowView
 from ojs_server.http import dialects
-from ojs_server.http.access.auth import ENQUEUE, READ
+from ojs_server.http.access.roles import ENQUEUE, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.batches import receipt_for
 from ojs_server.http.paging import cursor_at, page_of, place_of

@@ -22,7 +22,7 @@ from ojs_server.ops.jobs.attachments import NOTHING_LEFT, Left, left_for
 from ojs_server.ops.limits.claim_limits import LimitedClaims
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.unit_of_work import Work
-from ojs_server.ops.workers.fetching_workers import load_fetching
+from ojs_server.ops.workers.eligibility import load_fetching
 from ojs_server.ops.workers.promotion import promote
 from ojs_server.ops.workflows.advance import advance
 from ojs_server.store.records import Claimed

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from ojs_server.domain.admin.statistics import Recent
 from ojs_server.http import call as calls
 from ojs_server.http import dialects, pipeline, prefer_header
-from ojs_server.http.access.auth import Keys, Role
+from ojs_server.http.access.keys import Keys
+from ojs_server.http.access.roles import Role
 from ojs_server.http.paths import Paths
 from ojs_server.http.queues import read as queues
 from ojs_server.http.system import manifest

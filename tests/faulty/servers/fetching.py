@@ -11,7 +11,7 @@ from ojs_server.domain.workers.requirements import Ability
 from ojs_server.http.call import Call
 from ojs_server.http.workers import fetch
 from ojs_server.ops import unit_of_work
-from ojs_server.ops.workers import claim, fetching_workers
+from ojs_server.ops.workers import claim, eligibility
 from ojs_server.ops.workers.wakeups import Wakeups
 from ojs_server.store.sqlite.statements import QUERIES
 from ojs_server.store.tables.queues import QueueWrites
@@ -141,7 +141,7 @@ def quiet_workers_are_not_told() -> None:
 @fault("OJS-FET-025")
 def who_left_is_brought_back() -> None:
     """A FETCH brings a worker back that has deregistered."""
-    put(fetching_workers, "refusal", lambda worker, profile: None)
+    put(eligibility, "refusal", lambda worker, profile: None)
 
 
 @fault("OJS-FET-016")

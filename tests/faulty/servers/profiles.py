@@ -9,7 +9,7 @@ from ojs_server.domain import events, profile
 from ojs_server.domain.jobs import deadlines
 from ojs_server.domain.profile import PROFILES
 from ojs_server.domain.workers.worker import Thresholds
-from ojs_server.ops.workers import fetching_workers
+from ojs_server.ops.workers import eligibility
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
 from tests.faulty.traffic import V1, answered
@@ -67,7 +67,7 @@ def the_unreachable_are_not_told() -> None:
 @fault("OJS-PRS-004")
 def fetching_is_coming_back() -> None:
     """A worker that was declared dead is there again by its FETCH where BEATs alone count."""
-    put(fetching_workers, "refusal", lambda worker, profile: None)
+    put(eligibility, "refusal", lambda worker, profile: None)
 
 
 @fault("OJS-PRS-005")

@@ -8,13 +8,13 @@ from typing import Any
 import httpx
 import msgspec
 
-from ojs_server import outbound, posting
 from ojs_server.domain.webhooks import delivery
 from ojs_server.domain.webhooks.delivery import Delivery, Reply, Status
 from ojs_server.loops import deliver
 from ojs_server.ops.webhooks import deliveries
 from ojs_server.ops.webhooks import subscriptions as webhooks
 from ojs_server.ops.webhooks.deliveries import NewEvents
+from ojs_server.webhooks import client, posting
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 from tests.faulty.traffic import asked
@@ -23,7 +23,7 @@ from tests.faulty.traffic import asked
 @fault("OJS-WHK-005")
 def only_the_newest_secret_signs() -> None:
     """Deliveries are not signed with the previous secret."""
-    wrap(outbound, "signature", lambda sign: lambda secrets, *more: sign(secrets[:1], *more))
+    wrap(client, "signature", lambda sign: lambda secrets, *more: sign(secrets[:1], *more))
 
 
 @fault("OJS-WHK-010")
@@ -34,7 +34,7 @@ def signatures_leave_the_time_out() -> None:
         made = (hmac.new(secret.encode(), body, hashlib.sha256) for secret in secrets)
         return ",".join(f"sha256={one.hexdigest()}" for one in made)
 
-    put(outbound, "signature", sign)
+    put(client, "signature", sign)
 
 
 @fault("OJS-WHK-009")

@@ -8,7 +8,7 @@ import msgspec
 from ojs_server.domain.workers import fetch_policy
 from ojs_server.domain.workers.worker import Worker
 from ojs_server.ops import sweep
-from ojs_server.ops.workers import fetching_workers, heartbeat, presence, signs_of_life
+from ojs_server.ops.workers import eligibility, heartbeat, presence, signs_of_life
 from ojs_server.store.tables.leases import LeaseWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
@@ -36,15 +36,15 @@ def the_dead_keep_their_jobs() -> None:
 @fault("OJS-WRK-031")
 def fetching_counts_as_registering() -> None:
     """A worker that only fetched is judged as if it had been silent since it registered."""
-    wrap(fetching_workers, "Worker", lambda made: lambda **members: made(**members, alive_at=1))
+    wrap(eligibility, "Worker", lambda made: lambda **members: made(**members, alive_at=1))
 
 
 @fault("OJS-WRK-035")
 def the_dead_ask_in_vain() -> None:
     """A worker that was declared dead is handed nothing until it beats or registers."""
-    put(fetching_workers, "revived", lambda work, worker: worker)
+    put(eligibility, "revived", lambda work, worker: worker)
     wrap(
-        fetching_workers,
+        eligibility,
         "withheld",
         lambda withheld: (
             lambda worker, *more: (
@@ -61,7 +61,7 @@ def _only_seen(work: Any, worker: Worker, at: int) -> Worker:
 @fault("OJS-WRK-040")
 def fetches_are_no_sign_of_life() -> None:
     """Only BEATs and registrations keep a worker from being declared dead."""
-    for module in (fetching_workers, signs_of_life):
+    for module in (eligibility, signs_of_life):
         put(module, "seen", _only_seen)
 
 

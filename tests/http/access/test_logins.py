@@ -9,7 +9,7 @@ from ojs_server.app import Server
 from ojs_server.domain.access.failed_attempts import MOST
 from ojs_server.domain.access.login import hash_of
 from ojs_server.http.access import logins
-from ojs_server.http.access.auth import parse_keys
+from ojs_server.http.access.keys import parse_keys
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
 from tests.http.clock import Hands

@@ -8,7 +8,7 @@ import pytest
 
 from ojs_server.app import Server
 from ojs_server.domain.errors import Denied
-from ojs_server.http.access.auth import Keys, parse_keys
+from ojs_server.http.access.keys import Keys, parse_keys
 from ojs_server.http.access.origins import origins_of
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ojs_server.http.access.auth import ROLES
+from ojs_server.http.access.roles import ROLES
 from ojs_server.ops.cron.entries import Fire
 from tests.http.conftest import Serve, connect
 from tests.http.keys import bearer

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ojs_server.http.access.auth import parse_keys
+from ojs_server.http.access.keys import parse_keys
 from ojs_server.ops.sweep import Sweep
 from tests.http.clock import Hands
 from tests.http.conftest import Serve, connect

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ojs_server.http.access.auth import parse_keys
+from ojs_server.http.access.keys import parse_keys
 from ojs_server.http.server.connection import Connection
 from ojs_server.http.server.framing import MAX_HEAD
 from tests.http.conftest import Serve, connect

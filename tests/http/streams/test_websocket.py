@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.http.access.auth import parse_keys
+from ojs_server.http.access.keys import parse_keys
 from ojs_server.http.streams import websocket
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store

@@ -8,7 +8,7 @@ import pytest
 from ojs_server import __version__
 from ojs_server.app import Server
 from ojs_server.http import shared_read
-from ojs_server.http.access.auth import parse_keys
+from ojs_server.http.access.keys import parse_keys
 from ojs_server.http.system import inventory
 from ojs_server.settings import Settings
 from ojs_server.socketio.serving import SocketServer

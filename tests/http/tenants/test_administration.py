@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ojs_server.http.access.auth import parse_keys
+from ojs_server.http.access.keys import parse_keys
 from tests.http.conftest import Serve, connect
 
 V1 = "/ojs/v1"

@@ -14,9 +14,9 @@ from ojs_server.domain.webhooks.delivery import Reply
 from ojs_server.domain.webhooks.target import Reach
 from ojs_server.domain.webhooks.webhook import signature
 from ojs_server.environment import machine
-from ojs_server.outbound import Outbound
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
+from ojs_server.webhooks.client import WebhookClient
 from tests.http.conftest import connect
 from tests.http.keys import bearer
 from tests.http.steps import V1, Json, body, enqueue, error_of, refused
@@ -245,7 +245,7 @@ async def _post(
         assert name == host
         return list(addresses)
 
-    sender = Outbound(reach, timeout_ms, machine(), resolve)
+    sender = WebhookClient(reach, timeout_ms, machine(), resolve)
     try:
         return await sender.post(target.url(host), {"X-A": "b"}, b"{}")
     finally:

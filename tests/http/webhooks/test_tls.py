@@ -7,7 +7,7 @@ import pytest
 from ojs_server.domain.webhooks.delivery import Reply
 from ojs_server.domain.webhooks.target import Reach
 from ojs_server.environment import machine
-from ojs_server.outbound import Outbound
+from ojs_server.webhooks.client import WebhookClient
 from tests.authority import Authority
 from tests.http.target import Target, listening
 
@@ -26,7 +26,9 @@ async def posted(target: Target, ca: Path | None) -> Reply:
         assert name == HOST
         return ["127.0.0.1"]
 
-    sender = Outbound(Reach(private=True), 10_000, machine(), resolve, ca=str(ca) if ca else None)
+    sender = WebhookClient(
+        Reach(private=True), 10_000, machine(), resolve, ca=str(ca) if ca else None
+    )
     try:
         return await sender.post(target.url(HOST), {}, b"{}")
     finally:

@@ -9,7 +9,7 @@ import pytest
 
 from ojs_server.app import Application
 from ojs_server.domain.profile import PROFILES
-from ojs_server.http.access.auth import parse_keys
+from ojs_server.http.access.keys import parse_keys
 from tests.http.clock import Hands
 from tests.http.conftest import Serve, serve
 from tests.http.keys import KEYS, bearer

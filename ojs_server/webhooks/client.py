@@ -19,7 +19,7 @@ from ojs_server.domain.webhooks.webhook import Format, Webhook, selection_of, si
 from ojs_server.environment import Environment
 
 if TYPE_CHECKING:
-    from ojs_server.posting import Posted, Poster
+    from ojs_server.webhooks.posting import Posted, Poster
 
 # Each test that somebody waits for holds a connection for as long as a target may take.
 MAX_TESTS: Final = 4
@@ -34,7 +34,7 @@ async def resolve(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
-class Outbound:
+class WebhookClient:
     """The outgoing calls of one node."""
 
     def __init__(
@@ -90,7 +90,7 @@ class Outbound:
         host = f"[{address}]" if ":" in address else address
         if self._poster is None:
             # Import the library only if there are webhooks.
-            from ojs_server.posting import Poster
+            from ojs_server.webhooks.posting import Poster
 
             self._poster = Poster(self._ca)
         return await self._poster.post(

@@ -1,4 +1,4 @@
-"""API keys, and the roles that calls require.
+"""API keys: who may make a call.
 
 Only hashes of keys are kept, and they are compared in constant time.
 """
@@ -7,7 +7,6 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
@@ -15,28 +14,9 @@ import msgspec
 from ojs_server.domain.errors import Denied
 from ojs_server.domain.limits.rate_limit import KEY
 from ojs_server.domain.suggestions import nearest
+from ojs_server.http.access.roles import ROLES, Role
 from ojs_wire import codes
 
-
-class Role(StrEnum):
-    """Roles of keys. An admin may call everything; the server's health needs no key."""
-
-    ANYONE = "anyone"
-    PRODUCER = "producer"
-    WORKER = "worker"
-    VIEWER = "viewer"
-    OPERATOR = "operator"
-    ADMIN = "admin"
-
-
-ROLES: Final = tuple(role for role in Role if role is not Role.ANYONE)
-# Who may make the calls of each kind, beside administrators.
-WORK: Final = frozenset({Role.WORKER})
-ENQUEUE: Final = frozenset({Role.PRODUCER, Role.OPERATOR})
-OPERATE: Final = frozenset({Role.OPERATOR})
-LOOK: Final = OPERATE | {Role.VIEWER}
-READ: Final = LOOK | {Role.PRODUCER, Role.WORKER}
-ADMINISTER: Final = frozenset({Role.ADMIN})
 LEAST_LENGTH: Final = 16
 # The name of every caller where there are no keys.
 LOCAL: Final = "local"

@@ -3,7 +3,8 @@
 import httpx
 import pytest
 
-from ojs_server.http.access.auth import ROLES, Role, parse_keys
+from ojs_server.http.access.keys import parse_keys
+from ojs_server.http.access.roles import ROLES, Role
 from ojs_server.http.route import Route
 from ojs_server.http.routes import ROUTES
 from tests.http.conftest import Serve, connect

@@ -1,0 +1,1 @@
+"""Calls of webhook targets over HTTP."""
