@@ -273,8 +273,13 @@ def sqlite_store(sqlite_path: Path, new_sqlite_store: Path) -> Path:
     return sqlite_path
 
 
+def url_of_store(request: pytest.FixtureRequest) -> str:
+    """The URL of an empty store of the kind that a fixture's parameter names."""
+    place = request.getfixturevalue(STORE_FIXTURES[request.param])
+    return f"sqlite:///{place}" if request.param == "sqlite" else str(place)
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def store_url(request: pytest.FixtureRequest) -> str:
     """The URL of an empty store, once for each kind; "distribution" by indirect parametrisation."""
-    place = request.getfixturevalue(STORE_FIXTURES[request.param])
-    return f"sqlite:///{place}" if request.param == "sqlite" else str(place)
+    return url_of_store(request)
