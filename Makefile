@@ -3,8 +3,8 @@
 # last, says that this is done, so that a set-up is quick when nothing changed.
 
 PYTHON ?= python3
-# Many tests wait for a moment or a process, so a few more processes than cores are not too many.
-JOBS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 2)")
+# Many tests wait for a moment or a process, so that more processes than cores are not too many.
+JOBS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 4)")
 ARGS ?=
 LOAD ?=
 PACKAGES := ojs_wire ojs_server ojs_ui ojs_worker ojs_cli pytest_ojs conformance benchmarks

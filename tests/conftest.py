@@ -122,11 +122,12 @@ def _long_ones_first(items: list[pytest.Item]) -> list[pytest.Item]:
     parts = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
     long = [item for item in items if item.get_closest_marker("long")]
     short = [item for item in items if not item.get_closest_marker("long")]
-    size = -(-len(items) // parts)
     ordered: list[pytest.Item] = []
     for part in range(parts):
+        # As `worksteal` shares them out.
+        size = (len(items) - len(ordered)) // (parts - part)
         first = long[part::parts]
-        rest = size - len(first)
+        rest = max(0, size - len(first))
         ordered += [*first, *short[:rest]]
         del short[:rest]
     return ordered
@@ -142,10 +143,9 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m selects
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with the stores it runs on; have long ones begun first."""
-    items[:] = _long_ones_first(items)
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Mark each test with the stores it runs on; have long ones of those selected begun first."""
     for item in items:
         if isinstance(item, pytest.Function):
             used = set(item.fixturenames)
@@ -154,6 +154,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for fixture in used & STORE_MARKS.keys():
                 for mark in STORE_MARKS[fixture]:
                     item.add_marker(mark)
+    yield  # here -m selects
+    items[:] = _long_ones_first(items)
 
 
 def pytest_collection_finish() -> None:

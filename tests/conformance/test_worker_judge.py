@@ -91,6 +91,7 @@ async def test_our_worker_passes_the_quick_cases() -> None:
     assert len(results) == len(QUICK)
 
 
+@pytest.mark.long
 async def test_each_fault_is_convicted() -> None:
     free = asyncio.Semaphore(8)
 

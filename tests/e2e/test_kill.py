@@ -94,6 +94,7 @@ async def completed_all(node: Node, count: int) -> None:
         await until(drained, LIMIT_S)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)  # for a hang; a loaded machine may take minutes
 async def test_twenty_kills_lose_nothing_and_run_nothing_twice(store_url: str) -> None:
     luck = random.Random(20)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 FOLDER = Path(os.environ.get("OJS_OFFICIAL_SAMPLE", ROOT / "../shared/official-sample"))
 FOLDERS = (
     "level-0-core",
-    "level-1-reliable",
+    pytest.param("level-1-reliable", marks=pytest.mark.long),
     "level-2-scheduled",
     "level-3-workflows",
     "level-4-advanced",
