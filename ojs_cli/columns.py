@@ -179,6 +179,18 @@ WORKERS: Final = (
     column("LABELS", "labels", wide=True),
     age_of("started_at", "UP", wide=True),
 )
+NODES: Final = (
+    column("ID", "id"),
+    column("STATE", "state", states=True),
+    age_of("last_seen_at", "SEEN"),
+    age_of("started_at", "UP"),
+    column("VERSION", "version"),
+    column("FETCHES", "waiting_fetches", right=True),
+    column("STREAMS", "event_streams", right=True),
+    column("HOST", "host"),
+    column("PID", "pid", wide=True, right=True),
+    column("ANSWERS", "is_this", wide=True),
+)
 CRON: Final = (
     column("NAME", "name"),
     column("EXPRESSION", "expression"),

@@ -39,6 +39,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "tenants": "list, show, config, delete",
     },
     "Whole servers": {
+        "nodes": "the servers of a database: where they run, and since when",
         "webhooks": "list, add, test, pause, deliveries, redeliver, delete",
         "export": "write jobs as they would be enqueued, a line each",
         "import": "enqueue jobs from such lines",

@@ -35,6 +35,7 @@ STATE_STYLES: Final[Mapping[str, str]] = {
     "online": "green",
     "quiet": "yellow",
     "stale": "bold red",
+    "unreachable": "bold red",
     "offline": "bold red",
     "ok": "green",
     "wrong": "bold red",

@@ -22,6 +22,7 @@ NOUNS: Final[Mapping[str, str]] = {
     "tenant": "tenants",
     "schema": "schemas",
     "webhook": "webhooks",
+    "node": "nodes",
     "action": "actions",
 }
 # Verbs that the other program writes as flags.

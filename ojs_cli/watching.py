@@ -21,6 +21,22 @@ interval = click.option(
     metavar="SECONDS",
     help="between two looks",
 )
+watch_option = click.option("-w", "--watch", "watched", is_flag=True, help="look again and again")
+
+
+def list_or_watch(
+    session: Session,
+    columns: Sequence[Column],
+    look: Callable[[], list[Json]],
+    *,
+    watched: bool,
+    interval_s: float,
+) -> None:
+    """Write a list once, or refresh it until interrupted."""
+    if watched:
+        watch(session, columns, look, interval_s=interval_s)
+    else:
+        session.output.listing(columns, look())
 
 
 def watch(

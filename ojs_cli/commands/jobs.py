@@ -16,7 +16,7 @@ from ojs_cli.output import Column
 from ojs_cli.server import segment
 from ojs_cli.session import Session
 from ojs_cli.text import age, bar, between, cell, printable
-from ojs_cli.watching import interval, wait_for, watch
+from ojs_cli.watching import interval, wait_for, watch, watch_option
 
 Json = dict[str, Any]
 ENDED: Final = ("completed", "cancelled", "discarded")
@@ -58,7 +58,7 @@ def sure(function: F) -> F:
 @number
 @all_of_them
 @scan
-@click.option("-w", "--watch", "watched", is_flag=True, help="look again and again")
+@watch_option
 @interval
 @click.pass_obj
 def list_jobs(

@@ -17,7 +17,7 @@ from ojs_cli.server import Server, segment
 from ojs_cli.session import Session
 from ojs_cli.text import count
 from ojs_cli.values import configure, dry_run_option, set_option, unset_option
-from ojs_cli.watching import interval, watch
+from ojs_cli.watching import interval, list_or_watch, watch_option
 from ojs_worker.errors import NotFound
 
 Json = dict[str, Any]
@@ -38,7 +38,7 @@ def read_queues(server: Server) -> list[Json]:
 
 @command.command("list")
 @click.option("--paused", is_flag=True, help="only those that are paused")
-@click.option("-w", "--watch", "watched", is_flag=True, help="look again and again")
+@watch_option
 @interval
 @click.pass_obj
 def list_queues(session: Session, paused: bool, watched: bool, interval: float) -> None:
@@ -48,10 +48,7 @@ def list_queues(session: Session, paused: bool, watched: bool, interval: float) 
         found = [one for one in read_queues(session.server) if one.get("paused") or not paused]
         return sorted(found, key=_trouble)
 
-    if watched:
-        watch(session, QUEUES, look, interval_s=interval)
-    else:
-        session.output.listing(QUEUES, look())
+    list_or_watch(session, QUEUES, look, watched=watched, interval_s=interval)
 
 
 def _trouble(queue: Json) -> Any:

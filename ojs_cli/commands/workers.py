@@ -15,7 +15,7 @@ from ojs_cli.output import column
 from ojs_cli.server import Server, segment
 from ojs_cli.session import Session
 from ojs_cli.text import count
-from ojs_cli.watching import interval, watch
+from ojs_cli.watching import interval, list_or_watch, watch_option
 
 Json = dict[str, Any]
 LIST = ("/workers", "workers")
@@ -33,7 +33,7 @@ def read_workers(server: Server) -> list[Json]:
 
 @command.command("list")
 @click.option("--stale", is_flag=True, help="only those that are not well")
-@click.option("-w", "--watch", "watched", is_flag=True, help="look again and again")
+@watch_option
 @interval
 @click.pass_obj
 def list_workers(session: Session, stale: bool, watched: bool, interval: float) -> None:
@@ -43,10 +43,7 @@ def list_workers(session: Session, stale: bool, watched: bool, interval: float) 
         found = read_workers(session.server)
         return [one for one in found if not stale or not _is_well(one)]
 
-    if watched:
-        watch(session, WORKERS, look, interval_s=interval)
-    else:
-        session.output.listing(WORKERS, look())
+    list_or_watch(session, WORKERS, look, watched=watched, interval_s=interval)
 
 
 def _is_well(worker: Json) -> bool:

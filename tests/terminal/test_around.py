@@ -5,8 +5,8 @@ from itertools import islice
 
 import pytest
 
-from ojs_cli.commands import events
-from ojs_cli.failures import CONFLICT, MISUSED, NOT_FOUND, NOT_SO, OK
+from ojs_cli.commands import events, nodes
+from ojs_cli.failures import CONFLICT, INTERRUPTED, MISUSED, NOT_FOUND, NOT_SO, OK
 from tests.terminal.conftest import Call, Ojs
 
 
@@ -82,6 +82,43 @@ def test_a_worker_is_shown_with_what_it_holds(ojs: Ojs, call: Call) -> None:
     shown = ojs("workers", "show", "w1")
     assert shown.out.count(job) == 2
     assert ojs("workers", "list", "--stale").rows == []
+
+
+def test_servers_of_the_database_are_listed(ojs: Ojs, call: Call) -> None:
+    # A server announces itself while the first test begins.
+    while not (listed := call("GET", "/admin/nodes")["items"]):
+        pass
+    (node,) = listed
+    (row,) = ojs("nodes").rows
+    assert (row[:2], row[4:7]) == (
+        [node["id"], "online"],
+        [node["version"], "0", "0"],
+    )
+    (wide,) = ojs("nodes", "list", "-o", "wide").rows
+    assert wide[7:] == [node["host"], str(node["pid"]), "yes"]
+    (item,) = json.loads(ojs("nodes", "-o", "json").out)["items"]
+    assert item["id"] == node["id"]
+    assert ojs("nodes", "-o", "ndjson").out.count("\n") == 1
+    assert f"- id: {node['id']}" in ojs("nodes", "-o", "yaml").out
+
+
+def test_servers_of_the_database_are_watched(
+    ojs: Ojs, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter([[{"id": "a", "state": "online"}], [{"id": "a", "state": "unreachable"}]])
+
+    def look(_: object) -> object:
+        try:
+            return next(looks)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr(nodes, "read_nodes", look)
+    said = ojs("nodes", "--watch", "--interval", "0.05")
+    assert (said.code, [row[:2] for row in said.rows]) == (
+        INTERRUPTED,
+        [["a", "online"], ["a", "unreachable"]],
+    )
 
 
 def test_cron_entries_live(ojs: Ojs, call: Call) -> None:

@@ -55,6 +55,7 @@ def test_what_can_be_read_there_is_read(run: Ojs, least: str, words: str, shown:
             "limits",
             "limits show k",
             "pools",
+            "nodes",
         ),
         *("pools show p", "tenants", "tenants show t", "schemas", "schemas show t", "webhooks"),
         *("webhooks show w", "webhooks deliveries"),

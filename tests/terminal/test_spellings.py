@@ -10,6 +10,7 @@ from ojs_cli.spellings import understood
     [
         ("job list", "jobs list"),
         ("dead-letter", "dead"),
+        ("node list", "nodes list"),
         ("jobs --state active --queue=mail -n 5", "jobs state:active queue:mail -n 5"),
         ("worker run app:worker", "worker run app:worker"),
         ("worker list", "workers list"),
