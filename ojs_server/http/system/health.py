@@ -1,6 +1,7 @@
 """Health and readiness of the server."""
 
 import asyncio
+from email.utils import formatdate
 from typing import Any, Final
 
 import msgspec
@@ -23,10 +24,14 @@ _SOON: Final = {"Retry-After": "1"}
 async def health(call: Call) -> Answer:
     """Answer 200 while the store answers, else 503.
 
-    A store that can be read but takes no changes, as with a full disk, is degraded.
+    A store that can be read but takes no changes, as with a full disk, is degraded. The Date lets
+    operators compare clocks.
     """
     body = await _examined(call)
-    return Answer(body) if body["status"] != "unhealthy" else Answer(body, 503, _SOON)
+    date = {"Date": formatdate(call.server.environment.wall_ms() / 1000, usegmt=True)}
+    if body["status"] == "unhealthy":
+        return Answer(body, 503, date | _SOON)
+    return Answer(body, headers=date)
 
 
 async def ready(call: Call) -> Answer:

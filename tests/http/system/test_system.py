@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from contextlib import AbstractContextManager
+from email.utils import parsedate_to_datetime
 
 import httpx
 import pytest
@@ -55,6 +56,15 @@ async def test_a_server_with_its_store_is_well(client: httpx.AsyncClient, path: 
     answer = body(await client.get(path))
     assert answer["status"] == answer["backend"]["status"] == "ok"
     assert answer["backend"]["connection"] == "connected"
+
+
+async def test_health_tells_the_time_of_the_server(
+    client: httpx.AsyncClient, server: Server
+) -> None:
+    wall_ms = server.services.environment.wall_ms
+    before_s = wall_ms() // 1000
+    told = (await client.get(f"{V1}/health")).headers["date"]
+    assert before_s <= parsedate_to_datetime(told).timestamp() <= wall_ms() / 1000
 
 
 async def until(client: httpx.AsyncClient, path: str, status: int) -> None:
