@@ -22,8 +22,8 @@ def open_store(
     listen_url: str | None = None,
 ) -> Store:
     """Open the store that a setting names; the drivers are loaded when they are needed."""
-    scheme, separator, _ = url.partition("://")
-    if separator and scheme in ("postgresql", "postgres"):
+    path = _file_of(url)
+    if path is None:
         from ojs_server.store.postgres.store import PostgresStore
 
         return PostgresStore(
@@ -34,11 +34,8 @@ def open_store(
             migrations=migrations,
             listen_url=listen_url,
         )
-    if separator and scheme != "sqlite":
-        raise ValueError(f"{scheme}:// is not a database that can be used; use {FORMS}")
     from ojs_server.store.sqlite.store import SqliteStore
 
-    path = sqlite_path(url) if separator else url
     return SqliteStore(
         path,
         environment=environment,
@@ -46,6 +43,34 @@ def open_store(
         node=node or "local",
         migrations=migrations,
     )
+
+
+def check_schema(url: str) -> None:
+    """Raise SchemaError unless a database has the schema of this program; changes nothing.
+
+    A server may run meanwhile.
+    """
+    path = _file_of(url)
+    if path is None:
+        from ojs_server.store.postgres.migrate import check_database
+
+        check_database(url)
+    else:
+        from ojs_server.store.sqlite.migrate import check_file
+
+        check_file(path)
+
+
+def _file_of(url: str) -> str | None:
+    """Return the file of a SQLite store, None for PostgreSQL; refuses other databases."""
+    scheme, separator, _ = url.partition("://")
+    if not separator:
+        return url
+    if scheme in ("postgresql", "postgres"):
+        return None
+    if scheme != "sqlite":
+        raise ValueError(f"{scheme}:// is not a database that can be used; use {FORMS}")
+    return sqlite_path(url)
 
 
 def sqlite_path(url: str) -> str:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ojs_server.store.open import open_store
+from ojs_server.store.errors import SchemaError, StoreUnavailable
+from ojs_server.store.open import check_schema, open_store
 from ojs_server.store.sqlite.store import SqliteStore
 
 
@@ -54,3 +55,35 @@ def test_a_postgres_url_has_two_spellings(postgres_url: str, scheme: str) -> Non
 def test_any_other_setting_is_refused_with_the_allowed_forms(url: str) -> None:
     with pytest.raises(ValueError, match=r"use `:memory:`, a file path, sqlite:///PATH .*postgres"):
         open_store(url)
+
+
+def test_a_schema_is_checked_beside_a_server(store_url: str) -> None:
+    with closing(open_store(store_url)):
+        check_schema(store_url)
+    check_schema(store_url)
+
+
+def test_an_empty_database_has_an_older_schema(sqlite_path: Path, postgres_url: str) -> None:
+    sqlite_path.touch()
+    for url in (str(sqlite_path), postgres_url):
+        for _ in range(2):
+            with pytest.raises(SchemaError, match=r"has schema 0, .* `ojs-server migrate`"):
+                check_schema(url)
+    assert sqlite_path.stat().st_size == 0
+
+
+def test_a_schema_is_checked_without_making_files(sqlite_path: Path, tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="cannot open"):
+        check_schema(str(sqlite_path))
+    assert list(tmp_path.iterdir()) == []
+    open_store(str(sqlite_path)).close()
+    before = sorted(tmp_path.iterdir())
+    check_schema(str(sqlite_path))
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_database_that_does_not_answer_has_no_schema() -> None:
+    with pytest.raises(StoreUnavailable):
+        check_schema("postgresql://u@127.0.0.1:9/n")
+    with pytest.raises(ValueError, match="mysql"):
+        check_schema("mysql://localhost/jobs")

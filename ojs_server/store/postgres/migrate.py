@@ -1,7 +1,7 @@
 """Migrate a PostgreSQL schema to the current version, safely if several nodes start at once."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Final
 
 import psycopg
@@ -10,6 +10,9 @@ from psycopg import errors
 from ojs_server.store.errors import SchemaError
 from ojs_server.store.migrations import load_migrations, pending
 from ojs_server.store.postgres.bounded import MIGRATION_S, BoundedConnection
+from ojs_server.store.postgres.connect import address_of
+from ojs_server.store.postgres.failures import at_the_boundary
+from ojs_server.store.postgres.statements import PACKAGE
 
 _LOCK: Final = (
     "SELECT pg_advisory_xact_lock(hashtextextended('ojs-server ' || current_schema(), 0))"
@@ -48,6 +51,13 @@ def migrate(connection: BoundedConnection, package: str, *, apply: bool = True) 
             "ojs-server one of its own, with ?options=-csearch_path%3Dojs in the database URL"
         ) from error
     return [step.version for step in missing]
+
+
+def check_database(url: str) -> None:
+    """Raise SchemaError unless a database has the current schema; changes nothing."""
+    address = address_of(url)
+    with at_the_boundary(), closing(address.connect()) as connection:
+        migrate(connection, PACKAGE, apply=False)
 
 
 @contextmanager
