@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from ojs_cli.cli import main
 from ojs_server.app import Server
 from ojs_server.settings import Settings
+from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from ojs_worker.blocking import LoopThread
 from tests.http.listening import on_a_socket
@@ -49,13 +50,21 @@ def server_url(request: pytest.FixtureRequest) -> Iterator[str]:
         if request.param == "postgres":
             database = request.getfixturevalue("postgres_database")
             place = stack.enter_context(database.store())
+        yield stack.enter_context(serving(place))
+
+
+@contextmanager
+def serving(store: Store | str) -> Iterator[str]:
+    """A server of a store behind a socket, in a thread; the store may be named by its URL."""
+    with ExitStack() as stack:
         thread = LoopThread()
         thread.start()
         stack.callback(thread.close)
         life = AsyncExitStack()
 
         async def open_server() -> str:
-            server = Server(Settings(conformance=True), open_store(place))
+            opened = open_store(store) if isinstance(store, str) else store
+            server = Server(Settings(conformance=True), opened)
             await life.enter_async_context(server.running())
             return await life.enter_async_context(on_a_socket(server))
 

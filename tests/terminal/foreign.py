@@ -28,15 +28,23 @@ LEAST: Mapping[str, Any] = {
 
 @contextmanager
 def answering(
-    answers: Mapping[str, Any], status: int = 404, other: str = "<h1>?</h1>"
+    answers: Mapping[str, Any],
+    status: int = 404,
+    other: str = "<h1>?</h1>",
+    *,
+    dated: bool = True,
 ) -> Iterator[str]:
-    """A server with these answers by path, and one answer for all other paths."""
+    """A server with these answers by path, and one answer for all other paths.
+
+    Its answers have the header `Date` if they are dated.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             found = answers.get(self.path.partition("?")[0])
             body = other if found is None else json.dumps(found)
-            self.send_response(status if found is None else 200)
+            send = self.send_response if dated else self.send_response_only
+            send(status if found is None else 200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body.encode())

@@ -61,7 +61,13 @@ def run_in(*names: str) -> set[tuple[str, ...]]:
 
 
 def test_each_command_is_run_on_both_stores() -> None:
-    tests = ("test_jobs.py", "test_around.py", "test_transfer.py", "test_administration.py")
+    tests = (
+        "test_jobs.py",
+        "test_around.py",
+        "test_transfer.py",
+        "test_administration.py",
+        "test_doctor.py",
+    )
     assert commands() - run_in(*tests) == set()
 
 

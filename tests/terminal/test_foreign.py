@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from ojs_cli.failures import MISUSED, NO_ACCESS, NOT_FOUND, NOT_SO, OK, REFUSED, UNREACHABLE
+from ojs_cli.failures import MISUSED, NO_ACCESS, NOT_FOUND, OK, REFUSED, UNREACHABLE
 from tests.terminal.conftest import Ojs
 from tests.terminal.foreign import JOB, LEAST, answering
 
@@ -119,53 +118,3 @@ def test_servers_have_names_in_a_file(
     near = run("jobs", "--server", "fair")
     assert (near.code, 'did you mean "far"?' in near.err) == (MISUSED, True)
     assert run("--url", least, "jobs", "cancel", JOB["id"]).code != NO_ACCESS
-
-
-def test_the_doctor_looks_at_a_server_without_its_database(run: Ojs) -> None:
-    backend = {"connection": "disconnected", "error": "the store does not answer"}
-    sick = json.dumps({"status": "unhealthy", "backend": backend})
-    with answering({"/ojs/manifest": LEAST["/ojs/manifest"]}, 503, sick) as url:
-        said = run("doctor", "--url", url)
-        status = run("status", "--exit-code", "--url", url)
-    assert (said.code, said.err) == (NOT_SO, "")
-    rows = [row[:3] for row in said.rows]
-    assert ["store", "wrong", "the database does not answer"] in rows
-    assert rows[0] == [
-        *("server", "wrong", "the server says that it is unhealthy: the store does not answer"),
-    ]
-    assert {row[1] for row in said.rows if row[0] in ("queues", "failures", "cron")} == {"unknown"}
-    assert (status.code, "unhealthy" in status.out) == (NOT_SO, True)
-
-
-def test_the_doctor_sees_webhooks_that_fail(run: Ojs) -> None:
-    now = datetime.now(UTC).isoformat()
-    failed = {"subscription_id": "sub_1", "error": "the target answered 503"}
-    deliveries = [
-        {**failed, "id": "dlv_1", "status": "dead", "attempts": 8, "finished_at": now},
-        {**failed, "id": "dlv_2", "status": "dead", "attempts": 8, "finished_at": "2020-01-01Z"},
-    ]
-    answers = {
-        **LEAST,
-        "/ojs/v1/webhooks/subscriptions": {
-            "subscriptions": [{"id": "sub_1", "url": "https://example.org/hook"}]
-        },
-        "/ojs/v1/webhooks/deliveries": {"deliveries": deliveries},
-    }
-    with answering(answers) as url:
-        said = run("doctor", "--url", url)
-    (wrong,) = (row for row in said.rows if row[0] == "webhooks")
-    assert wrong[1] == "wrong"
-    assert "to https://example.org/hook failed" in wrong[2]
-    assert wrong[2].endswith("given up: the target answered 503")
-    assert wrong[3] == "ojs webhooks test sub_1, then ojs webhooks redeliver --dead-of sub_1"
-
-
-@pytest.mark.parametrize(
-    ("status", "code", "words"), [(401, NO_ACCESS, "OJS_AUTH"), (404, NOT_FOUND, "Open Job Spec")]
-)
-def test_the_doctor_needs_a_server_that_lets_it_in(
-    run: Ojs, status: int, code: int, words: str
-) -> None:
-    with answering({}, status, "{}") as url:
-        said = run("doctor", "--url", url)
-    assert (said.code, words in said.err) == (code, True)
