@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ojs_server import __version__
-from ojs_server.cli import SECTIONS, main
+from ojs_server.cli import main
+from ojs_server.options import COMMON, SECTIONS
 from ojs_server.settings import CONFIG_ENV, KEYS_ENV, NO_MIGRATE_ENV, TABLE
 
 SECRET = "a-secret-of-16-or-more"
@@ -35,10 +36,30 @@ def run(*arguments: str) -> int:
         return int(end.code or 0)
 
 
-def test_help_mentions_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
+def words_of(text: str) -> list[str]:
+    return text.replace("[", " ").replace("]", " ").replace("\n", " ").split()
+
+
+def test_help_is_short_and_leads_to_the_rest(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert run("--help") == 0
     text = capsys.readouterr().out
-    words = text.replace("[", " ").replace("]", " ").replace("\n", " ").split()
+    assert len(text.splitlines()) < 60
+    words = words_of(text)
+    for setting in TABLE:
+        assert (setting.flag in words) == (setting.name in COMMON)
+    assert {*COMMON} <= {setting.name for setting in TABLE}
+    for name in ("--config", "--no-migrate", KEYS_ENV, "migrate", "ojs-server --help-all"):
+        assert name in text
+    assert "\nwebhooks:" not in text
+
+
+def test_the_whole_help_mentions_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--help-all") == 0
+    text = capsys.readouterr().out
+    words = words_of(text)
     for setting in TABLE:
         assert setting.flag in words
         assert setting.env in words
@@ -47,8 +68,8 @@ def test_help_mentions_every_setting(capsys: pytest.CaptureFixture[str]) -> None
         assert name in text
 
 
-def test_help_is_in_sections(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--help") == 0
+def test_the_whole_help_is_in_sections(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--help-all") == 0
     text = capsys.readouterr().out
     names = [setting.name for setting in TABLE]
     # In the order of the table, from its first line on: none is left over.

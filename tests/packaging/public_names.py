@@ -21,7 +21,7 @@ import click
 import ojs_worker
 from conformance.cli import make_parser as conformance_parser
 from ojs_cli.grammar import Root
-from ojs_server.cli import make_parser as server_parser
+from ojs_server.options import make_parser as server_parser
 from ojs_worker import BlockingClient
 from ojs_worker.cli import make_parser as worker_parser
 
