@@ -5,51 +5,39 @@ from typing import Any
 
 import click
 
-from ojs_cli import finding
-from ojs_cli.asking import confirm_delete, yes_option
 from ojs_cli.columns import CRON, CRON_RUNS
 from ojs_cli.commands.enqueue import job_arguments
 from ojs_cli.grammar import Noun
-from ojs_cli.names import completer
+from ojs_cli.kinds import Kind
 from ojs_cli.output import column
 from ojs_cli.server import segment
 from ojs_cli.session import Session
 
 Json = dict[str, Any]
-LIST = ("/cron", "crons")
+KIND = Kind("/cron", "crons", "cron entry", wraps=("cron_job", "cron"))
 DONE = (column("NAME", "name"), column("DONE", "done"), column("JOB", "job_id"))
 
 command = Noun("cron", help="What runs by the clock.")
-complete = completer(*LIST)
-names = click.argument("names", nargs=-1, required=True, metavar="NAME…", shell_complete=complete)
+KIND.add_show(command, "Show entries.")
+KIND.add_delete(command, "cron entry", "cron entries", "Delete entries.")
 
 
 @command.command("list")
 @click.pass_obj
 def list_cron(session: Session) -> None:
     """List entries, the next to fire first."""
-    entries = session.server.items(*LIST)
+    entries = session.server.items(*KIND.list)
     entries.sort(key=lambda one: (one.get("next_run_at") or "~", str(one.get("name"))))
     session.output.listing(CRON, entries)
 
 
-@command.command("show")
-@click.argument("name", shell_complete=complete)
-@click.pass_obj
-def show(session: Session, name: str) -> None:
-    """Show an entry."""
-    found = _ask(session, "GET", name)
-    entry = _entry(found)
-    session.output.whole(entry, entry.items())
-
-
 @command.command("history")
-@click.argument("name", shell_complete=complete)
+@click.argument("name", shell_complete=KIND.complete)
 @click.option("-n", "most", type=click.IntRange(min=1), default=20, show_default=True)
 @click.pass_obj
 def history(session: Session, name: str, most: int) -> None:
     """List when an entry fired, and what became of it."""
-    _ask(session, "GET", name)
+    KIND.ask(session, "GET", name)
     runs = session.server.items(f"/cron/{segment(name)}/history", "history", most=most)
     session.output.listing(CRON_RUNS, runs)
 
@@ -85,11 +73,11 @@ def add(
     said = {"timezone": zone, "overlap_policy": overlap, "description": description}
     body |= {key: value for key, value in said.items() if value is not None}
     answer = session.server.ask("POST", "/cron", body)
-    session.output.listing(CRON, [_entry(answer)])
+    session.output.listing(CRON, [KIND.of(answer)])
 
 
 @command.command("run")
-@names
+@KIND.names
 @click.pass_obj
 def run(session: Session, names: Sequence[str]) -> None:
     """Run entries now."""
@@ -97,7 +85,7 @@ def run(session: Session, names: Sequence[str]) -> None:
 
 
 @command.command("pause")
-@names
+@KIND.names
 @click.pass_obj
 def pause(session: Session, names: Sequence[str]) -> None:
     """Let entries fire no more."""
@@ -105,40 +93,17 @@ def pause(session: Session, names: Sequence[str]) -> None:
 
 
 @command.command("resume")
-@names
+@KIND.names
 @click.pass_obj
 def resume(session: Session, names: Sequence[str]) -> None:
     """Let entries fire again."""
     _each(session, names, "POST", "/resume", "resumed")
 
 
-@command.command("delete")
-@names
-@yes_option
-@click.pass_obj
-def delete(session: Session, names: Sequence[str], yes: bool) -> None:
-    """Delete entries."""
-    confirm_delete(session, "entry", "entries", names, yes=yes)
-    _each(session, names, "DELETE", "", "deleted")
-
-
-def _entry(answer: Json) -> Json:
-    """The entry of an answer; by some servers it stands under a name."""
-    for name in ("cron_job", "cron"):
-        if isinstance(found := answer.get(name), dict):
-            return found
-    return answer
-
-
 def _each(session: Session, names: Sequence[str], method: str, part: str, done: str) -> None:
     rows = []
     for name in names:
-        answer = _ask(session, method, name, part)
+        answer = KIND.ask(session, method, name, part)
         job = answer.get("job") or {}
         rows.append({"name": name, "done": done, "job_id": job.get("id")})
     session.output.listing(DONE, rows)
-
-
-def _ask(session: Session, method: str, name: str, part: str = "") -> Json:
-    with finding.naming(session.server, *LIST, name, "cron entry"):
-        return session.server.ask(method, f"/cron/{segment(name)}{part}")

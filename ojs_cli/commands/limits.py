@@ -5,18 +5,16 @@ from typing import Any
 
 import click
 
-from ojs_cli import finding
 from ojs_cli.columns import rate_of, until
 from ojs_cli.failures import MISUSED, Failure
 from ojs_cli.grammar import Noun
-from ojs_cli.names import completer
+from ojs_cli.kinds import Kind
 from ojs_cli.output import Column, column
-from ojs_cli.server import segment
 from ojs_cli.session import Session
 from ojs_cli.values import later, rate
 
 Json = dict[str, Any]
-LIST = ("/rate-limits", "items")
+KIND = Kind("/rate-limits", "items", "rate key", word="key")
 
 
 def _running(item: Json, _: int = 0) -> str:
@@ -41,8 +39,7 @@ LIMITS = (
 )
 
 command = Noun("limits", help="Rate limits by key: what runs, what waits; overrides for a while.")
-complete = completer(*LIST)
-keys = click.argument("keys", nargs=-1, required=True, metavar="KEY…", shell_complete=complete)
+KIND.add_show(command, "Show rate keys.")
 
 
 @command.command("list")
@@ -50,23 +47,15 @@ keys = click.argument("keys", nargs=-1, required=True, metavar="KEY…", shell_c
 @click.pass_obj
 def list_limits(session: Session, waiting: bool) -> None:
     """List rate keys: those with the most waiting jobs first."""
-    found = [one for one in session.server.items(*LIST) if one.get("waiting_count") or not waiting]
+    found = [
+        one for one in session.server.items(*KIND.list) if one.get("waiting_count") or not waiting
+    ]
     found.sort(key=lambda one: (-int(one.get("waiting_count") or 0), str(one.get("key"))))
     session.output.listing(LIMITS, found)
 
 
-@command.command("show")
-@keys
-@click.pass_obj
-def show(session: Session, keys: Sequence[str]) -> None:
-    """Show rate keys."""
-    for key in keys:
-        found = _ask(session, "GET", key)
-        session.output.whole(found, found.items())
-
-
 @command.command("set")
-@click.argument("key", shell_complete=complete)
+@click.argument("key", shell_complete=KIND.complete)
 @click.option("--concurrency", type=click.IntRange(min=0), help="so many jobs at a time")
 @click.option("--rate", "starts", metavar="N/PERIOD", help="so many starts, such as 100/minute")
 @click.option("--throttle", metavar="N/PERIOD", help="so many starts, evenly apart")
@@ -97,17 +86,12 @@ def set_limit(
         raise Failure("which limit?", hint, exit_code=MISUSED)
     if length is not None:
         body["expires_at"] = later(length, "--for")
-    session.output.listing(LIMITS, [_ask(session, "PUT", key, body)])
+    session.output.listing(LIMITS, [KIND.ask(session, "PUT", key, body=body)])
 
 
 @command.command("unset")
-@keys
+@KIND.names
 @click.pass_obj
-def unset(session: Session, keys: Sequence[str]) -> None:
+def unset(session: Session, names: Sequence[str]) -> None:
     """End overrides; the limits that the jobs name apply again."""
-    session.output.listing(LIMITS, [_ask(session, "DELETE", key) for key in keys])
-
-
-def _ask(session: Session, method: str, key: str, body: Json | None = None) -> Json:
-    with finding.naming(session.server, *LIST, key, "rate key"):
-        return session.server.ask(method, f"/rate-limits/{segment(key)}", body)
+    session.output.listing(LIMITS, [KIND.ask(session, "DELETE", key) for key in names])

@@ -5,18 +5,15 @@ from typing import Any
 
 import click
 
-from ojs_cli import finding
-from ojs_cli.asking import confirm_delete, yes_option
 from ojs_cli.failures import MISUSED, Failure
 from ojs_cli.grammar import Noun
-from ojs_cli.names import completer
+from ojs_cli.kinds import Kind
 from ojs_cli.output import Column, column
-from ojs_cli.server import segment
 from ojs_cli.session import Session
 from ojs_cli.text import cell
 
 Json = dict[str, Any]
-LIST = ("/admin/pools", "items")
+KIND = Kind("/admin/pools", "items", "pool", wraps=("pool",))
 
 
 def _queues(item: Json, _: int = 0) -> str:
@@ -37,28 +34,16 @@ POOLS = (
     Column("QUEUES", _queues, _queues, cut=True),
     column("ISOLATED", "isolated", wide=True),
 )
-DONE = (column("NAME", "name"), column("DONE", "done"))
 
 command = Noun("pools", help="Pools: groups of workers that serve queues of their own.")
-complete = completer(*LIST)
-names = click.argument("names", nargs=-1, required=True, metavar="NAME…", shell_complete=complete)
-
-
-@command.command("list")
-@click.pass_obj
-def list_pools(session: Session) -> None:
-    """List pools."""
-    session.output.listing(POOLS, session.server.items(*LIST))
-
-
-@command.command("show")
-@names
-@click.pass_obj
-def show(session: Session, names: Sequence[str]) -> None:
-    """Show pools."""
-    for name in names:
-        pool = _pool(_ask(session, "GET", name))
-        session.output.whole(pool, pool.items())
+KIND.add_list(command, POOLS, "List pools.")
+KIND.add_show(command, "Show pools.")
+KIND.add_delete(
+    command,
+    "pool",
+    "pools",
+    "Delete pools; their workers serve the queues that they name themselves.",
+)
 
 
 @command.command("add")
@@ -91,8 +76,8 @@ def add(
         body["weights"] = weights
     said = {"strategy": strategy or ("weighted" if weights else None), "concurrency": concurrency}
     body |= {key: value for key, value in said.items() if value is not None}
-    answer = session.server.ask("PUT", f"/admin/pools/{segment(name)}", body)
-    session.output.listing(POOLS, [_pool(answer)])
+    answer = KIND.ask(session, "PUT", name, body=body)
+    session.output.listing(POOLS, [KIND.of(answer)])
 
 
 def _weighted(word: str) -> tuple[str, int | None]:
@@ -100,26 +85,3 @@ def _weighted(word: str) -> tuple[str, int | None]:
     if equals and not weight.isdecimal():
         raise Failure(f"{word!r}: write QUEUE=WEIGHT, such as email=3", exit_code=MISUSED)
     return queue, int(weight) if equals else None
-
-
-@command.command("delete")
-@names
-@yes_option
-@click.pass_obj
-def delete(session: Session, names: Sequence[str], yes: bool) -> None:
-    """Delete pools; their workers serve the queues that they name themselves."""
-    confirm_delete(session, "pool", "pools", names, yes=yes)
-    for name in names:
-        _ask(session, "DELETE", name)
-    session.output.listing(DONE, [{"name": name, "done": "deleted"} for name in names])
-
-
-def _pool(answer: Json) -> Json:
-    found = answer.get("pool", answer)
-    assert isinstance(found, dict)
-    return found
-
-
-def _ask(session: Session, method: str, name: str) -> Json:
-    with finding.naming(session.server, *LIST, name, "pool"):
-        return session.server.ask(method, f"/admin/pools/{segment(name)}")

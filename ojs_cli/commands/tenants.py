@@ -6,17 +6,15 @@ from typing import Any
 import click
 
 from ojs_cli import finding
-from ojs_cli.asking import confirm_delete, yes_option
 from ojs_cli.columns import age_of, rate_of
 from ojs_cli.grammar import Noun
-from ojs_cli.names import completer
+from ojs_cli.kinds import Kind
 from ojs_cli.output import column
-from ojs_cli.server import segment
 from ojs_cli.session import Session
 from ojs_cli.values import configure, dry_run_option, rate, set_option, unset_option
 
 Json = dict[str, Any]
-LIST = ("/admin/tenants", "items")
+KIND = Kind("/admin/tenants", "items", "tenant")
 RATE = "max_enqueue_rate"
 TENANTS = (
     column("NAME", "name"),
@@ -29,28 +27,25 @@ TENANTS = (
     column("CONFIGURED", "configured", wide=True),
     age_of("updated_at", "CHANGED", wide=True),
 )
-DONE = (column("NAME", "name"), column("DONE", "done"))
 
 command = Noun("tenants", help="Tenants: their jobs, limits and shares.")
-complete = completer(*LIST)
-names = click.argument("names", nargs=-1, required=True, metavar="NAME…", shell_complete=complete)
-
-
-@command.command("list")
-@click.pass_obj
-def list_tenants(session: Session) -> None:
-    """List tenants with their limits."""
-    session.output.listing(TENANTS, session.server.items(*LIST))
+KIND.add_list(command, TENANTS, "List tenants with their limits.")
+KIND.add_delete(
+    command,
+    "tenant's limits",
+    "tenants' limits",
+    "Delete the limits of tenants; their jobs stay.",
+)
 
 
 @command.command("show")
-@names
+@KIND.names
 @click.pass_obj
 def show(session: Session, names: Sequence[str]) -> None:
     """Show the jobs, rates, use of limits and share of tenants."""
     for name in names:
-        _ask(session, "GET", name)
-        found = session.server.get(f"/admin/tenants/{segment(name)}/stats")
+        KIND.ask(session, "GET", name)
+        found = KIND.ask(session, "GET", name, "/stats")
         lines: list[tuple[str, Any]] = []
         for key, value in found.items():
             if isinstance(value, dict):
@@ -61,7 +56,7 @@ def show(session: Session, names: Sequence[str]) -> None:
 
 
 @command.command("config")
-@click.argument("name", shell_complete=complete)
+@click.argument("name", shell_complete=KIND.complete)
 @set_option
 @unset_option
 @dry_run_option
@@ -80,31 +75,14 @@ def config(
     \b
     ojs tenants config acme --set max_concurrency=4 --set max_enqueue_rate=100/minute
     """
-    known = [one for one in session.server.items(*LIST) if one.get("name") == name]
+    known = [one for one in session.server.items(*KIND.list) if one.get("name") == name]
     if not known and not new:
-        raise finding.known(session.server, *LIST, name, "tenant")
+        raise finding.known(session.server, *KIND.list, name, "tenant")
     found: Json = known[0]["limits"] if known else {}
 
     def save(wanted: Json) -> None:
         if isinstance(wanted.get(RATE), str):
             wanted = wanted | {RATE: rate(wanted[RATE], f"--set {RATE}")}
-        session.server.ask("PUT", f"/admin/tenants/{segment(name)}/limits", found | wanted)
+        KIND.ask(session, "PUT", name, "/limits", found | wanted)
 
     configure(session, found, given, unset, dry_run=dry_run, save=save)
-
-
-@command.command("delete")
-@names
-@yes_option
-@click.pass_obj
-def delete(session: Session, names: Sequence[str], yes: bool) -> None:
-    """Delete the limits of tenants; their jobs stay."""
-    confirm_delete(session, "tenant's limits", "tenants' limits", names, yes=yes)
-    for name in names:
-        _ask(session, "DELETE", name)
-    session.output.listing(DONE, [{"name": name, "done": "deleted"} for name in names])
-
-
-def _ask(session: Session, method: str, name: str) -> Json:
-    with finding.naming(session.server, *LIST, name, "tenant"):
-        return session.server.ask(method, f"/admin/tenants/{segment(name)}")

@@ -5,20 +5,20 @@ from typing import Any
 
 import click
 
-from ojs_cli import finding
-from ojs_cli.asking import confirm, confirm_delete, yes_option
+from ojs_cli.asking import confirm, yes_option
 from ojs_cli.columns import age_of, listed, until
 from ojs_cli.failures import MISUSED, NOT_SO, OK, Failure
 from ojs_cli.grammar import Noun
-from ojs_cli.names import completer
+from ojs_cli.kinds import Kind
 from ojs_cli.output import Column, column
 from ojs_cli.server import segment
 from ojs_cli.session import Session
 from ojs_cli.text import count
 
 Json = dict[str, Any]
-HOOKS = "/webhooks/subscriptions"
-LIST = (HOOKS, "subscriptions")
+KIND = Kind(
+    "/webhooks/subscriptions", "subscriptions", "webhook", word="id", wraps=("subscription",)
+)
 DELIVERIES_AT = ("/webhooks/deliveries", "deliveries")
 
 
@@ -48,7 +48,6 @@ DELIVERIES = (
     column("WEBHOOK", "subscription_id", wide=True),
     column("EVENT ID", "event_id", wide=True),
 )
-DONE = (column("ID", "id"), column("DONE", "done"))
 STATUSES = ("pending", "delivered", "dead", "cancelled")
 
 command = Noun(
@@ -60,26 +59,15 @@ command = Noun(
     ojs webhooks deliveries --status dead
     """,
 )
-complete = completer(*LIST)
-ids = click.argument("ids", nargs=-1, required=True, metavar="ID…", shell_complete=complete)
-one = click.argument("id", shell_complete=complete)
-
-
-@command.command("list")
-@click.pass_obj
-def list_webhooks(session: Session) -> None:
-    """List webhooks, the newest first."""
-    session.output.listing(WEBHOOKS, session.server.items(*LIST))
-
-
-@command.command("show")
-@ids
-@click.pass_obj
-def show(session: Session, ids: Sequence[str]) -> None:
-    """Show webhooks."""
-    for id in ids:
-        found = _webhook(_ask(session, "GET", id))
-        session.output.whole(found, found.items())
+one = click.argument("id", shell_complete=KIND.complete)
+KIND.add_list(command, WEBHOOKS, "List webhooks, the newest first.")
+KIND.add_show(command, "Show webhooks.")
+KIND.add_delete(
+    command,
+    "webhook",
+    "webhooks",
+    "Delete webhooks with their secrets; deliveries under way are cancelled.",
+)
 
 
 @command.command("add")
@@ -107,7 +95,7 @@ def add(
         body["filter"] = chosen
     if form is not None:
         body["format"] = form
-    _with_secret(session, session.server.ask("POST", HOOKS, body))
+    _with_secret(session, session.server.ask("POST", KIND.path, body))
 
 
 @command.command("rotate")
@@ -115,11 +103,11 @@ def add(
 @click.pass_obj
 def rotate(session: Session, id: str) -> None:
     """Sign with a new secret, which is shown once; the old one is valid for a day."""
-    _with_secret(session, _ask(session, "POST", id, "/rotate-secret"))
+    _with_secret(session, KIND.ask(session, "POST", id, "/rotate-secret"))
 
 
 def _with_secret(session: Session, answer: Json) -> None:
-    found = _webhook(answer)
+    found = KIND.of(answer)
     session.output.whole(found, found.items())
     session.output.note("ojs: keep the secret, it is not shown again")
 
@@ -129,47 +117,35 @@ def _with_secret(session: Session, answer: Json) -> None:
 @click.pass_obj
 def test(session: Session, id: str) -> int:
     """Post a test event now, and show the answer; the exit code is 3 if it was refused."""
-    found = _ask(session, "POST", id, "/test")
+    found = KIND.ask(session, "POST", id, "/test")
     session.output.whole(found, found.items())
     return OK if found.get("success") else NOT_SO
 
 
 @command.command("pause")
-@ids
+@KIND.names
 @click.pass_obj
-def pause(session: Session, ids: Sequence[str]) -> None:
+def pause(session: Session, names: Sequence[str]) -> None:
     """Send nothing until resumed; events of that time are never sent."""
-    _switch(session, ids, active=False)
+    _switch(session, names, active=False)
 
 
 @command.command("resume")
-@ids
+@KIND.names
 @click.pass_obj
-def resume(session: Session, ids: Sequence[str]) -> None:
+def resume(session: Session, names: Sequence[str]) -> None:
     """Send events again, from now on."""
-    _switch(session, ids, active=True)
+    _switch(session, names, active=True)
 
 
 def _switch(session: Session, ids: Sequence[str], *, active: bool) -> None:
     body = {"active": active}
-    changed = [_webhook(_ask(session, "PATCH", id, body=body)) for id in ids]
+    changed = [KIND.of(KIND.ask(session, "PATCH", id, body=body)) for id in ids]
     session.output.listing(WEBHOOKS, changed)
 
 
-@command.command("delete")
-@ids
-@yes_option
-@click.pass_obj
-def delete(session: Session, ids: Sequence[str], yes: bool) -> None:
-    """Delete webhooks with their secrets; deliveries under way are cancelled."""
-    confirm_delete(session, "webhook", "webhooks", ids, yes=yes)
-    for id in ids:
-        _ask(session, "DELETE", id)
-    session.output.listing(DONE, [{"id": id, "done": "deleted"} for id in ids])
-
-
 @command.command("deliveries")
-@click.argument("id", required=False, shell_complete=complete)
+@click.argument("id", required=False, shell_complete=KIND.complete)
 @click.option("--status", type=click.Choice(STATUSES), help="only these")
 @click.option("-n", "most", type=click.IntRange(min=1), default=50, show_default=True)
 @click.pass_obj
@@ -190,7 +166,7 @@ def redeliver(session: Session, ids: Sequence[str], dead_of: str | None, yes: bo
         hint = "name deliveries, or a webhook by --dead-of"
         raise Failure("which deliveries?", hint, exit_code=MISUSED)
     if dead_of is not None:
-        _ask(session, "GET", dead_of)
+        KIND.ask(session, "GET", dead_of)
         query: Json = {"subscription_id": dead_of, "status": "dead"}
         ids = [str(found["id"]) for found in session.server.items(*DELIVERIES_AT, **query)]
         if ids:
@@ -200,14 +176,3 @@ def redeliver(session: Session, ids: Sequence[str], dead_of: str | None, yes: bo
     again = [session.server.ask("POST", f"{path}/{segment(id)}/retry") for id in ids]
     session.output.listing(DELIVERIES, [found.get("delivery", found) for found in again])
     session.output.note(f"ojs: {count(len(again), 'event')} will be sent")
-
-
-def _webhook(answer: Json) -> Json:
-    found = answer.get("subscription", answer)
-    assert isinstance(found, dict)
-    return found
-
-
-def _ask(session: Session, method: str, id: str, part: str = "", body: Json | None = None) -> Json:
-    with finding.naming(session.server, *LIST, id, "webhook"):
-        return session.server.ask(method, f"{HOOKS}/{segment(id)}{part}", body)
