@@ -5,7 +5,7 @@ import { claims } from "./claims.js";
 import { serverNow } from "./clock.js";
 import { button, toast } from "./dialogs.js";
 import { copy, facts, h, panel, put } from "./dom.js";
-import { ago, duration, exact, since } from "./format.js";
+import { ago, duration, exact, shortId, since } from "./format.js";
 import { prioritize, verbs } from "./jobs-actions.js";
 import { queueLink } from "./job-table.js";
 import { go, to } from "./router.js";
@@ -53,7 +53,7 @@ export function page(view) {
       ["Ran", ENDED.includes(job.state) && job.started_at && job.completed_at ? duration(Date.parse(job.completed_at) - Date.parse(job.started_at)) : null],
       ["Worker", job.worker_id ? h("a", { href: to("worker", { id: job.worker_id }), class: "mono" }, job.worker_id) : null],
       ["Lease until", job.lease_expires_at ? ago(job.lease_expires_at) : null], ["Expires", job.expires_at ? ago(job.expires_at) : null],
-      ["Workflow", job.workflow_id ? h("a", { href: to("workflow", { id: job.workflow_id }), class: "mono" }, job.workflow_id) : null],
+      ["Workflow", job.workflow_id ? h("a", { href: to("workflow", { id: job.workflow_id }), class: "mono", title: job.workflow_id }, shortId(job.workflow_id)) : null],
       ["Tags", job.tags?.length ? job.tags.map((tag) => [h("span", { class: "chip" }, tag), " "]) : null], ["Tenant", job.tenant_id ?? null],
     ])));
     put(attempts, panel("Timeline", strip(history, job), steps(history)));
