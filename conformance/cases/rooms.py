@@ -8,6 +8,7 @@ from conformance.reply import Reply
 from conformance.stage import Stage
 
 ROOMS = "rooms"
+LONGEST = 127  # name or category of a job
 
 
 async def offered(stage: Stage, room: str, name: str = "Rotate", **more: Any) -> Reply:
@@ -50,9 +51,12 @@ async def jobs_are_offered_and_shared(stage: Stage) -> None:
     (await stage.get(f"rooms/{room}/jobs")).expect(200, {"jobs": []})
     body = {"name": "Rotate", "worker_id": workers[0]}
     (await stage.call("PUT", f"rooms/{room}/jobs", body)).error(404, "not_found")
-    (await stage.call("PUT", f"rooms/{room}/jobs", {"name": "a:b"})).error(
-        400, "invalid_request", field="name"
-    )
+    for name in ("a:b", "", "x" * (LONGEST + 1)):
+        refused = await stage.call("PUT", f"rooms/{room}/jobs", {"name": name})
+        refused.error(400, "invalid_request", field="name")
+    for name in ("x", "x" * LONGEST):
+        made = await offered(stage, room, name, category=name)
+        stage.equal(made["full_name"], f"{room}:{name}:{name}", "full_name")
 
 
 @case("OJS-ROM-005", capability=ROOMS)

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from typing import Any
 
 from conformance.case import case
@@ -9,6 +10,10 @@ from conformance.reply import Record, Reply
 from conformance.stage import Stage
 
 FLOWS = "workflows"
+MOST_JOBS = 1_000
+MOST_DEPENDENCIES = 10_000
+_LASTING_S = 0.3
+_NEAR_MS = 50  # how far apart two clocks may run meanwhile
 
 
 def job(queue: str, *args: Any, **more: Any) -> dict[str, Any]:
@@ -261,8 +266,24 @@ async def wrong_workflows(stage: Stage) -> None:
     lost = [job(queue, id="first"), job(queue, id="b", depends_on=["frist"])]
     stage.check("first" in (await _refused(stage, steps=lost)).text, "the nearest id", "not told")
     await _refused(stage, type="group", jobs=[])
-    await _refused(stage, type="group", jobs=[good] * 1001)
     await _refused(stage, type="ring", jobs=[good])
+    await stage.empty(queue)
+
+
+@case("OJS-WFL-009", level=3, capability=FLOWS)
+async def as_large_as_they_may_be(stage: Stage) -> None:
+    """A workflow of 1,000 jobs is taken, and so is one of 10,000 dependencies; one more is not."""
+    queue = stage.name()
+    flow = await start(stage, type="chain", steps=[job(queue)] * MOST_JOBS)
+    (await stage.delete(f"workflows/{flow['id']}")).expect(200)
+    await _refused(stage, type="chain", steps=[job(queue)] * (MOST_JOBS + 1))
+    first = [f"a{place}" for place in range(100)]
+    then = [f"b{place}" for place in range(MOST_DEPENDENCIES // len(first))]
+    steps = [job(queue, id=name) for name in first]
+    steps += [job(queue, id=name, depends_on=first) for name in then]
+    flow = await start(stage, steps=steps)
+    (await stage.delete(f"workflows/{flow['id']}")).expect(200)
+    await _refused(stage, steps=[*steps, job(queue, id="c", depends_on=["b0"])])
     await stage.empty(queue)
 
 
@@ -480,14 +501,7 @@ async def events(stage: Stage) -> None:
     flow = await start(stage, type="chain", steps=[job(queue, n) for n in range(2)])
     await settle(stage, queue)
     await settle(stage, queue, fails=True)
-    found: list[Any] = []
-    after: dict[str, str] = {}
-    while True:
-        page = (await stage.get("events", types="workflow.*", limit=1000, **after)).expect(200)
-        found += [event for event in page["events"] if event["subject"] == flow["id"]]
-        if not page["has_more"]:
-            break
-        after = {"after": page["cursor"]}
+    found = await _told(stage, flow)
     names = [event["type"].removeprefix("workflow.") for event in found]
     wanted = ["created", "started", "step_completed", "step_failed", "failed"]
     stage.equal(names, wanted, "events")
@@ -501,6 +515,39 @@ async def events(stage: Stage) -> None:
         stage.equal(sorted(members - set(found[number]["data"])), [], "members of a step's event")
     failed = {"failed_step_id", "failed_step_type", "error"} - set(found[4]["data"])
     stage.equal(sorted(failed), [], "members of workflow.failed")
+
+
+@case("OJS-WFL-035", level=3, capability=FLOWS)
+async def events_of_the_end(stage: Stage) -> None:
+    """The end of a workflow is told with its duration, and with the steps that ended."""
+    queue = stage.name()
+    asked = time.monotonic()
+    flow = await start(stage, type="group", jobs=[job(queue, n) for n in range(3)])
+    began = time.monotonic()
+    await settle(stage, queue)
+    await settle(stage, queue, fails=True)
+    await asyncio.sleep(_LASTING_S)  # a duration that no other number is near
+    ends = time.monotonic()
+    await settle(stage, queue)
+    over = time.monotonic()
+    data = (await _told(stage, flow))[-1]["data"]
+    least, most = 1000 * (ends - began) - _NEAR_MS, 1000 * (over - asked) + _NEAR_MS
+    took = data["duration_ms"]
+    stage.check(least <= took <= most, f"a duration_ms from {least:.0f} to {most:.0f}", took)
+    counts = [data["steps_completed"], data["steps_failed"]]
+    stage.equal(counts, [2, 1], "steps_completed and steps_failed")
+
+
+async def _told(stage: Stage, flow: Record) -> list[Record]:
+    """Return the events of a workflow from the event log."""
+    found: list[Record] = []
+    after: dict[str, str] = {}
+    while True:
+        page = (await stage.get("events", types="workflow.*", limit=1000, **after)).expect(200)
+        found += [event for event in page["events"] if event["subject"] == flow["id"]]
+        if not page["has_more"]:
+            return found
+        after = {"after": page["cursor"]}
 
 
 @case("OJS-WFL-036", level=3, capability=FLOWS)

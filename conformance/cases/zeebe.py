@@ -122,6 +122,20 @@ async def jobs_of_all_queues(stage: Stage) -> None:
         stage.equal(variables_of(await zeebe.one(type=kind)), {"args": [1, 2]}, "variables")
 
 
+@case("OJS-ZEE-004", "OJS-ZEE-007", grpc=True)
+async def arguments_after_the_first(stage: Stage) -> None:
+    """Variables that are merged change the first argument, and leave those after it."""
+    kind = stage.name("mail")
+    async with gateway(stage) as zeebe:
+        made = (await stage.push(type=kind, args=[{"a": 1}, 2, 3])).expect(201)
+        job = await zeebe.one(type=kind)
+        stage.equal(variables_of(job), {"a": 1}, "variables")
+        await zeebe.call("FailJob", jobKey=job["key"], retries=1, variables='{"b":2}')
+        shown = await stage.look(made["job.id"])
+        stage.equal(shown["args"], [{"a": 1, "b": 2}, 2, 3], "args")
+        stage.equal(variables_of(await zeebe.one(type=kind)), {"a": 1, "b": 2}, "variables")
+
+
 @case("OJS-ZEE-002", grpc=True)
 async def activation(stage: Stage) -> None:
     """An activation waits as long as it says, takes as many as it says, and says all it must."""

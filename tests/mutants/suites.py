@@ -48,7 +48,7 @@ SUITES: Final[dict[str, tuple[str, ...]]] = {
     "suggestions": ("errors", "http"),
     "tenants": ("tenants",),
     "version": ("versioning",),
-    "webhooks": ("webhooks",),
+    "webhooks": ("webhooks", "deliveries"),
     "workers": ("workers", "presence", "versioning", "fetch"),
     "workflows": ("workflows",),
 }

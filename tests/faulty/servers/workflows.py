@@ -10,6 +10,7 @@ from ojs_server.domain.workflows import lifecycle as workflow
 from ojs_server.domain.workflows.plan import ENDED, Callback, Node
 from ojs_server.http.workflows import operations as workflows
 from ojs_server.ops.workflows import advance as workflow_moves
+from ojs_wire import codec
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 from tests.faulty.traffic import V1, answered
@@ -117,3 +118,22 @@ def circles_are_accepted() -> None:
 def results_of_steps_are_not_shown() -> None:
     """The steps of a workflow have no results."""
     put(workflows, "shown_results", lambda reader, members: {})
+
+
+@fault("OJS-WFL-009")
+def dependencies_are_not_counted() -> None:
+    """A workflow may have any number of dependencies."""
+    put(workflow_graph, "MAX_EDGES", 10**9)
+
+
+@fault("OJS-WFL-035")
+def durations_are_in_seconds() -> None:
+    """The `duration_ms` of a workflow is in seconds."""
+
+    def change(event: Any, *_: Any) -> Any:
+        data = codec.decode(event.own)
+        if "steps_completed" in data:
+            data["duration_ms"] //= 1000
+        return msgspec.structs.replace(event, own=codec.encode(data))
+
+    after(workflow_moves, "told", change)

@@ -6,6 +6,8 @@ import msgspec
 
 from ojs_server.grpc import zeebe as gateway
 from ojs_server.http.compat import zeebe
+from ojs_server.ops.jobs import amend, settle
+from ojs_wire import codec
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 
@@ -80,6 +82,17 @@ def streams_bring_one_job() -> None:
 def headers_are_empty() -> None:
     """A worker sees no custom headers."""
     _activated(headers={})
+
+
+@fault("OJS-ZEE-004")
+def merged_variables_are_all_there_is() -> None:
+    """Variables that are merged leave no other argument."""
+
+    def change(stored: Any, *_: Any) -> Any:
+        return msgspec.structs.replace(stored, args=codec.encode(codec.decode(stored.args)[:1]))
+
+    for module in (settle, amend):
+        after(module, "with_variables", change)
 
 
 @fault("OJS-ZEE-005")
