@@ -155,7 +155,9 @@ class Stage(Demands):
         return heard
 
     @contextlib.asynccontextmanager
-    async def rpcs(self, service: str = OJS_V1, **metadata: str) -> AsyncIterator["Stub"]:
+    async def rpcs(
+        self, service: str = OJS_V1, *, narrow: bool = False, **metadata: str
+    ) -> AsyncIterator["Stub"]:
         """Connect to the port of gRPC; keyword arguments are metadata, `_` for `-`."""
         try:
             # What it needs is not always installed.
@@ -166,7 +168,7 @@ class Stage(Demands):
                 f"NOT RUN: {error}",
             ) from error
         named = {name.replace("_", "-"): value for name, value in metadata.items()}
-        async with connected(self.wire, self.grpc, service, named) as stub:
+        async with connected(self.wire, self.grpc, service, named, narrow=narrow) as stub:
             yield stub
 
     # ------------------------------------------------------------------ jobs

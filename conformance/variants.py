@@ -15,8 +15,8 @@ VARIANTS: Final[dict[str, str]] = {
     "-admin",
     "strict": "refuses unknown members (OJS-HTP-012)",
     "brief": "keeps completed, cancelled and discarded jobs and events for two seconds",
-    "small": "has room for 2 event streams, for 20 events that wait for a slow one, and for "
-    "3 dead letters of each queue",
+    "small": "has room for 2 event streams, for 2 calls of gRPC that wait for jobs, for 20 events "
+    "that wait for a slow stream, and for 3 dead letters of each queue",
     HOOKS: "posts webhooks to http addresses of this machine, and has no test hooks on",
     "nodes": "may be started twice with the same {dir} and another {port}, over one database",
     "zones": "takes time zones from files below {dir}/zones too, as they are when it starts",

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.case import case
 from conformance.cases.access import key_of
+from conformance.http2 import http2
+from conformance.losses import flooded
 from conformance.reply import Record, Reply
 from conformance.stage import Stage
 from conformance.statuses import Status
@@ -314,9 +316,41 @@ async def silent_streams(stage: Stage) -> None:
         stream.leave()
 
 
+@case("OJS-GRP-008", grpc=True, own_server="small")
+async def events_read_too_late(stage: Stage) -> None:
+    """A client that is too slow is told how many events it missed, and then gets the newest."""
+    queue = stage.name()
+    async with stage.rpcs(narrow=True) as ojs:
+        await enqueued(ojs, queue)
+        stream = ojs.stream("StreamEvents", within_s=60, queues=[queue])
+        await stream.begun()
+
+        async def is_followed() -> bool:
+            await enqueued(ojs, queue)
+            return first.done()
+
+        async with stage.waiting(stream.next()) as (first,):
+            await stage.until(is_followed, 5, "the first event")
+            begins = (await first)["id"]
+        logged = await flooded(stage, queue)
+        place, told = logged.index(begins) + 1, 0
+        while place < len(logged):
+            event = await stream.next()
+            if event["type"] == "stream.events_dropped":
+                count = int(event["data"]["count"])
+                stage.check(count > 0, "a count of events", count)
+                place, told = place + count, told + count
+            else:
+                stage.equal(event["id"], logged[place], "the next event")
+                place += 1
+        stage.check(told > 0, "events that were dropped", told)
+        stage.check(place == len(logged), f"{len(logged)} events, heard or counted", place)
+        stream.leave()
+
+
 @case("OJS-GRP-009", grpc=True, own_server=MAIN)
 async def a_stop(stage: Stage) -> None:
-    """A server that stops ends its streams with UNAVAILABLE."""
+    """A server that stops ends its streams with UNAVAILABLE; clients come back to the next one."""
     assert stage.process is not None
     async with stage.rpcs() as ojs:
         streams = [ojs.stream("StreamJobs", queues=["default"]), ojs.stream("StreamEvents")]
@@ -326,6 +360,22 @@ async def a_stop(stage: Stage) -> None:
         for stream in streams:
             ended = await stream.end()
             refused(ended, Status.UNAVAILABLE, "backend_unavailable")
+        await stage.process.stop()
+        await stage.process.start()
+
+        async def is_back() -> bool:
+            return (await ojs.call("Health")).status == Status.OK
+
+        await stage.until(is_back, 10, "an answer on the same channel")
+
+
+@case("OJS-GRP-009", grpc=True, own_server=MAIN)
+async def a_farewell(stage: Stage) -> None:
+    """A server that stops sends GOAWAY on a connection before it closes it."""
+    assert stage.process is not None
+    async with http2(stage.grpc) as connection:
+        stage.process.terminate()
+        await connection.until("GOAWAY")
 
 
 @case("OJS-GRP-010", grpc=True)

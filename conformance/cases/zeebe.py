@@ -162,6 +162,33 @@ async def activation(stage: Stage) -> None:
             (await stream.end()).expect(Status.INVALID_ARGUMENT)
 
 
+@case("OJS-ZEE-002", grpc=True, own_server="small")
+async def as_many_as_may_wait(stage: Stage) -> None:
+    """An activation beyond those that may wait is RESOURCE_EXHAUSTED, until one has ended."""
+    async with gateway(stage) as zeebe:
+        asked: dict[str, Any] = {"type": zeebe.type, "worker": "w", "timeout": MINUTE}
+        asked |= {"maxJobsToActivate": 1}
+
+        async def status() -> int:
+            stream = zeebe.stub.stream("ActivateJobs", **asked, requestTimeout=-1)
+            return (await stream.end()).status
+
+        async def is_full() -> bool:
+            return await status() == Status.RESOURCE_EXHAUSTED
+
+        async def has_room() -> bool:
+            return await status() == Status.OK
+
+        waiting = [
+            zeebe.stub.stream("ActivateJobs", **asked, requestTimeout=MINUTE) for _ in range(2)
+        ]
+        await asyncio.gather(*(stream.begun() for stream in waiting))
+        await stage.until(is_full, 5, "a third activation is refused")
+        waiting[0].leave()
+        await stage.until(has_room, 5, "room for another activation")
+        waiting[1].leave()
+
+
 @case("OJS-ZEE-003", grpc=True)
 async def streams(stage: Stage) -> None:
     """A stream is pushed jobs as they come; jobs that come after its end wait for others."""

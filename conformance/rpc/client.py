@@ -29,6 +29,8 @@ from conformance.wire import Exchange, Received, Wire, cut
 
 LIMIT_S: Final = 20.0
 _DETAILS: Final = "grpc-status-details-bin"
+# HTTP/2's smallest first window, which stays as it is.
+_NARROW: Final = (("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 1024))
 
 
 @cache
@@ -196,10 +198,11 @@ class Stream:
 
 @asynccontextmanager
 async def connected(
-    wire: Wire, address: str, service: str, metadata: Mapping[str, str]
+    wire: Wire, address: str, service: str, metadata: Mapping[str, str], *, narrow: bool = False
 ) -> AsyncIterator[Stub]:
-    """A client of the server at an address, until the end of the block."""
-    async with aio.insecure_channel(address) as channel:
+    """A client of the server at an address, until the end of the block; a narrow one takes little
+    that the case has not asked for."""
+    async with aio.insecure_channel(address, options=_NARROW if narrow else ()) as channel:
         yield Stub(wire.exchanges, channel, address, service, metadata)
 
 

@@ -115,7 +115,7 @@ def variants(start: str) -> dict[str, str]:
         "strict": f"{start} --strict",
         "brief": f"{start} {BRIEF}",
         "hooks": f"{start} {HOOKS}",
-        "small": f"{start} {SMALL}",
+        "small": f"{start} {SMALL} {GRPC}",
         "zones": f"env PYTHONTZPATH={{dir}}/zones {start}",
         "blackboard": f"{start} --profile blackboard {TIMES}",
         "jobmanager": f"{start} --profile jobmanager {TIMES}",

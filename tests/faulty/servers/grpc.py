@@ -1,10 +1,12 @@
 """Faults of the calls over gRPC."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.grpc import calls, errors, events, messages, ojs_v1, values
+from ojs_server.grpc.serving import GrpcServer
 from ojs_server.http.system import manifest
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
@@ -131,6 +133,48 @@ def streams_bring_events_of_all_queues() -> None:
 def silent_streams_stay_silent() -> None:
     """A stream without events is never told that it is alive."""
     put(events, "KEEPALIVE_S", 3600.0)
+
+
+@fault("OJS-GRP-008")
+def missed_events_are_not_told() -> None:
+    """A client that was too slow is not told that it has missed events."""
+
+    def make(behave: Any) -> Any:
+        async def changed(rpc: Any, message: Any) -> None:
+            write = rpc.write
+
+            async def silent(event: Any) -> bool:
+                return event.type == events.DROPPED or bool(await write(event))
+
+            rpc.write = silent
+            await behave(rpc, message)
+
+        return changed
+
+    _call("StreamEvents", make)
+
+
+@fault("OJS-GRP-008")
+def missed_events_count_as_one() -> None:
+    """Whatever a slow client has missed counts as one event."""
+    after(
+        events,
+        "_own",
+        lambda event, kind, *_: (
+            event.data.update(count=1) or event if kind == events.DROPPED else event
+        ),
+    )
+
+
+@fault("OJS-GRP-009")
+def connections_are_cut() -> None:
+    """A server that stops is gone without a farewell to those that are connected."""
+
+    async def gone(_: GrpcServer) -> None:
+        os._exit(0)
+
+    put(GrpcServer, "begin_stop", lambda server: None)
+    put(GrpcServer, "stop", gone)
 
 
 @fault("OJS-GRP-009")

@@ -1,10 +1,12 @@
 """Faults of the calls of Zeebe's clients."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
 
 from ojs_server.grpc import zeebe as gateway
+from ojs_server.grpc.calls import Rpc
 from ojs_server.http.compat import zeebe
 from ojs_server.ops.jobs import amend, settle
 from ojs_wire import codec
@@ -56,6 +58,12 @@ def activations_do_not_wait() -> None:
         return other
 
     wrap(zeebe, "activate", make)
+
+
+@fault("OJS-ZEE-002")
+def any_number_may_wait() -> None:
+    """Activations are waited for beyond any number."""
+    put(Rpc, "place", lambda rpc: nullcontext())
 
 
 @fault("OJS-ZEE-003")
