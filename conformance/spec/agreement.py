@@ -99,6 +99,9 @@ def _stated(told: Told, stated: Bounds, messages: Messages) -> Iterator[str]:
     else:
         yield f"{told.place} bounds {stated.member}, which the contract does not bound"
         return
+    for call in sorted(told.own & messages.calls):
+        if messages.has_member(call, stated.member) and not messages.places(call, stated.member):
+            yield f"{told.place} bounds {stated.member}, which {call} does not bound"
     if any(_fits(stated, place.bounds) for place in places):
         return
     near = min(places, key=lambda place: -_alike(stated, place.bounds))

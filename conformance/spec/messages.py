@@ -73,6 +73,10 @@ class Messages:
             if bounds != Bounds(name)
         ]
 
+    def has_member(self, call: Call, member: str) -> bool:
+        """Return True if a request or an answer of the operation has a member or a parameter."""
+        return any(name == member for part in self._reached(call) for name, *_ in part.members)
+
     def users(self) -> dict[str, set[tuple[Call, Side]]]:
         """Return the operations that use each component, in requests or in answers."""
         found: dict[str, set[tuple[Call, Side]]] = {}

@@ -117,15 +117,21 @@ def test_a_bound_that_cannot_be_read_is_told() -> None:
     assert facts_of("`count` (1 to 9, or so)").unread == ("`count` (1 to 9, or so)",)
 
 
-def small(folder: Path, text: str, **fetch: Any) -> list[str]:
-    """Return the problems of a specification of one clause with a contract of one operation."""
-    spec = folder / "spec"
-    spec.mkdir()
-    (spec / "05-fetch.md").write_text(f"# 05\n\n{text}\n")
-    schema = {"type": "object", "properties": fetch}
+def operation(members: dict[str, Any]) -> dict[str, Any]:
+    """Return the description of a path with one operation and these members of its request."""
+    schema = {"type": "object", "properties": members}
     body = {"content": {"application/json": {"schema": schema}}}
-    operation = {"requestBody": body, "responses": {"200": {"description": "Jobs."}}}
-    paths = {FETCH.path: {"post": operation}}
+    return {"post": {"requestBody": body, "responses": {"200": {"description": "Jobs."}}}}
+
+
+def small(
+    folder: Path, text: str, enqueue: dict[str, Any] | None = None, **fetch: Any
+) -> list[str]:
+    """Return the problems of a specification of one clause with a contract of two operations."""
+    spec = folder / "spec"
+    spec.mkdir(exist_ok=True)
+    (spec / "05-fetch.md").write_text(f"# 05\n\n{text}\n")
+    paths = {FETCH.path: operation(fetch), "/ojs/v1/jobs": operation(enqueue or {})}
     contract = Contract({"openapi": "3.1.0", "paths": paths})
     return list(agreement_problems(read_spec(spec), contract, []))
 
@@ -141,6 +147,14 @@ def test_bounds_hold_for_any_of_several_forms(tmp_path: Path) -> None:
 def test_a_member_that_is_bounded_nowhere_is_told(tmp_path: Path) -> None:
     (problem,) = small(tmp_path, f"{CLAUSE} `count` (at most 7).", count={"type": "integer"})
     assert problem == ("05-fetch.md:3: OJS-FET-001 bounds count, which the contract does not bound")
+
+
+def test_an_operation_that_a_clause_names_bounds_the_member_itself(tmp_path: Path) -> None:
+    text = f"{CLAUSE} `count` (at most 7), as `POST /ojs/v1/jobs` does."
+    bounded, free = {"type": "integer", "maximum": 7}, {"type": "integer"}
+    assert small(tmp_path, text, enqueue={"count": bounded}, count=bounded) == []
+    (problem,) = small(tmp_path, text, enqueue={"count": free}, count=bounded)
+    assert problem.endswith("bounds count, which POST /ojs/v1/jobs does not bound")
 
 
 def test_names_that_the_contract_lacks_can_be_listed(tmp_path: Path) -> None:
