@@ -250,15 +250,17 @@ async def counted_by_several(stage: Stage) -> None:
 @case("OJS-ADM-010", "OJS-ADM-011", capability=ADMIN)
 async def workers(stage: Stage) -> None:
     """Workers are summed up by state, and an active worker cannot be deleted."""
-    worker = stage.name("w")
+    worker, fetches = stage.name("w"), stage.name("w")
     await stage.post("workers/heartbeat", {"worker_id": worker})
+    await stage.empty(stage.name(), fetches)
     page = await stage.get("admin/workers")
     summary = page.json["summary"]
     parts = sum(summary[kind] for kind in ("running", "quiet", "stale"))
     stage.check(summary["total"] == parts >= 1, "a summary that adds up", page.text)
     path = f"admin/workers/{worker}"
     (await stage.get(path)).expect(200, {"id": {"$eq": worker}, "state": "running"})
-    (await stage.delete(path)).error(409, "conflict")
+    for one in (path, f"admin/workers/{fetches}"):
+        (await stage.delete(one)).error(409, "conflict")
     await stage.post("workers/deregister", {"worker_id": worker})
     (await stage.delete(path)).expect(200, {"deleted": True})
 

@@ -229,3 +229,23 @@ async def retention_of_one_queue(stage: Stage) -> None:
 
         await stage.until(is_gone, 15, "a removed job")
     await stage.look(kept)
+
+
+@case("OJS-QCF-011", level=1, capability=CONFIG)
+async def dead_letters_of_one_queue(stage: Stage) -> None:
+    """A queue may keep dead letters that are to be kept for another time than its other jobs."""
+    short, long = stage.name(), stage.name()
+    stays = {"on_exhaustion": "dead_letter"}
+    (await stage.call("PUT", f"queues/{short}/config", {"dead_letter_ttl": "1s"})).expect(200)
+    config = {"dead_letter_ttl": "P1D", "retention": {"discarded": "1s"}}
+    (await stage.call("PUT", f"queues/{long}/config", config)).expect(200)
+    kept = [await stage.discarded(long, retry=stays), await stage.discarded(short)]
+    gone = [await stage.discarded(short, retry=stays), await stage.discarded(long)]
+    for job in gone:
+
+        async def is_gone(name: str = job["id"]) -> bool:
+            return (await stage.get(f"jobs/{name}")).status == 404
+
+        await stage.until(is_gone, 15, "a removed job")
+    for job in kept:
+        await stage.look(job)

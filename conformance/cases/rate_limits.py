@@ -259,6 +259,20 @@ async def overriding(stage: Stage) -> None:
     stage.equal(names, sorted(names), "keys in order")
 
 
+@case("OJS-RLM-015", "OJS-RLM-019", level=1, capability=LIMITS)
+async def an_override_ends(stage: Stage) -> None:
+    """A FETCH that waits has the next job when the end of an operator's limits opens the key."""
+    queue, key = stage.name(), key_of(stage)
+    await several(stage, queue, 2, key=key, concurrency=2)
+    ends = datetime.now(UTC) + timedelta(seconds=2)
+    less = {"concurrency": 1, "expires_at": ends.isoformat(timespec="milliseconds")}
+    (await stage.call("PUT", f"rate-limits/{key}", less)).expect(200)
+    await stage.take(queue)
+    await stage.empty(queue)
+    reply = (await stage.asked(queue, wait_ms=15_000)).expect(200, {"jobs": {"$size": 1}})
+    stage.check(reply.duration_ms < 10_000, "soon after its end", reply.duration_ms)
+
+
 @case("OJS-RLM-020", "OJS-RLM-021", level=1, capability=LIMITS)
 async def headers_and_events(stage: Stage) -> None:
     """An enqueue tells what is left of a limit, also when it is used up; events tell of waiting."""

@@ -49,6 +49,8 @@ async def refusals(stage: Stage) -> None:
         {"url": "https://user:word@example.com/"},
         {"url": "https://example.com/#part"},
         {"url": "ftp://example.com/"},
+        {"url": "https://ex\u00e4mple.com/"},
+        {"url": "https://example.com/\x7f"},
         {"events": []},
         {"events": ["No Name"]},
         {"events": ["webhook.dead"]},

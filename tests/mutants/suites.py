@@ -49,7 +49,7 @@ SUITES: Final[dict[str, tuple[str, ...]]] = {
     "tenants": ("tenants",),
     "version": ("versioning",),
     "webhooks": ("webhooks", "deliveries"),
-    "workers": ("workers", "presence", "versioning", "fetch"),
+    "workers": ("workers", "presence", "versioning", "fetch", "administration"),
     "workflows": ("workflows",),
 }
 
