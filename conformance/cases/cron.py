@@ -3,7 +3,8 @@
 import asyncio
 import itertools
 import struct
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from conformance.stage import Stage
 
 CRON = "cron_jobs"
 YEARLY = "0 0 1 1 *"
+MARCH, OCTOBER = 3, 10
 GONE = "Conformance/Gone"  # a zone that is nowhere but in the folder of a server
 
 
@@ -260,11 +262,28 @@ async def zones(stage: Stage) -> None:
     stage.check(at is not None and at.astimezone(UTC).hour == 16, "16:00 UTC in July", str(at))
     for wrong in ("+02:00", "CEST", "EST5EDT4", "UTC+1", "GMT+2", "Mars/Base", ""):
         stage.check(await _next(stage, YEARLY, wrong) is None, f"{wrong!r} refused", "accepted")
-    # Half past two of the last Sunday of March is jumped over in Berlin: the next year's is too.
-    skipped = await _next(stage, "30 2 31 3 *", "Europe/Berlin")
-    stage.check(skipped is not None, "a later year", str(skipped))
-    local = skipped.astimezone(UTC) if skipped else datetime.now(UTC)
-    stage.check((local.hour, local.minute) in ((0, 30), (1, 30)), "half past two there", str(local))
+    now = datetime.now(UTC)
+    for month in (MARCH, OCTOBER):
+        day = _change(now.year + (now.month >= month), month)
+        at = await _next(stage, f"30 2 {day} {month} *", "Europe/Berlin")
+        wanted = next(moment for moment in _half_past_two(now.year, month, day) if moment > now)
+        stage.equal(str(at and at.astimezone(UTC)), str(wanted), f"half past two of {day}/{month}")
+
+
+def _change(year: int, month: int) -> int:
+    """The day on which the clocks of Berlin change: the last Sunday of March or October."""
+    last = date(year, month, 31)
+    return 31 - last.isoweekday() % 7
+
+
+def _half_past_two(first: int, month: int, day: int) -> Iterator[datetime]:
+    """The moments of this time of Berlin, year by year. In March the change jumps over it, and in
+    October it comes twice."""
+    for year in range(first, first + 9):
+        change = _change(year, month)
+        summer = day > change if month == MARCH else day <= change
+        if (month, day) != (MARCH, change):
+            yield datetime(year, month, day, 0 if summer else 1, 30, tzinfo=UTC)
 
 
 @case(

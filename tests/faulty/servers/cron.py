@@ -1,10 +1,13 @@
 """Faults of cron entries."""
 
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgspec
 
 from ojs_server.domain.cron import entry as cron_entry
+from ojs_server.domain.cron import expression as cron_expression
 from ojs_server.domain.cron.entry import CronEntry, Meeting
 from ojs_server.ops.cron import entries as cron
 from ojs_server.ops.cron import firing as cron_firing
@@ -46,6 +49,26 @@ def every_place_has_one_time() -> None:
         return zone
 
     wrap(cron_entry, "parse_zone", utc)
+
+
+@fault("OJS-CRN-020")
+def times_that_are_jumped_over_fire() -> None:
+    """A local time that a clock change jumps over fires an hour later."""
+
+    def first(local: datetime, zone: ZoneInfo) -> int:
+        return int(local.replace(tzinfo=zone).timestamp() * 1000)
+
+    put(cron_expression, "_first_instant", first)
+
+
+@fault("OJS-CRN-020")
+def times_that_come_twice_fire_late() -> None:
+    """A local time that comes twice fires the second time."""
+    wrap(
+        cron_expression,
+        "_first_instant",
+        lambda first: lambda local, zone: first(local.replace(fold=1), zone),
+    )
 
 
 @fault("OJS-CRN-012")
