@@ -72,6 +72,16 @@ async def options_inside_and_outside(stage: Stage) -> None:
     reply.expect(201, {"job.state": "pending"})
 
 
+@case("OJS-ENQ-032")
+async def outranked_members(stage: Stage) -> None:
+    """A wrong member is refused although `options` outrank it."""
+    plain = {"type": "test.case", "args": [], "queue": stage.name()}
+    for outer, inner in (({"priority": 101}, {"priority": 5}), ({"timeout": -1}, {"timeout": 5})):
+        reply = await stage.call("POST", "jobs", {**plain, **outer, "options": inner})
+        reply.error(400, "invalid_request", field=next(iter(outer)))
+    await stage.empty(plain["queue"])
+
+
 @case("OJS-ENQ-006", "OJS-QUE-005")
 async def queues_come_with_jobs(stage: Stage) -> None:
     """A queue is there with its first job, and not before."""

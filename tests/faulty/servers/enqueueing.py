@@ -51,6 +51,18 @@ def options_are_outranked() -> None:
     asked(JOBS, outrank)
 
 
+@fault("OJS-ENQ-032")
+def outranked_members_are_not_read() -> None:
+    """A member that `options` outrank may be anything."""
+
+    def drop(body: dict[str, Any], _: Call) -> None:
+        options = body.get("options")
+        for name in options if isinstance(options, dict) else ():
+            body.pop(name, None)
+
+    asked(JOBS, drop)
+
+
 @fault("OJS-ENQ-018")
 def batches_forget_when() -> None:
     """A batch takes no notice of `scheduled_at`."""
