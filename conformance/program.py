@@ -5,12 +5,16 @@ import contextlib
 import os
 import signal
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Final, Protocol
+
+from conformance.descendants import descendants, stands_still
 
 _KEPT_BYTES = 1024 * 1024
 _TOLD_LINES = 30
 _TOLD_CHARACTERS = 4_000
+# No system tells when the child of another process has stopped.
+_LOOK_S: Final = 0.01
 
 
 class StartError(Exception):
@@ -81,7 +85,7 @@ class Tail:
 
 
 class Program:
-    """One process and all that it starts in its group."""
+    """One process and all that it starts."""
 
     def __init__(
         self, parts: Sequence[str], environ: Mapping[str, str], spawn: Spawn = spawn
@@ -119,7 +123,7 @@ class Program:
             self._process.send_signal(which)
 
     async def stop_still(self) -> None:
-        """Stop the process with SIGSTOP, and return when none of its threads runs any more.
+        """Stop the process and all below it with SIGSTOP, and return when no thread of them runs.
 
         The signal reaches one thread first, and on a busy machine the others go on meanwhile.
         """
@@ -130,9 +134,18 @@ class Program:
                 await asyncio.to_thread(
                     os.waitid, os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT
                 )
+        below = self._below()
+        _signal(below, signal.SIGSTOP)
+        while not all(map(stands_still, below)):  # noqa: ASYNC110
+            await asyncio.sleep(_LOOK_S)
+
+    def go_on(self) -> None:
+        """Send SIGCONT to the process and all below it."""
+        _signal(self._below(), signal.SIGCONT)
+        self.send(signal.SIGCONT)
 
     def send_all(self, which: signal.Signals) -> None:
-        """Send a signal to the process and all that it started."""
+        """Send a signal to the process and its group."""
         if self._process is not None:
             try:
                 os.killpg(self._process.pid, which)
@@ -152,9 +165,17 @@ class Program:
         return self.code
 
     async def kill(self) -> None:
-        """End it at once, and everything in its group."""
+        """End it at once, with everything in its group and below it."""
+        # While it is stopped it starts nothing more.
+        self.send_all(signal.SIGSTOP)
+        below = self._below()
         self.send_all(signal.SIGKILL)
+        _signal(below, signal.SIGKILL)
         await self.ended()
+
+    def _below(self) -> list[int]:
+        # A supervisor may give its processes groups of their own.
+        return [] if self._process is None else descendants(self._process.pid)
 
     async def _drained(self) -> None:
         # What it left running may hold the pipe open for ever.
@@ -165,3 +186,9 @@ class Program:
         assert process.stdout is not None
         while chunk := await process.stdout.read(65536):
             self.tail.feed(chunk)
+
+
+def _signal(pids: Iterable[int], which: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, which)

@@ -158,8 +158,12 @@ class Subject:
         self._program.send(which)
 
     async def stop_still(self) -> None:
-        """Stop it with SIGSTOP, and return when it stands still."""
+        """Stop it and all that it started with SIGSTOP, and return when they stand still."""
         await self._program.stop_still()
+
+    def go_on(self) -> None:
+        """Send SIGCONT to all that was stopped."""
+        self._program.go_on()
 
     async def ended(self, within_s: float | None = None) -> int | None:
         """Wait for its end; the exit code, or None where it runs on."""

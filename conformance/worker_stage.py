@@ -100,6 +100,7 @@ class WorkerStage(Demands):
         )
         made = Subject(self._command, settings, self.server.notify, self._spawn)
         self.subjects.append(made)
+        self.server.expect_another()
         await made.start()
         if first:
             known = self.server.number

@@ -11,6 +11,7 @@ from conformance.played import answers
 from conformance.played.book import Book, Job, Refused, Wanted
 from conformance.played.calls import ALL, Kind, call_of
 from conformance.played.listener import Heard, Listener, Said
+from conformance.played.others import Others
 from conformance.played.record import Asked, Record, Settlement, settlements
 from conformance.played.script import Odd, Script
 from conformance.wire import parse_body
@@ -49,6 +50,7 @@ class PlayedServer:
         self._left = most_requests
         self._bytes_left = most_bytes
         self._known: set[str] = set()
+        self._others = Others()
         self._changed = asyncio.Event()
         self._listener = Listener(self._handle, self._heard_nonsense)
 
@@ -66,6 +68,10 @@ class PlayedServer:
     def number(self) -> int:
         """The number that the next request will have."""
         return len(self.record.all)
+
+    def expect_another(self) -> None:
+        """Record what the process says that registers next, as another command is started."""
+        self._others.expect()
 
     async def open(self) -> None:
         """Begin to listen, or come back to the same port."""
@@ -125,10 +131,15 @@ class PlayedServer:
             body=read if isinstance(read, dict) else {},
             id=call.id,
         )
+        is_json = not heard.content or isinstance(read, dict)
+        if self._others.sent(asked):
+            answer = await self._answer(asked, is_json)
+            self.notify()
+            return _written(asked, answer)
         self.record.add(asked)
         self.notify()
         try:
-            said = await self._said(asked, is_json=not heard.content or isinstance(read, dict))
+            said = await self._said(asked, is_json=is_json)
         except asyncio.CancelledError:
             asked.trouble = "the connection was closed before the answer"
             asked.ended_at = time.monotonic()
@@ -237,7 +248,7 @@ class PlayedServer:
 
     def _handed(self, wanted: Wanted) -> list[Job]:
         # A directive stands above what a worker asks for, as with any server.
-        if self.directive in ("quiet", "terminate"):
+        if self.directive in ("quiet", "terminate") or self._others.are_idle(wanted.worker_id):
             return []
         return self.book.claim(wanted, time.monotonic())
 

@@ -159,7 +159,7 @@ async def stopped_with_an_answer(stage: WorkerStage) -> None:
     stage.server.book.take_back(lost.id)
     await stage.rest(2 * _SHORT_LEASE_S)
     known = stage.server.number
-    stage.worker.send(signal.SIGCONT)
+    stage.worker.go_on()
 
     def listing(job: Job) -> list[Asked]:
         beats = stage.server.record.of(Kind.BEAT, after=known)

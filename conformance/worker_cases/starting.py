@@ -17,8 +17,8 @@ async def names_itself(stage: WorkerStage) -> None:
     await stage.started()
     await stage.beats(1)
     first = _names(stage, 0)
-    known = stage.server.number
     await stage.worker.close()
+    known = stage.server.number
     await stage.started()
     second = _names(stage, known)
     for names in (first, second):

@@ -52,6 +52,62 @@ async def fetched(client: httpx.AsyncClient, **terms: Any) -> list[dict[str, Any
     return jobs
 
 
+async def test_a_second_process_is_answered_but_gets_no_jobs_and_is_not_recorded(
+    server: PlayedServer, client: httpx.AsyncClient
+) -> None:
+    other = {"worker_id": "other"}
+    await post(client, "register", hostname="h", pid=1)
+    await post(client, "register", hostname="h", pid=2, **other)
+    job = offered(server, 1)
+    server.directive = "quiet"
+    answer = await post(client, "heartbeat", **other)
+    assert answer.json()["state"] == "quiet"
+    server.directive = "running"
+    server.script.add(Kind.FETCH, do=refused(503), times=1)
+    assert await fetched(client, **other) == []
+    assert [asked.worker_id for asked in server.record.all] == ["w"]
+    # The rule was for the one that is judged.
+    assert (await post(client, "fetch", queues=["q"])).status_code == 503
+    assert [one["id"] for one in await fetched(client)] == [job.id]
+
+
+async def test_a_process_that_takes_the_place_of_the_judged_one_gets_jobs(
+    server: PlayedServer, client: httpx.AsyncClient
+) -> None:
+    await post(client, "register", hostname="h", pid=1)
+    await post(client, "register", hostname="h", pid=2, worker_id="later")
+    waiting = asyncio.create_task(fetched(client, worker_id="later", wait_ms=30_000))
+    job = offered(server, 1)
+    await post(client, "deregister")
+    assert [one["id"] for one in await waiting] == [job.id]
+    ended = asyncio.create_task(server.changed(lambda: job.state is Held.COMPLETED, 30))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(20):
+        await post(client, "ack", job_id=job.id, worker_id="later")
+        assert await ended
+    assert {asked.worker_id for asked in server.record.all} == {"w"}
+
+
+async def test_the_first_process_of_another_command_is_judged(
+    server: PlayedServer, client: httpx.AsyncClient
+) -> None:
+    await post(client, "register", hostname="h", pid=1)
+    server.expect_another()
+    await post(client, "register", hostname="h", pid=2, worker_id="later")
+    assert [asked.worker_id for asked in server.record.all] == ["w", "later"]
+
+
+@pytest.mark.parametrize(
+    "again", [{"pid": 1, "worker_id": "renamed"}, {"pid": 2}, {"worker_id": "renamed"}]
+)
+async def test_a_process_with_two_ids_and_an_id_of_two_processes_are_recorded(
+    server: PlayedServer, client: httpx.AsyncClient, again: dict[str, Any]
+) -> None:
+    await post(client, "register", pid=1)
+    await post(client, "register", **again)
+    assert len(server.record.all) == 2
+
+
 async def test_all_honest_answers_are_as_the_contract_has_them(
     server: PlayedServer, client: httpx.AsyncClient
 ) -> None:

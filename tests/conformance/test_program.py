@@ -83,11 +83,35 @@ async def test_the_whole_group_ends(tmp_path: Path) -> None:
     os.close(end)
 
 
-async def heard(end: int, wanted: bytes) -> bytes | None:
-    """Read from a pipe until it says what is wanted: nothing, once nobody writes to it."""
+# A child with a session of its own, as a supervisor gives one to its processes.
+APART = "import subprocess, sys\nsubprocess.Popen(sys.argv[1:], start_new_session=True).wait()"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc")
+async def test_a_child_that_has_left_the_group_stops_goes_on_and_ends_too(tmp_path: Path) -> None:
+    place = tmp_path / "child"
+    os.mkfifo(place)
+    end = os.open(place, os.O_RDONLY | os.O_NONBLOCK)
+    child = ("/bin/sh", "-c", f"exec 3> {place}; echo $$ >&3; exec sleep 300")
+    program = Program([sys.executable, "-I", "-c", APART, *child], {})
+    await program.start()
+    pid = int(await heard(end, b"\n"))
+    await program.stop_still()
+    assert states_of_threads(pid) == {"T"}
+    program.go_on()
+    async with asyncio.timeout(30):
+        while states_of_threads(pid) == {"T"}:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    await program.kill()
+    assert await heard(end, b"") == b""
+    os.close(end)
+
+
+async def heard(end: int, wanted: bytes) -> bytes:
+    """Read from a pipe until it ends with what is wanted: nothing, once nobody writes to it."""
     said: bytes | None = None
     async with asyncio.timeout(30):
-        while said != wanted:
+        while said is None or not said.endswith(wanted) or bool(said) != bool(wanted):
             await asyncio.sleep(0.01)
             with contextlib.suppress(BlockingIOError):
                 said = os.read(end, 100)

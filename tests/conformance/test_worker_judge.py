@@ -28,6 +28,16 @@ QUICK = (
     "signals.sigterm",
     "signals.grace_period",
 )
+# Of a command with several processes: what only one of them can do, and the signals to all.
+SUPERVISED = (
+    "starting.names_itself",
+    "beats.jobs_are_listed",
+    "fetching.as_many_as_there_are_places",
+    "fetching.stopped_with_an_answer",
+    "fetching.under_a_stream_of_jobs",
+    "directives.terminate",
+    "signals.nothing_after_the_goodbye",
+)
 CONVICTS = {
     "acks_twice": "doing.each_is_settled_once",
     "asks_for_too_much": "fetching.as_many_as_there_are_places",
@@ -89,6 +99,12 @@ async def test_our_worker_passes_the_quick_cases() -> None:
     results = await run_worker(plan(OURS, [CASES[name] for name in QUICK]))
     assert bad(results) == {}
     assert len(results) == len(QUICK)
+
+
+@pytest.mark.parametrize("options", [("--workers", "2"), ("--max-jobs", "50")], ids=" ".join)
+async def test_one_process_of_a_command_with_several_is_judged(options: tuple[str, ...]) -> None:
+    cases = [CASES[name] for name in SUPERVISED]
+    assert bad(await run_worker(plan([*OURS, *options], cases))) == {}
 
 
 @pytest.mark.long

@@ -1,0 +1,41 @@
+"""The other processes of a command that runs several workers: only one of them is judged."""
+
+from conformance.played.calls import Kind
+from conformance.played.record import Asked
+
+
+class Others:
+    """Tells the judged process, which registers first, from others.
+
+    Registrations tell processes by `hostname` and `pid`. A process that has an id of the judged one
+    counts as that one, since no two may share it.
+    """
+
+    def __init__(self) -> None:
+        self._judged: tuple[object, object] | None = None
+        self._judged_ids: set[str] = set()
+        self._other_ids: set[str] = set()
+        self._left = False
+
+    def expect(self) -> None:
+        """Judge the process that registers next: another command is started."""
+        self._judged, self._left = None, False
+
+    def sent(self, asked: Asked) -> bool:
+        """Take note of a request; tell whether it came from a process that is not judged."""
+        name = asked.worker_id
+        if asked.kind is Kind.REGISTER:
+            process = (asked.body.get("hostname"), asked.body.get("pid"))
+            self._judged = self._judged or process
+            judged = process == self._judged or process[1] is None
+            (self._judged_ids if judged else self._other_ids).add(name)
+        elif asked.kind is Kind.DEREGISTER and name in self._judged_ids:
+            self._left = True
+        return self._is_other(name)
+
+    def are_idle(self, worker_id: str) -> bool:
+        """True if a worker gets no jobs: it is not judged, and the judged one has not left."""
+        return self._is_other(worker_id) and not self._left
+
+    def _is_other(self, worker_id: str) -> bool:
+        return worker_id in self._other_ids - self._judged_ids
