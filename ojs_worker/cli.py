@@ -121,6 +121,8 @@ def _run(
         return 3
     # What the program has said about its log while it was imported counts.
     set_up(config.log_format, config.log_level)
+    if supervisor is not None:
+        supervisor.agree(config)
     if box.asked_to_end:
         log.info("told to end before the worker began")
         if supervisor is not None:

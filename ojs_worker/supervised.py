@@ -13,12 +13,32 @@ import threading
 from enum import Enum
 from typing import Final
 
+import msgspec
+
+from ojs_wire.codec import encode
+from ojs_worker.config import Config
 from ojs_worker.running import Running
 from ojs_worker.signals import SignalBox, ignore_signals
 
 # The variable with the number of the socket.
 DESCRIPTOR: Final = "OJS_WORKER_SUPERVISOR_FD"
 PULSE_S: Final = 1.0
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """The settings of a worker that its supervisor keeps, sent before the first word.
+
+    A program may set them itself, and the supervisor does not load it.
+    """
+
+    health_host: str
+    health_port: int | None
+    grace_s: float
+
+    @classmethod
+    def of(cls, config: Config) -> "Terms":
+        """Return these settings out of all."""
+        return cls(config.health_host, config.health_port, config.grace_s)
 
 
 class Word(Enum):
@@ -68,7 +88,14 @@ class Supervised:
                 async with asyncio.timeout(PULSE_S):
                     await recycling.wait()
 
+    def agree(self, config: Config) -> None:
+        """Tell the supervisor the settings that it keeps."""
+        self._send(encode(Terms.of(config)))
+
     def say(self, word: Word) -> None:
         """Tell the supervisor a word, if it is there and listens."""
+        self._send(word.value)
+
+    def _send(self, line: bytes) -> None:
         with contextlib.suppress(OSError):
-            self._channel.send(word.value, socket.MSG_DONTWAIT)
+            self._channel.send(line + b"\n", socket.MSG_DONTWAIT)

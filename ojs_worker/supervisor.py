@@ -12,9 +12,11 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from ojs_worker.backoff import pause
 from ojs_worker.config import Config
@@ -23,7 +25,7 @@ from ojs_worker.health import HealthServer, Probed
 from ojs_worker.lines import counted
 from ojs_worker.reload import changes
 from ojs_worker.signals import ENDING, FORCED_EXIT_S, MARGIN_S, SignalBox, forced_code
-from ojs_worker.supervised import DESCRIPTOR, Word
+from ojs_worker.supervised import DESCRIPTOR, Terms, Word
 
 log = logging.getLogger("ojs.worker")
 
@@ -43,7 +45,11 @@ class Process:
     """One worker process, and the socket to it."""
 
     def __init__(
-        self, process: asyncio.subprocess.Process, channel: socket.socket, environment: Environment
+        self,
+        process: asyncio.subprocess.Process,
+        channel: socket.socket,
+        environment: Environment,
+        agree: Callable[[Terms], None],
     ) -> None:
         self.pid = process.pid
         self.ready = self.recycling = self.left = self.outdated = False
@@ -52,14 +58,17 @@ class Process:
         self.code: int | None = None
         self._process = process
         self._channel = channel
+        self._agree = agree
         self._monotonic = environment.monotonic
         self._begun = environment.monotonic()
         self._heard: float | None = None
         self.ended = asyncio.create_task(self._watch())
 
     @classmethod
-    async def start(cls, arguments: Sequence[str], environment: Environment) -> "Process":
-        """Start a process of the same command."""
+    async def start(
+        cls, arguments: Sequence[str], environment: Environment, agree: Callable[[Terms], None]
+    ) -> "Process":
+        """Start a process of the same command; `agree` is called with its settings."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         try:
@@ -75,7 +84,7 @@ class Process:
             raise
         finally:
             theirs.close()
-        return cls(process, ours, environment)
+        return cls(process, ours, environment, agree)
 
     @property
     def started(self) -> bool:
@@ -114,14 +123,18 @@ class Process:
         self.spent.set()
 
     async def _listen(self) -> None:
-        loop = asyncio.get_running_loop()
+        loop, rest = asyncio.get_running_loop(), b""
         with contextlib.suppress(OSError):
             while said := await loop.sock_recv(self._channel, 1024):
-                self._heard = self._monotonic()
-                for number in said:
-                    self._hear(Word(bytes([number])))
+                *lines, rest = (rest + said).split(b"\n")
+                for line in lines:
+                    if line.startswith(b"{"):
+                        self._agree(msgspec.json.decode(line, type=Terms))
+                    else:
+                        self._hear(Word(line))
 
     def _hear(self, word: Word) -> None:
+        self._heard = self._monotonic()
         self.ready = word is Word.READY
         self.left = self.left or word is Word.LEFT
         if word is Word.RECYCLING:
@@ -142,6 +155,9 @@ class Supervisor:
         self._quiet = False
         self._ending = asyncio.Event()
         self._changed = asyncio.Event()
+        # The settings of the newest process, and an event that is set when it has told them.
+        self._terms = Terms.of(config)
+        self._agreed = asyncio.Event()
         # Set when a process has ended.
         self._room = asyncio.Event()
         self._ever_started = False
@@ -151,26 +167,22 @@ class Supervisor:
     async def run(self, box: SignalBox) -> int:
         """Run until a signal ends all processes, or each has ended by itself; returns the exit
         code."""
-        config, loop = self._config, asyncio.get_running_loop()
-        health = None
-        if config.health_port is not None:
-            health = HealthServer(self._probed)
-            await health.start(config.health_host, config.health_port)
+        loop = asyncio.get_running_loop()
 
         def listen(sig: signal.Signals) -> None:
             loop.call_soon_threadsafe(self._obey, sig, box.is_forcing(sig))
 
         box.listen(listen)
-        watching = asyncio.create_task(self._watch()) if self._folder is not None else None
+        beside = [asyncio.create_task(self._answer_probes())]
+        if self._folder is not None:
+            beside.append(asyncio.create_task(self._watch(self._folder)))
         try:
-            await asyncio.gather(*(self._keep() for _ in range(config.workers)))
+            await asyncio.gather(*(self._keep() for _ in range(self._config.workers)))
             await asyncio.gather(*(one.ended for one in self._processes))
         finally:
             box.listen(None)
-            if watching is not None:
-                watching.cancel()
-            if health is not None:
-                await health.close()
+            for task in beside:
+                task.cancel()
             self._kill()
         return self._code if self._forced_by is None else forced_code(self._forced_by)
 
@@ -197,7 +209,7 @@ class Supervisor:
             await self._room.wait()
 
     async def _start(self) -> Process:
-        process = await Process.start(self._arguments, self._environment)
+        process = await Process.start(self._arguments, self._environment, self._agree)
         self._processes.add(process)
         process.ended.add_done_callback(lambda _: self._ended(process))
         if self._quiet:
@@ -244,9 +256,33 @@ class Supervisor:
         for task in waiting:
             task.cancel()
 
-    async def _watch(self) -> None:
-        assert self._folder is not None
-        async for _ in changes(self._folder):
+    def _agree(self, terms: Terms) -> None:
+        self._terms = terms
+        self._agreed.set()
+
+    async def _answer_probes(self) -> None:
+        """Answer probes where the processes say, and elsewhere once a changed program says so."""
+        health, open_at = HealthServer(self._probed), None
+        try:
+            while True:
+                await self._agreed.wait()
+                self._agreed.clear()
+                host, port = self._terms.health_host, self._terms.health_port
+                if (host, port) == open_at:
+                    continue
+                await health.close()
+                if port is not None:
+                    await health.start(host, port)
+                open_at = host, port
+        except OSError as error:
+            log.error("probes cannot be answered: %s", error)
+            self._code = 3
+            self._end(signal.SIGTERM)
+        finally:
+            await health.close()
+
+    async def _watch(self, folder: Path) -> None:
+        async for _ in changes(folder):
             log.info("a file has changed, starting anew")
             for process in self._processes:
                 process.outdated = True
@@ -262,7 +298,7 @@ class Supervisor:
         self._tell(sig)
 
     def _end(self, sig: signal.Signals, *, forcing: bool = False) -> None:
-        limit_s = self._config.grace_s + MARGIN_S
+        limit_s = self._terms.grace_s + MARGIN_S
         if forcing:
             self._forced_by = self._forced_by or sig
             limit_s = FORCED_EXIT_S

@@ -1,6 +1,7 @@
 """Several real worker processes under one command, and what becomes of them under real signals."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -231,16 +232,40 @@ async def test_a_program_that_cannot_be_loaded_ends_the_command(tmp_path: Path) 
     assert server.calls == []
 
 
-async def test_probes_are_answered_for_all_processes() -> None:
+def free_port() -> int:
+    """A port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    options = ("--workers", "2", "--health-port", str(port), "--health-host", "127.0.0.1")
-    async with several(*options) as (server, process), httpx.AsyncClient() as client:
+        port: int = free.getsockname()[1]
+        return port
+
+
+def program(folder: Path, settings: str) -> dict[str, str]:
+    """A program whose worker has these settings, as options of `several`."""
+    lines = ("from ojs_worker import Worker", f"worker = Worker({settings})")
+    (folder / "own_program.py").write_text("\n".join(lines))
+    return {"target": "own_program:worker", "PYTHONPATH": f"{folder}:{ROOT}"}
+
+
+@pytest.mark.parametrize("given", ["option", "environment", "code"])
+async def test_probes_are_answered_for_all_processes(given: str, tmp_path: Path) -> None:
+    port, options, more = free_port(), ["--workers", "2"], {"OJS_HEALTH_HOST": "127.0.0.1"}
+    if given == "option":
+        options += ["--health-port", str(port)]
+    elif given == "environment":
+        more["OJS_HEALTH_PORT"] = str(port)
+    else:
+        # It wins over the environment.
+        more |= {"OJS_HEALTH_PORT": "1", **program(tmp_path, f"health_port={port}")}
+    async with several(*options, **more) as (server, process), httpx.AsyncClient() as client:
         address = f"http://127.0.0.1:{port}"
 
         async def answers(path: str, met: Callable[[httpx.Response], bool]) -> None:
             async with asyncio.timeout(20):
-                while not met(await client.get(address + path)):  # noqa: ASYNC110
+                while True:
+                    # The first process has registered before it is asked where to listen.
+                    with contextlib.suppress(httpx.ConnectError):
+                        if met(await client.get(address + path)):
+                            return
                     await asyncio.sleep(0.05)
 
         await registered(server, 2)
@@ -249,3 +274,23 @@ async def test_probes_are_answered_for_all_processes() -> None:
         process.send(signal.SIGTSTP)
         await answers("/ready", lambda said: said.status_code == 503)
         assert (await client.get(f"{address}/live")).json()["stuck"] == 0
+    assert not any("Traceback" in line for line in process.output)
+
+
+async def test_a_port_of_probes_that_is_taken_ends_the_command(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        more = program(tmp_path, f"health_host='127.0.0.1', health_port={port}")
+        async with several("--workers", "2", **more) as (_, process):
+            assert await process.code() == 3
+    assert any(f"'127.0.0.1', {port}" in line for line in process.output)
+
+
+async def test_a_grace_period_set_in_code_is_how_long_processes_may_take(tmp_path: Path) -> None:
+    more = program(tmp_path, "grace=0.1")
+    async with several("--workers", "2", OJS_GRACE_PERIOD=300, **more) as (server, process):
+        first, _ = await registered(server, 2)
+        os.kill(first, signal.SIGSTOP)
+        process.send(signal.SIGTERM)
+        assert await process.code() == 1
+        assert not runs(first)
