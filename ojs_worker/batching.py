@@ -3,71 +3,90 @@ each ends with its own part of the outcome."""
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, get_args, get_origin
 
 from ojs_worker.annotations import hints_of
+from ojs_worker.dependencies import Dependency, all_needs, need_of
 from ojs_worker.durations import Duration, milliseconds
 
-Together = Callable[[list[Any]], Awaitable[Any]]
+Together = Callable[..., Awaitable[Any]]
+# Makes the dependencies of a call, by parameter, and ends them.
+Values = Callable[[], AbstractAsyncContextManager[Mapping[str, Any]]]
 
 
 class Gathering:
-    """Jobs that wait for a common call of their handler."""
+    """A coroutine function that takes a list, and the jobs that wait for a common call of it."""
 
-    def __init__(self, do: Together, size: int, wait_s: float) -> None:
+    def __init__(self, do: Any, size: int, wait: Duration) -> None:
+        self.single = _single(do, size)
         self._do = do
         self._size = size
-        self._wait_s = wait_s
-        self._items: list[tuple[Any, asyncio.Future[Any]]] = []
-        self._timer: asyncio.TimerHandle | None = None
+        self._wait_s = milliseconds(wait, "wait") / 1000
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._next: _Call | None = None
 
-    async def one(self, item: Any) -> Any:
-        """Do one job with others; returns its own result."""
+    async def one(self, item: Any, values: Values) -> Any:
+        """Do one job with others; returns its own result. The first of them makes the values."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # What waited in a loop that is gone went with it.
-            self._loop, self._timer, self._items = loop, None, []
+            self._loop, self._next = loop, None
+        call = self._next
+        if call is None:
+            call = self._next = _Call(self._do, values)
+            call.timer = loop.call_later(self._wait_s, self._begin, call)
         ended: asyncio.Future[Any] = loop.create_future()
-        self._items.append((item, ended))
-        if len(self._items) >= self._size:
-            self._begin()
-        elif self._timer is None:
-            self._timer = loop.call_later(self._wait_s, self._begin)
-        return await ended
-
-    def _begin(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        # A job that was cancelled meanwhile is left out.
-        items = [one for one in self._items if not one[1].done()]
-        self._items = []
-        if items:
-            task = asyncio.get_running_loop().create_task(self._run(items))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-
-    async def _run(self, items: Sequence[tuple[Any, asyncio.Future[Any]]]) -> None:
-        left = len(items)
-        task = asyncio.current_task()
-
-        def one_ended(ended: asyncio.Future[Any]) -> None:
-            # Without anybody who waits for it the call has no use.
-            nonlocal left
-            left -= 1
-            if not left and ended.cancelled() and task is not None:
-                task.cancel()
-
-        for _, ended in items:
-            ended.add_done_callback(one_ended)
+        call.items.append((item, ended))
+        if len(call.items) >= self._size:
+            self._begin(call)
         try:
-            results = _shared(await self._do([item for item, _ in items]), len(items))
+            return await ended
+        except asyncio.CancelledError:
+            await call.leave()
+            raise
+
+    def _begin(self, call: "_Call") -> None:
+        self._next = None
+        call.begin()
+
+
+class _Call:
+    """A common call, from its first job on."""
+
+    timer: asyncio.TimerHandle
+
+    def __init__(self, do: Together, values: Values) -> None:
+        self.items: list[tuple[Any, asyncio.Future[Any]]] = []
+        self._do = do
+        self._values = values
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Begin it with the jobs that still wait."""
+        self.timer.cancel()
+        # A job that was cancelled meanwhile is left out.
+        self.items = [one for one in self.items if not one[1].done()]
+        if self.items:
+            self._task = asyncio.create_task(self._run())
+
+    async def leave(self) -> None:
+        """End it where nobody waits for it any more."""
+        if self._task is not None and all(ended.done() for _, ended in self.items):
+            self._task.cancel()
+            # What it depends on has ended before the worker ends what it keeps.
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        count = len(self.items)
+        try:
+            async with self._values() as values:
+                done = await self._do([item for item, _ in self.items], **values)
+                results = _shared(done, count)
         except BaseException as error:
-            results = [error] * len(items)
-        for (_, ended), result in zip(items, results, strict=True):
+            results = [error] * count
+        for (_, ended), result in zip(self.items, results, strict=True):
             if ended.done():
                 continue
             if isinstance(result, BaseException):
@@ -95,30 +114,47 @@ def _raised(error: BaseException) -> BaseException:
     return error
 
 
-def one_by_one(do: Any, size: int, wait: Duration) -> Callable[[Any], Awaitable[Any]]:
-    """Return a handler of single jobs for a coroutine function that takes a list of them."""
+def _single(do: Any, size: int) -> Callable[..., Awaitable[Any]]:
+    """Return the function of one job: its parameters, and a direct call of it."""
     name = getattr(do, "__qualname__", repr(do))
     if not inspect.iscoroutinefunction(do):
         raise TypeError(f"{name}: a handler of many jobs is a coroutine function")
-    parameters = list(inspect.signature(do).parameters.values())
-    if len(parameters) != 1 or size < 1:
-        raise TypeError(f"{name}: a handler of many jobs takes one list, of at least one job")
+    first, others = _parameters(do, name)
+    if size < 1:
+        raise ValueError(f"{name}: `size` is at least 1, not {size}")
     hints = hints_of(do, name)
-    gathering = Gathering(do, size, milliseconds(wait, "wait") / 1000)
-    parameter = parameters[0]
 
-    async def handler(item: Any) -> Any:
-        return await gathering.one(item)
+    async def single(item: Any, *given: Any, **named: Any) -> Any:
+        (result,) = _shared(await do([item], *given, **named), 1)
+        if isinstance(result, BaseException):
+            raise result
+        return result
 
-    item = inspect.Parameter(parameter.name, inspect.Parameter.POSITIONAL_ONLY)
-    handler.__signature__ = inspect.Signature([item])  # type: ignore[attr-defined]
-    handler.__annotations__ = {
-        parameter.name: _member(hints.get(parameter.name)),
+    item = inspect.Parameter(first.name, inspect.Parameter.POSITIONAL_ONLY)
+    single.__signature__ = inspect.Signature([item, *others])  # type: ignore[attr-defined]
+    single.__annotations__ = {
+        **hints,
+        first.name: _member(hints.get(first.name)),
         "return": _member(hints.get("return")),
     }
     for member in ("__doc__", "__name__", "__qualname__", "__module__"):
-        setattr(handler, member, getattr(do, member))
-    return handler
+        setattr(single, member, getattr(do, member))
+    return single
+
+
+def _parameters(do: Any, name: str) -> tuple[inspect.Parameter, list[inspect.Parameter]]:
+    """Return the parameter of the list and those of dependencies."""
+    first, *others = inspect.signature(do).parameters.values() or (None,)
+    needs = [one.default for one in others if isinstance(one.default, Dependency)]
+    if first is None or isinstance(first.default, Dependency) or len(needs) < len(others):
+        raise TypeError(f"{name}: a handler of many jobs takes one list, and dependencies")
+    for need in all_needs(map(need_of, needs)):
+        if need.context_name is not None:
+            raise TypeError(
+                f"{name}: {need.name} takes the context of a job, and a handler of many jobs has "
+                "none"
+            )
+    return first, others
 
 
 def _member(hint: Any) -> Any:

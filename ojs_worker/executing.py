@@ -148,6 +148,10 @@ class Executor:
                     wanted=lambda: self._certainty.await_for(delivery),
                 )
             )
+        if handler.gathering is not None:
+            needs = self._resources.replaced(handler.needs)
+            (item,), _ = handler.binding.bind(job.args)
+            return await handler.gathering.one(item, lambda: self._resources.values_by_name(needs))
         call = handler.prepare(job.args, delivery.context)
         if handler.needs:
             return await self._call_with(delivery, call)

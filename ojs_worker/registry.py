@@ -10,6 +10,7 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, Type
 import msgspec
 
 from ojs_wire.values import JOB_TYPE
+from ojs_worker.batching import Gathering
 from ojs_worker.binding import Binding
 from ojs_worker.client.handle import BlockingJobHandle, JobHandle
 from ojs_worker.client.options import Options, check_names
@@ -66,6 +67,7 @@ class Handler(Generic[P, C, R]):
         sender: Sender,
         options: Options,
         retrying: Retrying = ALWAYS,
+        gathering: Gathering | None = None,
     ) -> None:
         self.type = type
         self.target = target
@@ -89,6 +91,8 @@ class Handler(Generic[P, C, R]):
         self._sender = sender
         self._options = options
         self.retrying = retrying
+        # Where it does its jobs with others; `target` then does one alone.
+        self.gathering = gathering
         self.__doc__ = target.__doc__
         self.__name__ = getattr(target, "__name__", type)
         self.__module__ = target.__module__
@@ -122,7 +126,10 @@ class Handler(Generic[P, C, R]):
     def options(self, **options: Any) -> "Handler[P, C, R]":
         """Return the same handler with other options for its enqueues."""
         merged: Any = {**self._options, **check_names(options)}
-        return Handler(self.type, self.target, self.runs, self._sender, merged, self.retrying)
+        return Handler(
+            *(self.type, self.target, self.runs, self._sender),
+            *(merged, self.retrying, self.gathering),
+        )
 
     def request(self, *args: P.args, **kwargs: P.kwargs) -> JobRequest:
         """Return the request of one job, for `enqueue_many`."""
@@ -215,6 +222,7 @@ class Registry:
         runs: Runs | None,
         options: Options,
         retrying: Retrying = ALWAYS,
+        gathering: Gathering | None = None,
     ) -> Handler[..., Any, Any]:
         """Make a function or class the handler of a type; without one its name is the type."""
         if isinstance(target, Handler):
@@ -228,10 +236,17 @@ class Registry:
         if inspect.isclass(target):
             target = _with_fields(target)
         handler = Handler[..., Any, Any](
-            name, target, _place(target, runs, name), self._sender, check_names(options), retrying
+            *(name, target, _place(target, runs, name), self._sender),
+            *(check_names(options), retrying, gathering),
         )
         self._handlers[name] = handler
         return handler
+
+    def add_many(
+        self, type: str | None, gathering: Gathering, options: Options, retrying: Retrying = ALWAYS
+    ) -> Handler[..., Any, Any]:
+        """Make a coroutine function the handler of many jobs of a type at once."""
+        return self.add(type, gathering.single, None, options, retrying, gathering)
 
     def include(self, others: "Registry") -> None:
         """Include the handlers of another registry."""
@@ -272,16 +287,16 @@ class JobDecorator(Protocol):
 
 
 class ManyDecorator(Protocol):
-    """`@worker.many(...)`: a job has one member of the list that the handler takes."""
+    """`@worker.many(...)`: a job has one member of the list that the handler takes first."""
 
     @overload
     def __call__(
-        self, do: Callable[[list[A]], Awaited[None]], /
-    ) -> Handler[[A], Awaited[None], None]: ...
+        self, do: Callable[Concatenate[list[A], P], Awaited[None]], /
+    ) -> Handler[Concatenate[A, P], Awaited[None], None]: ...
     @overload
     def __call__(
-        self, do: Callable[[list[A]], Awaited[list[R]]], /
-    ) -> Handler[[A], Awaited[R], R]: ...
+        self, do: Callable[Concatenate[list[A], P], Awaited[list[R]]], /
+    ) -> Handler[Concatenate[A, P], Awaited[R], R]: ...
     def __call__(self, do: Any, /) -> Any:
         """Register the handler."""
         ...

@@ -46,13 +46,22 @@ class Resources:
         return {name: self._replaced(need) for name, need in needs.items()}
 
     @asynccontextmanager
-    async def values(self, needs: Iterable[Need], context: JobContext) -> AsyncIterator[Made]:
-        """The values of these dependencies for a job, and of those that they need themselves."""
+    async def values(
+        self, needs: Iterable[Need], context: JobContext | None
+    ) -> AsyncIterator[Made]:
+        """The values of these dependencies for a job, and of those that they need themselves; for a
+        call of many jobs there is no context."""
         made: Made = {}
         async with AsyncExitStack() as stack:
             for need in needs:
                 await self._value(need, context, made, stack)
             yield made
+
+    @asynccontextmanager
+    async def values_by_name(self, needs: Needs) -> AsyncIterator[dict[str, Any]]:
+        """The values of the dependencies of a call for many jobs, by parameter."""
+        async with self.values(needs.values(), None) as made:
+            yield named(needs, made)
 
     async def keep(self, need: Need) -> Any:
         """Return a value that the worker keeps, made now if it is not there yet."""
@@ -102,7 +111,7 @@ class Resources:
                 log.exception("the end of %s failed", need.name)
 
     async def _value(
-        self, need: Need, context: JobContext, made: Made, stack: AsyncExitStack
+        self, need: Need, context: JobContext | None, made: Made, stack: AsyncExitStack
     ) -> Any:
         dependency = need.dependency
         if dependency not in made:
@@ -221,7 +230,7 @@ def of_process(needs: Needs, context: JobContext) -> Iterator[dict[str, Any]]:
         yield needed
 
 
-def _call(need: Need, context: JobContext, made: Made) -> Callable[[], Any]:
+def _call(need: Need, context: JobContext | None, made: Made) -> Callable[[], Any]:
     given = named(need.needs, made)
     if need.context_name is not None:
         given[need.context_name] = context

@@ -16,7 +16,7 @@ import pkgutil
 from collections.abc import Iterator
 from typing import Any, Unpack, cast
 
-from ojs_worker.batching import one_by_one
+from ojs_worker.batching import Gathering
 from ojs_worker.client.handle import BlockingJobHandle, JobHandle
 from ojs_worker.client.options import Options, check_names
 from ojs_worker.client.requests import JobRequest
@@ -65,8 +65,13 @@ class Router:
         **options: Unpack[Options],
     ) -> ManyDecorator:
         """Make a coroutine function the handler of many jobs at once, as `Worker.many` does."""
-        register = self.job(type, retry_on=retry_on, no_retry_on=no_retry_on, **options)
-        return lambda do: register(one_by_one(do, size, wait))
+        merged = cast(Options, {**self._options, **check_names(options)})
+        rules = retrying(retry_on, no_retry_on)
+
+        def register(do: Any) -> Any:
+            return self.registry.add_many(type, Gathering(do, size, wait), merged, rules)
+
+        return register
 
     def belong(self, sender: Sender) -> None:
         """Send the enqueues of these handlers through a worker, the first one that includes it."""

@@ -12,7 +12,7 @@ import msgspec
 
 from ojs_worker.access import Auth
 from ojs_worker.backoff import Patience
-from ojs_worker.batching import one_by_one
+from ojs_worker.batching import Gathering
 from ojs_worker.blocking import BlockingManual, ThreadWorker
 from ojs_worker.client.asynchronous import Client, Now
 from ojs_worker.client.blocking import BlockingClient
@@ -128,10 +128,15 @@ class Worker:
         """Make a coroutine function the handler of many jobs of a type at once.
 
         It takes a list with the argument of each job, up to `size` that come within `wait`, and
-        returns None, or a list with a result or an exception for each.
+        returns None, or a list with a result or an exception for each. Its dependencies are made
+        once for each call.
         """
-        register = self.job(type, retry_on=retry_on, no_retry_on=no_retry_on, **options)
-        return lambda do: register(one_by_one(do, size, wait))
+        rules = retrying(retry_on, no_retry_on)
+
+        def register(do: Any) -> Any:
+            return self.registry.add_many(type, Gathering(do, size, wait), options, rules)
+
+        return register
 
     def cron(
         self,

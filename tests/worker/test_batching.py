@@ -8,12 +8,16 @@ from typing import Any, assert_type
 import pytest
 
 from ojs_server.app import Application, Server
-from ojs_worker import Discard, JobHandle, Router, Worker
+from ojs_worker import Context, Discard, JobHandle, Router, Worker, depends
 from ojs_worker.testing import AsgiTransport
 from tests.http.conftest import Serve
 from tests.worker.conftest import QUICK
 
 BOUND_S = 30
+
+
+def session() -> str:
+    return "a session"
 
 
 @dataclass
@@ -124,14 +128,119 @@ async def test_a_cancelled_job_leaves_the_others_and_the_last_one_ends_the_call(
         await ended.wait()
 
 
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_call_has_its_dependencies_once_and_the_worker_its_own(
+    worker: Worker, fails: bool
+) -> None:
+    seen: list[str] = []
+
+    @worker.lifespan
+    async def pool() -> AsyncIterator[str]:
+        seen.append("open")
+        yield "pool"
+        seen.append("close")
+
+    async def session(pool: str = depends(pool, per="worker")) -> AsyncIterator[str]:
+        seen.append("begin")
+        try:
+            yield f"session of {pool}"
+        except OSError:
+            seen.append("roll back")
+            raise
+        seen.append("commit")
+
+    @worker.many("row.insert", size=2, wait="30s", retry=1)
+    async def insert(rows: list[int], db: str = depends(session)) -> list[str]:
+        if fails:
+            raise OSError("no disk")
+        return [f"{row} in {db}" for row in rows]
+
+    jobs = await worker.client.enqueue_many(insert.request(n) for n in range(4))
+    async with worker:
+        ended = [await job.wait(timeout_s=BOUND_S) for job in jobs]
+    if fails:
+        assert {one.error["message"] for one in ended} == {"no disk"}
+    else:
+        assert [one.result for one in ended] == [f"{n} in session of pool" for n in range(4)]
+    last = "roll back" if fails else "commit"
+    assert sorted(seen[1:-1]) == sorted(["begin", last] * 2)
+    assert (seen[0], seen[-1]) == ("open", "close")
+
+
+async def test_a_dependency_that_cannot_be_made_fails_all_jobs_of_the_call(worker: Worker) -> None:
+    def broken() -> str:
+        raise OSError("no database")
+
+    @worker.many("row.insert", size=2, wait="30s", retry=1)
+    async def insert(rows: list[int], db: str = depends(broken)) -> list[str]:
+        return [db] * len(rows)
+
+    jobs = await worker.client.enqueue_many(insert.request(n) for n in range(2))
+    async with worker:
+        ended = [await job.wait(timeout_s=BOUND_S) for job in jobs]
+        assert {one.error["message"] for one in ended} == {"no database"}
+    with worker.override(broken, session):
+        jobs = await worker.client.enqueue_many(insert.request(n) for n in range(2))
+        async with worker:
+            found = [await job.result(timeout_s=BOUND_S) for job in jobs]
+    assert found == ["a session", "a session"]
+
+
+async def test_what_a_call_needs_has_ended_before_what_the_worker_keeps(worker: Worker) -> None:
+    began = asyncio.Event()
+    seen: list[str] = []
+
+    async def pool() -> AsyncIterator[None]:
+        yield
+        seen.append("pool")
+
+    async def session(pool: None = depends(pool, per="worker")) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await asyncio.sleep(0)
+            seen.append("session")
+
+    @worker.many("row.wait", size=2, wait="30s")
+    async def wait(rows: list[int], db: None = depends(session)) -> None:
+        began.set()
+        await asyncio.Event().wait()
+
+    jobs = await worker.client.enqueue_many(wait.request(n) for n in range(2))
+    async with worker, asyncio.timeout(BOUND_S):
+        await began.wait()
+        for job in jobs:
+            await job.cancel()
+    assert seen == ["session", "pool"]
+
+
+async def test_a_direct_call_does_one_job_and_takes_dependencies_as_arguments() -> None:
+    @Worker().many("row.insert")
+    async def insert(rows: list[int], db: str = depends(session)) -> list[Any]:
+        return [f"{row} in {db}" if row else Discard("no row") for row in rows]
+
+    assert await insert(1, db="a test") == await insert(1, "a test") == "1 in a test"
+    with pytest.raises(Discard, match="no row"):
+        await insert(0, "a test")
+    with pytest.raises(TypeError, match="give `db`"):
+        await insert(1)
+
+
 def test_what_cannot_do_many_jobs_is_told_where_it_is_written() -> None:
     worker = Worker()
 
+    def of_job(ctx: Context) -> str:
+        return ctx.job.id
+
     def plain(rows: list[int]) -> None: ...
+
+    async def none(db: str = depends(session)) -> None: ...
 
     async def two(rows: list[int], more: int) -> None: ...
 
+    async def of_one(rows: list[int], db: str = depends(of_job)) -> None: ...
+
     wrong: Any
-    for wrong in (plain, two):
+    for wrong in (plain, none, two, of_one):
         with pytest.raises(TypeError, match="a handler of many jobs"):
             worker.many("a.b")(wrong)

@@ -18,6 +18,7 @@ from ojs_worker import (
     Worker,
     Workflow,
     chain,
+    depends,
 )
 
 worker = Worker()
@@ -57,10 +58,15 @@ def prune(keep_days: int) -> None:
     """A function without a context."""
 
 
+def currency() -> str:
+    """Make a dependency."""
+    return "EUR"
+
+
 @worker.many("row.insert", size=100)
-async def insert(rows: list[Receipt]) -> list[str]:
+async def insert(rows: list[Receipt], unit: str = depends(currency)) -> list[str]:
     """One call for many jobs."""
-    return [str(row.total) for row in rows]
+    return [f"{row.total} {unit}" for row in rows]
 
 
 async def producer(client: Client) -> None:
@@ -76,6 +82,7 @@ async def producer(client: Client) -> None:
     assert_type(await (await make.enqueue(3, "other")).result(), list[Receipt])
     assert_type(await prune.enqueue(keep_days=3), JobHandle[None])
     assert_type(await insert.enqueue(Receipt(1)), JobHandle[str])
+    assert_type(await insert(Receipt(1), unit="EUR"), str)
     assert_type(client.handle("id", type=Receipt), JobHandle[Receipt])
     assert_type(await client.enqueue("a.b", [1], delay="5m"), JobHandle[Any])
     assert_type(await client.start(chain(pay.request(1), prune.request(2))), Workflow)
