@@ -6,8 +6,8 @@ from typing import Any, Unpack
 
 from ojs_worker.client.calls import Call, Json, no_answer, path_of
 from ojs_worker.client.events import Event
-from ojs_worker.client.nouns import JobFilter, ask, tell
-from ojs_worker.client.surface import Group, M, Pages, listing, method, url
+from ojs_worker.client.jobs import JobFilter
+from ojs_worker.client.surface import Group, M, Pages, ask, listing, method, tell, url
 from ojs_worker.job import Job
 from ojs_worker.transport import Request
 

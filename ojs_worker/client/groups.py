@@ -12,16 +12,11 @@ from ojs_worker.client.administration import (
     Tenants,
     Webhooks,
 )
-from ojs_worker.client.nouns import (
-    CronEntries,
-    Dead,
-    Jobs,
-    Queues,
-    RateLimits,
-    Workers,
-    Workflows,
-)
+from ojs_worker.client.jobs import Dead, Jobs
+from ojs_worker.client.queues import Queues, RateLimits
 from ojs_worker.client.surface import M, Run
+from ojs_worker.client.workers import Workers
+from ojs_worker.client.workflows import CronEntries, Workflows
 
 
 class Groups(Generic[M]):

@@ -7,7 +7,7 @@ import msgspec
 
 from ojs_worker import forms
 from ojs_worker.client.events import Event
-from ojs_worker.client.nouns import Jobs
+from ojs_worker.client.jobs import Jobs
 from ojs_worker.client.surface import Blocking, InLoop
 from ojs_worker.job import Job
 

@@ -5,13 +5,14 @@ A group of calls is a class whose methods make a `Call` or `Pages`. Bound to a c
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from functools import update_wrapper
-from typing import Any, Final, Generic, ParamSpec, TypeVar, cast, overload
+from typing import Any, Final, Generic, Literal, ParamSpec, TypeVar, cast, overload
 
 import msgspec
 
+from ojs_wire.codec import encode
 from ojs_worker.client.calls import V1, Call, Json, answer_as, path_of
 from ojs_worker.errors import UnexpectedAnswer
-from ojs_worker.transport import Request
+from ojs_worker.transport import Reply, Request
 
 # As many as one answer of a list holds.
 PAGE: Final = 200
@@ -168,3 +169,28 @@ def method(make: Callable[P, Call[T]]) -> Method[P, T]:
 def listing(make: Callable[P, Pages[T]]) -> Listing[P, T]:
     """Make a list of a static method that describes it."""
     return Listing(cast(Any, make))
+
+
+def ask(path: str) -> Call[Json]:
+    """Read something."""
+    return Call(Request("GET", path), lambda reply: answer_as(reply, _object))
+
+
+def tell(
+    verb: Literal["POST", "PUT", "PATCH", "DELETE"],
+    path: str,
+    body: Mapping[str, Any] | None = None,
+    *,
+    repeatable: bool = True,
+) -> Call[Json]:
+    """Change something; members that are None are left out."""
+    given = {name: value for name, value in (body or {}).items() if value is not None}
+    sent = None if verb == "DELETE" and body is None else encode(given)
+    return Call(
+        Request(verb, path, sent), lambda reply: answer_as(reply, _object), repeatable=repeatable
+    )
+
+
+def read_by(read: Callable[[Reply], T], call: Call[Any]) -> Call[T]:
+    """Return a call with another reading of its answer."""
+    return Call(call.request, read, call.repeatable)
