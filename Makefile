@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit bench-dashboard bench-moving proto openapi dist lint format check conformance apart faults mutants chaos fuzz lock clean again
+.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution test-schemathesis browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit bench-dashboard bench-moving proto openapi dist lint format check conformance apart faults mutants chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -51,12 +51,16 @@ test: $(VENV)/.dev postgres ## Run the whole test suite on both stores (ARGS="-k
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 $(ARGS)
 
 test-distribution: export OJS_TEST_POSTGRES_BIN := distribution
-test-distribution: $(VENV)/.dev postgres ## Run on the distribution's PostgreSQL what is made for it, the contract suite and the end-to-end tests
+test-distribution: $(VENV)/.dev postgres ## Run on the distribution's PostgreSQL what is made for it, the contract suite, the end-to-end tests and other systems
 	@$(BIN)/python -m compileall -q $(PACKAGES)
-	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 -m store_distribution $(ARGS)
+	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 -m "store_distribution and not schemathesis" $(ARGS)
 	# And those that run on any, but for what ran just now.
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 \
 		-m "store_postgres and not store_distribution" tests/store tests/e2e $(ARGS)
+
+test-schemathesis: $(VENV)/.dev postgres ## Have schemathesis play the contract on both stores
+	@$(BIN)/python -m compileall -q $(PACKAGES)
+	$(BIN)/pytest --numprocesses=$(JOBS) -m schemathesis tests/openapi $(ARGS)
 
 browser: ## Install Chromium, where apt-get has it
 	@command -v chromium >/dev/null || sh requirements/browser.sh

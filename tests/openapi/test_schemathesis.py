@@ -15,7 +15,6 @@ from tests.openapi.operations import resolve
 from tests.openapi.served import ROOT, serving
 from tests.openapi.unsayable import is_absent, is_unsayable
 
-# PostgreSQL is the distribution's, whose tests are a run of their own: each takes long.
 STORES = pytest.mark.parametrize("store_url", ["sqlite", "distribution"], indirect=True)
 LIMIT_S = 1500  # for a hang; a loaded machine may take many minutes
 # Each of them brings it about by itself, as a rule; the first one brings about the most else, too.
@@ -86,7 +85,7 @@ def happened(url: str) -> set[str]:
     return types
 
 
-@pytest.mark.long
+@pytest.mark.schemathesis
 @pytest.mark.timeout(LIMIT_S)
 @STORES
 def test_stories_keep_the_contract(store_url: str) -> None:
@@ -100,7 +99,7 @@ def test_stories_keep_the_contract(store_url: str) -> None:
         assert happened(url) >= HAPPENED
 
 
-@pytest.mark.long
+@pytest.mark.schemathesis
 @pytest.mark.timeout(LIMIT_S)
 @STORES
 def test_single_calls_keep_the_contract(store_url: str, tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from ojs_server.domain.profile import PROFILES
 from ojs_server.ops.sweep import Sweep, Swept
 from tests.http.clock import Hands
 from tests.http.conftest import Serve, serve
+from tests.users_stores import store_url
 
-__all__ = ["serve"]
+__all__ = ["serve", "store_url"]
 
 MINUTE = 60
 HOUR = 60 * MINUTE
