@@ -1,10 +1,17 @@
-"""The stores that users have, for folders of tests whose conftest imports `store_url` from here.
+"""The stores that users have, for tests that need not run on each version of PostgreSQL.
 
-The tests on the PostgreSQL of the distribution are a run of their own: `make test-distribution`.
+A folder's conftest may import `store_url` from here. The tests on the PostgreSQL of the
+distribution are a run of their own: `make test-distribution`.
 """
+
+from typing import Final
 
 import pytest
 
 from tests.conftest import url_of_store
 
-store_url = pytest.fixture(params=["sqlite", "distribution"])(url_of_store)
+STORES: Final = ("sqlite", "distribution")
+
+store_url = pytest.fixture(params=STORES)(url_of_store)
+# For single tests, which take long.
+on_users_stores = pytest.mark.parametrize("store_url", STORES, indirect=True)

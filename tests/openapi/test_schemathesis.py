@@ -14,8 +14,8 @@ from tests.http.contract import FILE, METHODS, PLAIN_JSON, document
 from tests.openapi.operations import resolve
 from tests.openapi.served import ROOT, serving
 from tests.openapi.unsayable import is_absent, is_unsayable
+from tests.users_stores import on_users_stores
 
-STORES = pytest.mark.parametrize("store_url", ["sqlite", "distribution"], indirect=True)
 LIMIT_S = 1500  # for a hang; a loaded machine may take many minutes
 # Each of them brings it about by itself, as a rule; the first one brings about the most else, too.
 SEEDS = (38, 16, 1, 12, 14, 6, 31, 24)
@@ -87,7 +87,7 @@ def happened(url: str) -> set[str]:
 
 @pytest.mark.schemathesis
 @pytest.mark.timeout(LIMIT_S)
-@STORES
+@on_users_stores
 def test_stories_keep_the_contract(store_url: str) -> None:
     with serving(store_url) as url:
         stock(url)
@@ -101,7 +101,7 @@ def test_stories_keep_the_contract(store_url: str) -> None:
 
 @pytest.mark.schemathesis
 @pytest.mark.timeout(LIMIT_S)
-@STORES
+@on_users_stores
 def test_single_calls_keep_the_contract(store_url: str, tmp_path: Path) -> None:
     # What systematic calls try is judged before a store is asked, so that one store is enough; the
     # random ones go to the other. Each example of the contract is sent to both by other tests.

@@ -211,9 +211,9 @@ def kind_of(op: Operation[Any]) -> str:
 
 
 @pytest.fixture
-def worlds(postgres_store: str, clock: HandClock) -> tuple[Bench, World, World]:
+def worlds(distribution_store: str, clock: HandClock) -> tuple[Bench, World, World]:
     """Two of everything; the rows of the first come before those of the second."""
-    with closing(open_store(postgres_store, clock=clock)) as store:
+    with closing(open_store(distribution_store, clock=clock)) as store:
         bench = Bench(store, clock)
         worlds = bench, World(bench, "a"), World(bench, "b")
         # By now entries of cron are due and workers are silent, but leases still run.
@@ -236,11 +236,14 @@ def test_every_kind_is_among_the_operations(worlds: tuple[Bench, World, World]) 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_operations_of_any_two_kinds_lock_rows_in_one_order(
-    worlds: tuple[Bench, World, World], kind: OperationKind, postgres_store: str, clock: HandClock
+    worlds: tuple[Bench, World, World],
+    kind: OperationKind,
+    distribution_store: str,
+    clock: HandClock,
 ) -> None:
     bench, first, second = worlds
     found: list[str] = []
-    with closing(Watched(postgres_store, clock=clock)) as store:
+    with closing(Watched(distribution_store, clock=clock)) as store:
         for op in (op for op in first.operations() if type(op) is kind):
             found += complaints(bench, store, op)
             for beside in second.operations():

@@ -26,6 +26,7 @@ from ojs_wire.values import uuid7
 from tests.ops.bench import Bench, enqueue
 from tests.ops.model import FINAL, KEEP_MS, LEASE_MS, Known, Peer
 from tests.ops.watched import Watched
+from tests.users_stores import on_users_stores
 
 RULES = Rules(
     profile=msgspec.structs.replace(OJS, lease_ms=LEASE_MS),
@@ -339,6 +340,7 @@ class Promises(Watched):
 
 
 @pytest.mark.long
+@on_users_stores
 @pytest.mark.timeout(1200)  # for a hang; a loaded machine may take minutes
 def test_the_promises_hold_over_random_histories(with_rules: Any) -> None:
     bench = with_rules(RULES)

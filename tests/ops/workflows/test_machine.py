@@ -25,6 +25,7 @@ from ojs_wire import codec
 from tests.domain.workflows.sample_workflows import Moment, requests
 from tests.ops.bench import Bench
 from tests.ops.flows import request, view
+from tests.users_stores import on_users_stores
 
 BROKEN = parse_fault({"code": "broken", "message": "no", "retryable": False})
 picks = st.integers(0, 40)
@@ -170,6 +171,7 @@ def told(value: object) -> set[str]:
     return set().union(*map(told, value)) if isinstance(value, list) else set()
 
 
+@on_users_stores
 @pytest.mark.timeout(180)
 def test_every_workflow_keeps_to_its_request(bench: Bench) -> None:
     run_state_machine_as_test(
