@@ -116,7 +116,7 @@ def recent(minutes: Sequence[Period], now: int) -> Recent:
         failed_last_hour=sum(one.failed for one in hour),
         avg_duration_ms=mean([one.runs for one in hour]),
         avg_wait_ms=mean([one.waits for one in hour]),
-        throughput_per_second=round(per_minute(hour, now, "processed") / 60, 2),
+        throughput_per_second=per_minute(hour, now, "processed") / 60,
     )
 
 

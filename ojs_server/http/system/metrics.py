@@ -91,7 +91,7 @@ async def _observe_stored(call: Call) -> StoredFigures:
         jobs_active=sum(running.values()),
         queues_active=len(queues),
         workers_active=seen[Presence.ONLINE],
-        throughput_per_second=round(per_minute(minutes.get(ALL, ()), moment, "processed") / 60, 3),
+        throughput_per_second=per_minute(minutes.get(ALL, ()), moment, "processed") / 60,
     )
 
 

@@ -87,7 +87,7 @@ async def test_a_queue_tells_of_its_last_hour(serve: Serve) -> None:
         assert 10_000 < shown["avg_duration_ms"] <= 30_000
         # One job waited for two seconds, the other one not at all.
         assert 500 < shown["avg_wait_ms"] <= 1300
-        assert shown["throughput_per_second"] == 0.02
+        assert shown["throughput_per_second"] == 1 / 60
         hands.turn(seconds=3700)
         assert await stats() == dict.fromkeys(LAST_HOUR, 0)
 
