@@ -7,6 +7,10 @@ from typing import Final
 
 # No client can tell them from the rules.
 EQUIVALENT: Final[dict[str, str]] = {
+    "cron.expression next_fire gt-gte: if fires is not None and fires > after:": (
+        "Only local times later than that of `after` are looked at, and a moment has one local "
+        "time: none of them fires at `after` itself."
+    ),
     'workflows.events told 0-1: data["duration_ms"] = max(0, now - workflow.created_at)': (
         "A workflow ends in a later transaction than the one that made it; no client can put both "
         "into the same millisecond."
