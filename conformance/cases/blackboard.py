@@ -6,6 +6,7 @@ from conformance.stage import Stage
 
 BOARD = "blackboard"
 SCHEMA = {"type": "object", "required": ["size"]}
+LONGEST = 255  # name of a block
 
 
 async def arrived(stage: Stage, *blocks: object) -> str:
@@ -41,6 +42,36 @@ async def polling(stage: Stage) -> None:
     wrong.error(400, "invalid_request", field="jobType")
     nobody = await stage.post("blackboard/jobs", {"functionBlockId": stage.name("block")})
     nobody.error(422, "validation_error", field="functionBlockId")
+
+
+@case("OJS-BBD-003", level=1, capability=BOARD)
+async def names_of_blocks(stage: Stage) -> None:
+    """The name of a block has 1 to 255 characters, any that can be printed."""
+    long = stage.name("Block ").ljust(LONGEST, "x")
+    for name in ("b", long):
+        await arrived(stage, name)
+        put = await stage.post("blackboard/jobs", {"functionBlockId": name})
+        put.expect(201, {"functionBlockId": {"$eq": name}})
+        (await stage.delete(f"jobs/{put['jobId']}")).expect(200)
+    for name in ("", f"{long}x", "a\nb"):
+        refused = await stage.post("workers/register", {"functionBlocks": [name]})
+        refused.error(400, "invalid_request", field="functionBlocks[0]")
+        refused = await stage.post("blackboard/jobs", {"functionBlockId": name})
+        refused.error(400, "invalid_request", field="functionBlockId")
+
+
+@case("OJS-BBD-007", level=1, capability=BOARD)
+async def jobs_from_elsewhere(stage: Stage) -> None:
+    """A job that was enqueued elsewhere is shown, as EXECUTE unless its `meta` says otherwise."""
+    for meta, phase in (
+        ({}, "EXECUTE"),
+        ({"phase": "rollback"}, "ROLLBACK"),
+        ({"phase": "undo"}, "EXECUTE"),
+        ({"phase": 7}, "EXECUTE"),
+    ):
+        job = await stage.enqueue(stage.name(), meta=meta)
+        seen = await stage.get(f"blackboard/job/{job['id']}")
+        seen.expect(200, {"jobType": phase, "blackboard_status": "PENDING", "outcome": None})
 
 
 @case("OJS-BBD-008", level=1, capability=BOARD)

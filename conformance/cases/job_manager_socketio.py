@@ -116,6 +116,9 @@ async def rooms_hear_what_happens(stage: Stage) -> None:
         seen = [told[member] for member in ("id", "name", "status", "worker_id", "error")]
         wanted = [task, made["full_name"], status, holder, error]
         stage.equal([name, *seen], ["task_status_event", *wanted], "what is told of a task")
+        times = (told["started_at"] is not None, told["completed_at"] is not None)
+        began, ended = status in ("running", "failed"), status == "failed"
+        stage.equal(times, (began, ended), f"times of a task that is {status}")
     (await stage.delete(f"{BASE}/workers/{made['worker_id']}")).expect(204)
     stage.equal(await client.event(), ["jobs_invalidate", {}], "what is told of its worker's end")
 

@@ -57,6 +57,7 @@ async def jobs_are_offered_and_shared(stage: Stage) -> None:
     for name in ("x", "x" * LONGEST):
         made = await offered(stage, room, name, category=name)
         stage.equal(made["full_name"], f"{room}:{name}:{name}", "full_name")
+    stage.equal((await offered(stage, room, "x"))["full_name"], f"{room}:x", "full_name")
 
 
 @case("OJS-ROM-005", capability=ROOMS)
@@ -157,10 +158,21 @@ async def tasks_are_listed_waited_for_and_cancelled(stage: Stage) -> None:
     (await stage.delete(f"tasks/{ids[0]}")).error(409, "conflict")
     found = (await stage.get(f"rooms/{room}/tasks", status="cancelled")).expect(200)["tasks"]
     stage.equal([task["id"] for task in found], ids[:1], "cancelled tasks")
-    job = await stage.take(made["queue"], job_types=[made["job_type"]])
+    stage.equal(made["queue"], room, "the queue of a room whose name a queue may have")
+    job = await stage.take(room, job_types=[made["job_type"]])
     stage.equal(job["id"], ids[-1], "id")
     (await stage.ack(job, result=1)).expect(200)
     (await stage.get(f"tasks/{ids[-1]}")).expect(200, {"status": "completed", "result": 1})
+
+
+@case("OJS-ROM-012", capability=ROOMS)
+async def jobs_from_elsewhere(stage: Stage) -> None:
+    """A job that was enqueued elsewhere is shown as a task of its queue."""
+    queue = stage.name()
+    for meta in ({}, {"room": queue}, {"room": "elsewhere", "job": "Rotate"}):
+        job = await stage.enqueue(queue, meta=meta)
+        shown = {"room_id": queue, "job": f"{queue}:test.case", "status": "pending"}
+        (await stage.get(f"tasks/{job['id']}")).expect(200, shown)
 
 
 @case("OJS-TEN-024", capability=TENANTS)
