@@ -4,9 +4,11 @@ import asyncio
 import socket
 
 from conformance.case import case
+from conformance.reply import Reply
 from conformance.stage import Stage
 
 ROLES = ("producer", "worker", "viewer", "operator", "admin")
+WRONG_KEYS = 10  # as many as an address may show within a minute
 
 
 def key_of(role: str) -> str:
@@ -110,6 +112,32 @@ async def keys_are_not_logged(stage: Stage) -> None:
     await stage.process.stop()
     for secret in (wrong, *map(key_of, ROLES)):
         stage.check(secret not in stage.process.output, "no key in the output", "one is there")
+
+
+@case("OJS-ACC-012", "OJS-ACC-015", own_server="keys")
+async def sessions_of_pages(stage: Stage) -> None:
+    """A page gets a cookie for a key, until it logs out; whoever tries many keys has to wait."""
+    page = {"Origin": f"http://{stage.host}"}
+
+    async def log_in(key: str) -> Reply:
+        return await stage.call("POST", "login", {"key": key}, headers=page)
+
+    stage.need((await log_in("a wrong key")).status != 404, "it has no sessions for pages")
+    begun = (await log_in(key_of("operator"))).expect(200).headers.get("set-cookie", "")
+    cookie, *attributes = (part.strip() for part in begun.split(";"))
+    known = {attribute.lower() for attribute in attributes}
+    stage.check({"httponly", "samesite=strict"} <= known, "HttpOnly and SameSite=Strict", begun)
+    session = {"Cookie": cookie}
+    (await stage.call("GET", "queues", headers=session)).expect(200)
+    pause = f"queues/{stage.name()}/pause"
+    (await stage.call("POST", pause, {}, headers=session)).error(403, "permission_denied")
+    (await stage.call("POST", pause, {}, headers={**session, **page})).expect(200)
+    (await stage.call("POST", "logout", headers={**session, **page})).expect(200)
+    (await stage.call("GET", "queues", headers=session)).error(401, "unauthenticated")
+    for _ in range(WRONG_KEYS - 1):
+        (await log_in("a wrong key")).error(401, "unauthenticated")
+    refused = (await log_in(key_of("operator"))).error(429, "rate_limited")
+    stage.check("retry-after" in refused.headers, "Retry-After", refused.headers)
 
 
 @case("OJS-UNI-022", level=4, capability="unique_jobs", own_server="main")
