@@ -145,6 +145,7 @@ async def what_ends_a_delivery(stage: Stage) -> None:
         told = await _told(stage, delivery["id"])
         stage.equal([event["type"] for event in told], kinds, f"events after {status}")
         data = {"event_type": "job.enqueued", "attempt": 1, "status_code": status}
+        data["next_attempt_at"] = None
         stage.equal({name: told[0]["data"].get(name) for name in data}, data, "data")
     stage.equal(len(elsewhere.calls), 0, "calls that followed a redirect")
 
@@ -184,6 +185,8 @@ async def tried_again(stage: Stage) -> None:
         await stage.enqueue(queue)
         delivery = await _answered(stage, one, status)
         stage.equal(delivery["status"], "pending", f"status after {status}")
+        (told,) = await _told(stage, delivery["id"])
+        stage.check(bool(told["data"].get("next_attempt_at")), "next_attempt_at", told)
         refused = await stage.post(f"webhooks/deliveries/{delivery['id']}/retry")
         refused.expect(409, {"error.message": "string:nonempty"})
         first, second = await target.called(2, least_s + 30)

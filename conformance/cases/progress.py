@@ -107,6 +107,7 @@ async def events_of_progress(stage: Stage) -> None:
     types = [event["type"] for event in await stage.events(queue)]
     spans = await stage.events(queue, types="job.progress")
     stage.check(2 <= len(spans) <= 25, "few events for many reports", len(spans))
+    stage.equal(spans[-1]["data"]["progress_percent"], 100, "progress_percent of the last one")
     for wanted in ("progress.updated", "progress.completed"):
         stage.check(wanted in types, wanted, types)
 

@@ -10,6 +10,7 @@ _JOBS: Final = ("enqueue", "envelope", "lifecycle", "jobs", "fetch", "settle")
 SUITES: Final[dict[str, tuple[str, ...]]] = {
     "access": ("access",),
     "admin": ("administration",),
+    "admin.statistics": ("administration", "queues"),
     "compat.blackboard": ("blackboard", "presence"),
     "compat.joblib": ("job_manager", "job_manager_socketio"),
     "compat.kind": ("blackboard", "job_manager", "rooms"),
@@ -19,7 +20,7 @@ SUITES: Final[dict[str, tuple[str, ...]]] = {
     "cron": ("cron",),
     "errors": ("errors", "enqueue"),
     "event_buffer": ("events",),
-    "events": ("events", "cron", "workflows", "workers"),
+    "events": ("events", "cron", "workflows", "workers", "progress", "deliveries", "tenants"),
     "fairness": ("pools", "tenants"),
     "fields": (*_JOBS, "queue_config"),
     "fingerprint": ("idempotency", "unique"),
