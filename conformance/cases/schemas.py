@@ -7,11 +7,17 @@ from conformance.case import case
 from conformance.stage import Stage
 
 SCHEMAS = "schema_validation"
+MAX_SCHEMA = 65_536
 TEXTS = {"type": "array", "minItems": 1, "items": {"type": "string"}}
 
 
 def _type(stage: Stage) -> str:
     return stage.name("kind").replace("-", "_")
+
+
+def _of_bytes(count: int) -> dict[str, str]:
+    """A schema of so many bytes, as it is sent."""
+    return {"title": "x" * (count - len('{"title":""}'))}
 
 
 @case("OJS-SCH-001", "OJS-SCH-002", "OJS-SCH-004", "OJS-SCH-006", capability=SCHEMAS)
@@ -62,9 +68,11 @@ async def chosen_uris(stage: Stage) -> None:
     path = f"schemas/{quote(uri, safe='')}"
     given = {"uri": uri, "type": kind, "version": "1.0.0", "schema": TEXTS}
     (await stage.get(path)).error(404, "not_found")
-    (await stage.post("schemas", {**given, "uri": "no uri"})).error(400, "invalid_request")
+    plain = f"urn:ojs:schema:{kind}"
+    for wrong in ("no uri", f"{plain}:v2.0.0", f"{plain}.other:v1.0.0"):
+        (await stage.post("schemas", {**given, "uri": wrong})).error(400, "invalid_request")
     (await stage.post("schemas", given)).expect(201, {"schema.uri": {"$eq": uri}})
-    usual = quote(f"urn:ojs:schema:{kind}:v1.0.0", safe="")
+    usual = quote(f"{plain}:v1.0.0", safe="")
     for place in (path, f"schemas/{usual}"):
         found = (await stage.get(place)).expect(
             200,
@@ -82,6 +90,8 @@ async def chosen_uris(stage: Stage) -> None:
     (await stage.delete(path)).expect(200, {"deleted": True, "uri": {"$eq": uri}})
     for again in (stage.get, stage.delete):
         (await again(path)).error(404, "not_found")
+    own = {**given, "uri": f"{plain}:v1.0.0"}
+    (await stage.post("schemas", own)).expect(201, {"schema.uri": {"$eq": own["uri"]}})
 
 
 @case("OJS-SCH-003", "OJS-SCH-005", capability=SCHEMAS)
@@ -106,12 +116,14 @@ async def schemas_that_do_not_compile(stage: Stage) -> None:
         stage.check(bool(reply["error.details.schema_error"]), "a schema_error", reply.text)
     for body in ({}, {"schema": None}, {"schema": [1]}, {"schema": TEXTS, "mode": "harsh"}):
         (await stage.call("PUT", path, body)).error(400, "invalid_request")
-    large = {"schema": {"title": "x" * 65_536}}
+    large = {"schema": _of_bytes(MAX_SCHEMA + 1)}
     (await stage.call("PUT", path, large)).error(413, "payload_too_large")
     (await stage.call("PUT", f"admin/schemas/{kind}/new", {"schema": {}})).error(
         400, "invalid_request"
     )
     (await stage.get(path)).error(404, "not_found")
+    (await stage.call("PUT", path, {"schema": _of_bytes(MAX_SCHEMA)})).expect(201)
+    (await stage.delete(path)).expect(200)
 
 
 @case("OJS-SCH-013", "OJS-SCH-014", capability=SCHEMAS)
@@ -147,6 +159,28 @@ async def breaking_changes(stage: Stage) -> None:
     unknown = {**mails(), "compatible_with": 7}
     (await stage.call("PUT", f"{path}/2", unknown)).error(400, "invalid_request")
     (await stage.call("PUT", f"{path}/2", mails(required=["cc"]))).expect(201)
+
+
+@case("OJS-SCH-014", capability=SCHEMAS)
+async def changed_definitions(stage: Stage) -> None:
+    """A definition that asks for more breaks the schema where it is referred to."""
+    path = f"admin/schemas/{_type(stage)}"
+    mail, none = {"required": ["to"]}, {"type": "null"}
+
+    def schema(**definitions: Any) -> dict[str, Any]:
+        refers = {"items": {"$ref": "#/$defs/mail"}, "not": {"$ref": "#/$defs/none"}}
+        return {"schema": {**refers, "$defs": {"mail": mail, "none": none, **definitions}}}
+
+    (await stage.call("PUT", f"{path}/1.0", schema())).expect(201)
+    (await stage.call("PUT", f"{path}/1.1", schema(other=True))).expect(201)
+    broken: list[tuple[str, Any]] = [
+        ("required_added", schema(other=True, mail={"required": ["to", "cc"]})),
+        ("keyword_changed", schema(other=True, none={"type": ["null", "string"]})),
+    ]
+    for rule, body in broken:
+        reply = (await stage.call("PUT", f"{path}/1.2", body)).error(422, "validation_error")
+        rules = [change["rule"] for change in reply["error.details.breaking_changes"]]
+        stage.check(rule in rules, rule, rules)
 
 
 @case("OJS-SCH-007", "OJS-SCH-008", "OJS-SCH-009", "OJS-SCH-010", capability=SCHEMAS)
@@ -234,3 +268,6 @@ async def trials(stage: Stage) -> None:
     bad.error(400, "invalid_request")
     versions = (await stage.get(f"{path}/versions"))["versions"]
     stage.equal([one["version"] for one in versions], ["1.0"], "versions")
+    (await stage.call("PUT", f"{path}/1.1", {"schema": TEXTS})).expect(201)
+    stored = await stage.post(f"{path}/compatibility", {**narrower, "version": "1.1"})
+    stored.expect(200, {"compatible": False, "older": {"$eq": "1.0.0"}})
