@@ -60,6 +60,28 @@ async def versions_of_handlers(stage: Stage) -> None:
     stage.equal(rest, [other["id"]], "jobs of a worker that says nothing")
 
 
+@case("OJS-VER-004", "OJS-VER-005", capability=VERSIONING)
+async def bounds_of_versions(stage: Stage) -> None:
+    """A version at a bound is taken or not as the sign says, and without a sign by its number."""
+    versions = ["1.0", "1.1", "1.2", "2.0"]
+    ranges = {
+        ">=1.1": versions[1:],
+        ">1.1": versions[2:],
+        "<=1.1": versions[:2],
+        "<1.1": versions[:1],
+        "=1.1": ["1.1"],
+        "1.1": versions[:3],
+    }
+    for bounds, wanted in ranges.items():
+        queue, worker = stage.name(), stage.name("w")
+        for version in versions:
+            await stage.enqueue(queue, type="kind.a", version=version)
+        said = {"worker_id": worker, "handlers": [{"type": "kind.a", "versions": bounds}]}
+        (await stage.post("workers/register", said)).expect(200)
+        taken = [job["version"] for job in await stage.fetch(queue, worker, count=9)]
+        stage.equal(taken, wanted, f"versions within {bounds}")
+
+
 @case("OJS-VER-011", "OJS-VER-012", "OJS-VER-013", capability=VERSIONING)
 async def routing(stage: Stage) -> None:
     """New jobs without a version get one by weight, and equal jobs stay equal."""
