@@ -80,7 +80,7 @@ async def falling_silent(stage: Stage) -> None:
         stage.check(took >= after_s, f"{event['type']} after {after_s:g} s of silence", took)
 
 
-@case("OJS-PRS-004", level=1, capability=MANAGED, own_server="blackboard")
+@case("OJS-PRS-002", "OJS-PRS-004", level=1, capability=MANAGED, own_server="blackboard")
 async def online_by_beating(stage: Stage) -> None:
     """A worker is online from its first BEAT on, and one that is not is handed nothing."""
     queue, worker = stage.name(), stage.name("w")
@@ -93,7 +93,8 @@ async def online_by_beating(stage: Stage) -> None:
     async def is_unreachable() -> bool:
         return await presence() == "unreachable"
 
-    (await stage.post("workers/register", {"worker_id": worker})).expect(200)
+    often = {"heartbeat_interval": {"$lte": UNREACHABLE_S / 6}}
+    (await stage.post("workers/register", {"worker_id": worker})).expect(200, often)
     stage.check(await presence() != "online", "a worker that is not online", "online")
     stranger = stage.name("w")
     nothing = {"jobs": [], "presence": "unreachable"}

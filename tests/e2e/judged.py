@@ -33,8 +33,8 @@ BRIEF = "--keep-completed 2s --keep-cancelled 2s --keep-discarded 2s --keep-even
 HOOKS = "--webhook-private --webhook-plain"
 SMALL = "--max-streams 2 --stream-buffer 20 --max-dead-letters 3"
 TIMES = (
-    "--heartbeat-interval 200ms --heartbeat-timeout 3s --worker-unreachable-threshold 1s "
-    "--worker-delete-threshold 8s --worker-check-interval 200ms"
+    "--heartbeat-timeout 3s --worker-unreachable-threshold 1s --worker-delete-threshold 8s "
+    "--worker-check-interval 200ms"
 )
 OVER_GRPC = (
     *("dead_letter", "enqueue", "errors", "fetch", "idempotency", "jobs", "lifecycle"),

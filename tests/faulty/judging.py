@@ -18,7 +18,7 @@ from conformance.program import Running, spawn
 from conformance.runner import Plan, run
 from conformance.verdict import CaseResult, Verdict
 from conformance.worker_runner import WorkerPlan, run_worker
-from tests.e2e.judged import variants
+from tests.e2e.judged import TIMES, variants
 from tests.faulty.fault import UNBROKEN, Fault, Kind, all_faults
 from tests.forking import SERVER, fork
 
@@ -56,10 +56,12 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def server_commands(name: str, program: str = SERVE) -> dict[str, str]:
-    """Return the commands that start the server with a fault, by variant; times are scaled."""
+    """Return the commands that start the server with a fault, by variant; times are scaled where
+    the variant has none of its own."""
     start = shlex.join((sys.executable, "-m", program, name, "--port", "{port}"))
-    scaled = "--heartbeat-interval 1s --heartbeat-timeout 6s --log-level error"
-    return variants(f"{start} --database {{dir}}/ojs.db {scaled}")
+    known = variants(f"{start} --database {{dir}}/ojs.db --log-level error")
+    scaled = "--heartbeat-interval 1s --heartbeat-timeout 6s"
+    return {name: each if TIMES in each else f"{each} {scaled}" for name, each in known.items()}
 
 
 def worker_command(name: str) -> tuple[str, ...]:

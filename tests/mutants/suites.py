@@ -51,6 +51,7 @@ SUITES: Final[dict[str, tuple[str, ...]]] = {
     "version": ("versioning",),
     "webhooks": ("webhooks", "deliveries"),
     "workers": ("workers", "presence", "versioning", "fetch", "administration"),
+    "workers.fetch_policy": ("workers", "presence", "fetch", "profiles"),
     "workflows": ("workflows",),
 }
 
