@@ -134,7 +134,14 @@ async def what_ends_a_delivery(stage: Stage) -> None:
     """Any 2xx takes an event; a redirect, which is not followed, and another 4xx end it at once."""
     elsewhere = stage.target()
     moved = {"Location": elsewhere.url}
-    for status, headers, end in ((204, {}, "delivered"), (307, moved, "dead"), (410, {}, "dead")):
+    ends: tuple[tuple[int, dict[str, str], str], ...] = (
+        (204, {}, "delivered"),
+        (299, {}, "delivered"),
+        (300, {}, "dead"),
+        (307, moved, "dead"),
+        (410, {}, "dead"),
+    )
+    for status, headers, end in ends:
         queue, target = stage.name(), stage.target()
         target.answers(Said(status=status, headers=headers))
         one = await _subscribed(stage, target, queue)

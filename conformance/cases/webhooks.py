@@ -60,6 +60,21 @@ async def refusals(stage: Stage) -> None:
     (await stage.post(PATH, {**good, "filter": {"queue": "q"}})).error(422, "validation_error")
 
 
+@case("OJS-WHK-007", capability=WEBHOOKS)
+async def public_addresses(stage: Stage) -> None:
+    """A private address is refused however it is written; an IPv4 address within IPv6 is judged."""
+    good = {"events": ["*"], "active": False}
+    private = (
+        *("127.0.0.1", "10.1.2.3", "169.254.169.254", "localhost", "[::1]", "[fd00::1]"),
+        *("[::ffff:10.1.2.3]", "[64:ff9b::a01:203]"),
+    )
+    for host in private:
+        reply = await stage.post(PATH, {**good, "url": f"https://{host}/"})
+        reply.error(400, "invalid_request")
+    for host in ("8.8.8.8", "[2001:4860:4860::8888]", "[64:ff9b::808:808]"):
+        await subscribed(stage, url=f"https://{host}/")
+
+
 @case("OJS-WHK-004", "OJS-WHK-005", capability=WEBHOOKS)
 async def secrets(stage: Stage) -> None:
     """A secret is answered when it is made, and never again."""

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from ojs_server.domain.webhooks import delivery
+from ojs_server.domain.webhooks import delivery, target
 from ojs_server.domain.webhooks.delivery import Delivery, Reply, Status
 from ojs_server.loops import deliver
 from ojs_server.ops.webhooks import deliveries
@@ -18,6 +18,12 @@ from ojs_server.webhooks import client, posting
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 from tests.faulty.traffic import asked
+
+
+@fault("OJS-WHK-007")
+def private_addresses_are_public() -> None:
+    """The URL of a subscription may name any address."""
+    put(target, "is_public", lambda address: True)
 
 
 @fault("OJS-WHK-005")
