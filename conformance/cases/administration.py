@@ -265,6 +265,20 @@ async def workers(stage: Stage) -> None:
     (await stage.delete(path)).expect(200, {"deleted": True})
 
 
+@case("OJS-ADM-010", "OJS-ADM-012", capability=ADMIN, own_server="main")
+async def workers_by_kind(stage: Stage) -> None:
+    """A worker that has left is stale, and one that is quiet is not."""
+    running, quiet, left = (stage.name(kind) for kind in ("running", "quiet", "left"))
+    await stage.beat(left)
+    (await stage.post("workers/deregister", {"worker_id": left})).expect(200)
+    await stage.beat(quiet, state="quiet")
+    await stage.beat(running)
+    page = (await stage.get("admin/workers")).expect(200)
+    kinds = {"total": 3, "running": 1, "quiet": 1, "stale": 1}
+    stage.equal({kind: page.json["summary"][kind] for kind in kinds}, kinds, "summary")
+    (await stage.get("admin/stats")).expect(200, {"workers": 2})
+
+
 @case(
     *("OJS-ADM-017", "OJS-ADM-018", "OJS-ADM-019", "OJS-EVT-018"),
     level=2,
