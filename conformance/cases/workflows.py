@@ -12,6 +12,7 @@ from conformance.stage import Stage
 FLOWS = "workflows"
 MOST_JOBS = 1_000
 MOST_DEPENDENCIES = 10_000
+MOST_DEPTH = 5
 _LASTING_S = 0.3
 _NEAR_MS = 50  # how far apart two clocks may run meanwhile
 
@@ -217,9 +218,11 @@ async def nested(stage: Stage) -> None:
     await settle(stage, queue, fails=True)
     stage.equal((await read(stage, failing))["state"], "failed", "state")
     deep: dict[str, Any] = job(queue)
-    for _ in range(6):
+    for _ in range(MOST_DEPTH):
         deep = {"type": "chain", "steps": [deep]}
-    (await stage.post("workflows", deep)).error(400, "invalid_workflow")
+    await start(stage, **deep)
+    await settle(stage, queue)
+    await _refused(stage, type="chain", steps=[deep])
 
 
 @case("OJS-WFL-006", level=3, capability=FLOWS)
@@ -227,10 +230,18 @@ async def common_options(stage: Stage) -> None:
     """Options of a workflow hold for its jobs unless they say otherwise."""
     queue, other = stage.name(), stage.name()
     plain = {"type": "test.step", "args": []}
-    jobs = [plain, {**plain, "options": {"queue": other, "priority": 9}}]
-    await start(stage, type="group", jobs=jobs, options={"queue": queue, "priority": 5})
-    stage.equal((await stage.take(queue))["priority"], 5, "priority of the workflow")
-    stage.equal((await stage.take(other))["priority"], 9, "priority of its own")
+    jobs = [
+        {**plain, "options": {"timeout": 30}},
+        {**plain, "options": {"queue": other, "priority": 9}},
+    ]
+    common = {"queue": queue, "priority": 5, "timeout": 60}
+    await start(stage, type="group", jobs=jobs, options=common)
+    for queued, wanted in ((queue, [5, 30_000]), (other, [9, 60_000])):
+        taken = await stage.take(queued)
+        stage.equal([taken["priority"], taken["timeout_ms"]], wanted, "priority and timeout_ms")
+    await start(stage, type="group", jobs=[job(queue, options={"priority": 7}), job(queue)])
+    found = [(await settle(stage, queue))["priority"] for _ in range(2)]
+    stage.equal(found, [7, 0], "priorities in a group")
     await start(stage, type="chain", steps=[job(queue, options={"priority": 7}), job(queue)])
     for _ in range(2):
         stage.equal((await settle(stage, queue))["priority"], 7, "priority in a chain")
@@ -265,6 +276,8 @@ async def wrong_workflows(stage: Stage) -> None:
     await _refused(stage, steps=[job(queue, id="a"), job(queue, id="a")])
     lost = [job(queue, id="first"), job(queue, id="b", depends_on=["frist"])]
     stage.check("first" in (await _refused(stage, steps=lost)).text, "the nearest id", "not told")
+    await _refused(stage, type="chain", steps=[good, 7])
+    await _refused(stage, type="group", jobs=[job(queue, id="a"), job(queue, id="a")])
     await _refused(stage, type="group", jobs=[])
     await _refused(stage, type="ring", jobs=[good])
     await stage.empty(queue)
@@ -515,6 +528,7 @@ async def events(stage: Stage) -> None:
         stage.equal(sorted(members - set(found[number]["data"])), [], "members of a step's event")
     failed = {"failed_step_id", "failed_step_type", "error"} - set(found[4]["data"])
     stage.equal(sorted(failed), [], "members of workflow.failed")
+    stage.equal(found[4]["data"]["failed_step_id"], "1", "the step that failed")
 
 
 @case("OJS-WFL-035", level=3, capability=FLOWS)
@@ -536,6 +550,15 @@ async def events_of_the_end(stage: Stage) -> None:
     stage.check(least <= took <= most, f"a duration_ms from {least:.0f} to {most:.0f}", took)
     counts = [data["steps_completed"], data["steps_failed"]]
     stage.equal(counts, [2, 1], "steps_completed and steps_failed")
+    flow = await start(stage, type="group", jobs=[job(queue, n) for n in range(3)])
+    await settle(stage, queue)
+    (await stage.delete(f"workflows/{flow['id']}")).expect(200)
+    told = (await _told(stage, flow))[-1]
+    stage.equal(told["type"], "workflow.cancelled", "the last event")
+    took = told["data"]["duration_ms"]
+    stage.check(isinstance(took, int) and took >= 0, "a duration_ms", took)
+    counts = [told["data"]["steps_completed"], told["data"]["steps_failed"]]
+    stage.equal(counts, [1, 0], "steps_completed and steps_failed")
 
 
 async def _told(stage: Stage, flow: Record) -> list[Record]:

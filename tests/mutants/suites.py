@@ -53,6 +53,7 @@ SUITES: Final[dict[str, tuple[str, ...]]] = {
     "workers": ("workers", "presence", "versioning", "fetch", "administration"),
     "workers.fetch_policy": ("workers", "presence", "fetch", "profiles"),
     "workflows": ("workflows",),
+    "workflows.lifecycle": ("workflows", "bulk"),
 }
 
 

@@ -133,14 +133,13 @@ def culprit(plan: Plan, progress: NodeStates) -> int | None:
     """Return the job that made a workflow fail: the first one, a callback before a member."""
     if progress.state is not WorkflowState.FAILED:
         return None
-    index, node = 0, plan.root
-    while node.kind is not None:
+    index = 0
+    while (node := plan.nodes[index]).kind is not None:
         index = next(
             part
             for part in (*node.callbacks, *node.members)
             if progress.nodes[part] is NodeState.FAILED
         )
-        node = plan.nodes[index]
     return index
 
 
