@@ -11,6 +11,9 @@ EQUIVALENT: Final[dict[str, str]] = {
         "Only local times later than that of `after` are looked at, and a moment has one local "
         "time: none of them fires at `after` itself."
     ),
+    "fairness.weighted_fair FairScheduler.__init__ 0-1: self._at = 0": (
+        "Places of takers are only compared with each other, and all are counted from here."
+    ),
     'workflows.events told 0-1: data["duration_ms"] = max(0, now - workflow.created_at)': (
         "A workflow ends in a later transaction than the one that made it; no client can put both "
         "into the same millisecond."

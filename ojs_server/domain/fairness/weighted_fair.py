@@ -27,13 +27,16 @@ class FairScheduler:
         wanting = list(names)
         first = min(
             [name for name in wanting if weights.get(name, 1) > 0] or wanting,
-            key=lambda name: (max(self._next.get(name, 0), self._at), name),
+            key=lambda name: (self._place(name), name),
         )
-        self._at = max(self._next.get(first, 0), self._at)
+        self._at = self._place(first)
         self._next[first] = self._at + STRIDE // max(1, weights.get(first, 1))
         if len(self._next) > MOST:
             self._next = {name: at for name, at in self._next.items() if at > self._at}
         return first
+
+    def _place(self, name: str) -> int:
+        return max(self._next.get(name, self._at), self._at)
 
 
 class StarvationGuard:
