@@ -73,11 +73,11 @@ class JobFilter(msgspec.Struct, frozen=True):
         return not given and not self.unique
 
     def matches(self, job: Job) -> bool:
-        """True if a job matches, apart from `meta`, tags and text, which are checked separately."""
+        """True if a job matches, apart from tenant, `meta`, tags and text, which are checked
+        separately."""
         moment = job.finished_at if self.ended else job.created_at
         return (
             (self.queue is None or job.queue == self.queue)
-            and (self.tenant is None or job.tenant == self.tenant)
             and (self.type is None or job.type == self.type)
             and (self.prefix is None or job.type.startswith(self.prefix))
             and (not self.states or job.state in self.states)
