@@ -71,7 +71,7 @@ async def turns(stage: Stage) -> None:
 
 @case("OJS-FAI-005", capability=FAIR)
 async def starving(stage: Stage) -> None:
-    """A queue that the strategy would leave waiting has its turn."""
+    """A queue that the strategy would leave waiting has its turn, and no more than that."""
     queues = await filled(stage)
     rule = {"enabled": True, "min_dispatch_ratio": 0.5}
     worker = await pool(stage, queues, strategy="strict", starvation_prevention=rule)
@@ -79,6 +79,11 @@ async def starving(stage: Stage) -> None:
     stage.check(got[queues[1]] >= 1, "a turn for the second queue", got)
     told = [one["type"] for one in await stage.events(queues[1])]
     stage.check("scheduling.queue_starved" in told, "an event", told)
+    queues = await filled(stage, 16)
+    by_turns = {"enabled": True, "rotation_interval": "PT1H", "min_dispatch_ratio": 0.25}
+    worker = await pool(stage, queues, strategy="strict", starvation_prevention=by_turns)
+    turns = (await taken(stage, queues, worker, 16))[queues[1]]
+    stage.check(2 <= turns <= 4, "2 to 4 of 16 turns for the second queue", turns)
 
 
 @case("OJS-FAI-006", "OJS-FAI-007", "OJS-FAI-009", capability=FAIR)
