@@ -115,6 +115,41 @@ async def histories(stage: Stage) -> None:
     (await stage.get(f"jobs/{stage.new_id()}/history")).error(404, "not_found")
 
 
+@case("OJS-JOB-012", "OJS-JOB-013", "OJS-RET-019", level=1, capability="admin_api")
+async def histories_that_lost_a_start(stage: Stage) -> None:
+    """A history is not complete once the entry of the first delivery has gone."""
+    queue = stage.name()
+    job = await stage.discarded(queue)
+    for _ in range(20):
+        (await stage.post(f"dead-letter/{job['id']}/retry", {})).expect(200)
+        await stage.take(queue)
+        (await stage.fail(job)).expect(200, {"state": "discarded"})
+    told = (await stage.get(f"jobs/{job['id']}/history")).expect(200, {"complete": False})
+    starts = [one["attempt"] for one in told["events"] if one["type"] == "job.started"]
+    stage.equal(starts, [1] * 20, "the starts that are left")
+
+
+@case("OJS-JOB-012", level=2, capability="job_ttl")
+async def histories_of_expired_jobs(stage: Stage) -> None:
+    """A job that expired before its retry tells of its delivery, also once it starts over."""
+    stage.need(stage.claims("admin_api"), "it claims no admin_api")
+    queue, worker = stage.name(), stage.name("w")
+    slow = {"initial_interval": "PT1H", "max_interval": "PT1H"}
+    job = await stage.enqueue(queue, retry=slow, expires_at="+PT3S")
+    await stage.take(queue, worker)
+    (await stage.fail(job, worker)).expect(200, {"state": "retryable"})
+    await stage.until_state(job, "discarded", 10)
+    ended = (await stage.get(f"jobs/{job['id']}/history")).expect(200)["events"]
+    run = ["job.started", "job.failed"]
+    kinds = ["job.created", "job.enqueued", *run, "job.discarded"]
+    stage.equal([one["type"] for one in ended], kinds, "types after its end")
+    stage.equal(ended[-1]["error"]["code"], "expired", "why it ended")
+    (await stage.post(f"dead-letter/{job['id']}/retry", {})).expect(200)
+    again = (await stage.get(f"jobs/{job['id']}/history")).expect(200)["events"]
+    kinds = ["job.created", *run, "job.failed", "job.enqueued"]
+    stage.equal([one["type"] for one in again], kinds, "types when it starts over")
+
+
 @case("OJS-JOB-010", level=1, capability="job_result")
 async def waiting_for_results(stage: Stage) -> None:
     """With wait=true the answer comes as soon as the job ends, or 408 when the time is over."""
