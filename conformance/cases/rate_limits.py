@@ -32,23 +32,27 @@ async def several(stage: Stage, queue: str, count: int, **policy: Any) -> list[R
 async def spellings(stage: Stage) -> None:
     """Policies in every spelling are stored, and their key is known from the first job on."""
     queue = stage.name()
-    for policy in (
-        {"concurrency": 2},
-        {"rate": {"limit": 5, "period": "minute"}},
-        {"rate": 5, "period": "PT10S"},
-        {"rate": {"limit": 5, "period": 30}},
-        {"rate": {"limit": 5}},
-        {"throttle": {"limit": 2, "period": "second"}},
-        {"max_per_second": 3},
-        {"concurrency": 0, "on_limit": "reschedule"},
-        {"concurrency": 1, "rate": {"limit": 9, "period": "hour"}, "on_limit": "drop"},
-    ):
+    policies: tuple[tuple[dict[str, Any], list[Any]], ...] = (
+        ({"concurrency": 2}, [2, None]),
+        ({"rate": {"limit": 5, "period": "minute"}}, [5, "PT60S"]),
+        ({"rate": 5, "period": "PT10S"}, [5, "PT10S"]),
+        ({"rate": {"limit": 5, "period": 30}}, [5, "PT30S"]),
+        ({"rate": {"limit": 5}}, [5, "PT1S"]),
+        ({"throttle": {"limit": 2, "period": "second"}}, [2, "PT1S"]),
+        ({"max_per_second": 3}, [3, "PT1S"]),
+        ({"concurrency": 0, "on_limit": "reschedule"}, [0, None]),
+        ({"concurrency": 1, "rate": {"limit": 9}, "on_limit": "drop"}, [9, "PT1S"]),
+    )
+    for policy, shown in policies:
         key = key_of(stage)
         reply = await stage.push(queue=queue, options={"rate_limit": {"key": key, **policy}})
         reply.expect(201)
         for name in ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"):
             stage.check(name in reply.headers, name, reply.headers)
         seen = await limit(stage, key)
+        period = seen.json.get("period")
+        found = [seen["limit"], "PT60S" if period == "PT1M" else period]
+        stage.equal(found, shown, f"limit and period of {policy}")
         stage.equal(seen["waiting_count"] >= 0, True, "waiting_count is there")
         for name in ("concurrency", "rate", "throttle"):
             stage.check(name in seen.json, name, seen.text)
@@ -154,6 +158,26 @@ async def rates(stage: Stage) -> None:
     for early, late in zip(moments, moments[3:], strict=False):
         gap = (late - early).total_seconds()
         stage.check(gap >= 1.999, "at most three starts in any two seconds", gap)
+
+
+@case("OJS-RLM-007", "OJS-RLM-013", level=1, capability=LIMITS)
+async def high_rates(stage: Stage) -> None:
+    """A start is held back for a sixtieth of the period at most, however many came before."""
+    queue, key, count = stage.name(), key_of(stage), 80
+    policy: dict[str, Any] = {"key": key, "on_limit": "reschedule"}
+    await several(stage, queue, count, rate={"limit": count, "period": "PT30S"}, **policy)
+    await stage.take(queue)
+    await asyncio.sleep(1.2)
+    second = await stage.take(queue)
+    await asyncio.sleep(0.8)
+    for _ in range(count - 2):
+        await stage.take(queue)
+    # Two of the starts have to leave before it may run.
+    (late,) = await several(stage, queue, 1, rate={"limit": count - 1, "period": "PT30S"}, **policy)
+    await stage.empty(queue)
+    await stage.until_state(late, "scheduled")
+    opens_s = seconds_between(second["started_at"], (await stage.look(late))["scheduled_at"])
+    stage.check(29.999 <= opens_s <= 30.501, "30 to 30.5 s after the second start", opens_s)
 
 
 @case("OJS-RLM-008", level=1, capability=LIMITS)
@@ -280,9 +304,11 @@ async def headers_and_events(stage: Stage) -> None:
     policy = {"key": key, "rate": {"limit": 1, "period": "PT1H"}}
     reply = (await stage.push(queue=queue, rate_limit=policy)).expect(201)
     stage.equal(reply.headers["x-ratelimit-limit"], "1", "X-RateLimit-Limit")
-    await stage.take(queue)
+    begun = moment((await stage.take(queue))["started_at"]).timestamp()
     reply = (await stage.push(queue=queue, rate_limit=policy)).expect(201)
     stage.equal(reply.headers["x-ratelimit-remaining"], "0", "X-RateLimit-Remaining")
+    ends_s = int(reply.headers["x-ratelimit-reset"]) - begun
+    stage.check(3599 <= ends_s <= 3601, "X-RateLimit-Reset an hour after the start", ends_s)
     await stage.empty(queue)
 
     async def told() -> bool:
