@@ -56,6 +56,18 @@ async def bounds_by_number_and_size(stage: Stage) -> None:
     stage.equal(stats["max_size_bytes"], 1000, "max_size_bytes")
 
 
+@case("OJS-BPR-001", "OJS-BPR-008", capability=BOUNDS, own_server="main")
+async def bounds_that_come_later(stage: Stage) -> None:
+    """A bound counts the jobs that came before the server had settings of any queue."""
+    queue = stage.name()
+    await stage.enqueue(queue, args=["x" * 600])
+    settings = {"backpressure": {"max_size_bytes": 1000, "strategy": "reject"}}
+    (await stage.call("PUT", f"queues/{queue}/config", settings)).expect(200)
+    full(await stage.push(queue=queue, args=["x" * 600]))
+    stats = (await stage.get(f"queues/{queue}/stats")).expect(200)["stats"]
+    stage.check(600 < stats["bytes"] <= 1000, "bytes", stats)
+
+
 @case("OJS-BPR-002", "OJS-BPR-004", capability=BOUNDS)
 async def bounds_are_hard(stage: Stage) -> None:
     """Many producers at once never take a queue past its bound; a batch fits whole or not."""

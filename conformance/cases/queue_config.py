@@ -27,9 +27,15 @@ async def settings(stage: Stage) -> None:
     every = {"concurrency", "rate_limit", "throttle", "backpressure", "visibility_timeout"}
     every |= {"default_timeout", "default_retry", "retention", "allowed_job_types"}
     every |= {"dead_letter_ttl", "dead_letter_max_size"}
+    every |= {"max_size", "max_size_bytes", "overflow_policy"}
     stage.equal(sorted(every - set(config)), [], "settings that are missing")
     (await stage.call("PUT", path, config)).expect(200)
     stage.equal((await stage.get(path)).expect(200)["config"], config, "config sent back")
+    bounds = {"max_size": 7, "max_size_bytes": 7000, "overflow_policy": "block"}
+    (await stage.call("PATCH", path, bounds)).expect(200)
+    bounded = (await stage.get(path)).expect(200)["config"]
+    stage.equal({name: bounded[name] for name in bounds}, bounds, "bounds by their other names")
+    stage.equal(bounded["backpressure"]["strategy"], "block", "the strategy")
     (await stage.call("PATCH", path, {"concurrency": 5, "visibility_timeout": None})).expect(200)
     changed = (await stage.get(path)).expect(200)["config"]
     stage.equal([changed["concurrency"], changed["visibility_timeout"]], [5, None], "changed")
@@ -68,8 +74,12 @@ async def wrong_settings(stage: Stage) -> None:
         ("throttle", {"limit": 1, "period": "PT0S"}),
         ("backpressure", {"max_depth": 1, "strategy": "explode"}),
         ("visibility_timeout", "soon"),
+        ("visibility_timeout", 0),
+        ("default_timeout", "PT0S"),
         ("default_retry", {"max_attempts": -1}),
         ("retention", {"completed": "never"}),
+        ("retention", {"completed": "PT0S"}),
+        ("dead_letter_ttl", 0),
         ("allowed_job_types", "all"),
     )
     for name, value in bad:
