@@ -130,6 +130,8 @@ async def tags_and_schema(stage: Stage) -> None:
     seen = await stage.look(job)
     stage.equal(seen["tags"], tags, "tags")
     stage.equal(len(seen["schema"]), 2048, "characters of schema")
+    short = await stage.enqueue(queue, schema="s")
+    stage.equal(short["schema"], "s", "schema of one character")
     for wrong in ([*tags, "one more"], "a", [1], {"a": 1}):
         (await stage.push(queue=queue, tags=wrong)).error(400, "invalid_request")
     bad: tuple[Any, ...] = ("x" * 2049, 7, {})
@@ -270,6 +272,10 @@ async def batches_are_whole(stage: Stage) -> None:
         jobs = [good, good, good]
         jobs[place] = wrong
         (await stage.post("jobs/batch", {"jobs": jobs})).error(status, code, index=place)
+    kinds: tuple[dict[str, Any], ...] = ({"args": "x"}, {"args": {"a": 1}}, {})
+    for args in kinds:
+        jobs = [{"type": "test.case", "queue": queue, **args}] * 3
+        (await stage.post("jobs/batch", {"jobs": jobs})).error(400, "invalid_request")
     await stage.empty(queue)
 
 

@@ -27,6 +27,9 @@ async def versions_of_jobs(stage: Stage) -> None:
     for wrong in ("new", "", 1.5, -1, True, "1.2.3.4"):
         (await stage.push(queue=queue, version=wrong)).error(400, "invalid_request")
     (await stage.push(queue=queue, type="kind.a@new")).error(400, "invalid_request")
+    longest = await stage.enqueue(queue, type="k" * 251 + "@3.0")
+    stage.equal((len(longest["type"]), longest["version"]), (251, "3.0"), "type and version")
+    (await stage.push(queue=queue, type="k" * 252 + "@3.0")).error(400, "invalid_request")
     same = {"type": stage.name("kind").replace("-", "_"), "unique": {"keys": ["type"]}}
     (await stage.push(queue=queue, version=1, **same)).expect(201)
     (await stage.push(queue=queue, version=2, **same)).expect(201)
