@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -242,14 +243,11 @@ def _period(field: str, value: object, unit: int | None) -> int:
     return period
 
 
-def _of_two(name: str) -> Callable[[Mapping[str, Any], bool], int | None]:
-    def read(body: Mapping[str, Any], strict: bool) -> int | None:
-        fields = ((f"{name}_ms", 1), (name, 1000))
-        given = ((field, body.get(field), unit) for field, unit in fields)
-        found = [_period(field, value, unit) for field, value, unit in given if value is not None]
-        return found[0] if found else None
-
-    return read
+def _of_two(name: str, body: Mapping[str, Any], strict: bool) -> int | None:
+    fields = ((f"{name}_ms", 1), (name, 1000))
+    given = ((field, body.get(field), unit) for field, unit in fields)
+    found = [_period(field, value, unit) for field, value, unit in given if value is not None]
+    return found[0] if found else None
 
 
 def _retry(body: Mapping[str, Any], strict: bool) -> dict[str, Any] | None:
@@ -312,8 +310,8 @@ def _job_types(body: Mapping[str, Any], strict: bool) -> tuple[str, ...]:
 _TYPE_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.-*")
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any], bool], Any]]] = {
     "bounds": _bounds,
-    "lease_ms": _of_two("visibility_timeout"),
-    "run_ms": _of_two("default_timeout"),
+    "lease_ms": partial(_of_two, "visibility_timeout"),
+    "run_ms": partial(_of_two, "default_timeout"),
     "retry": _retry,
     "retention": _retention,
     "dead_letter_ms": _dead_letter_ms,
