@@ -52,7 +52,7 @@ class Rates(msgspec.Struct, frozen=True):
 
     @property
     def factor(self) -> float:
-        """How much more two do than one: the median of the runs, each by itself, because what a
+        """Ratio of the rate of two to that of one: the median of the runs, because what a
         shared machine gives changes."""
         return statistics.median(two / one for one, two in zip(self.one, self.two, strict=True))
 
