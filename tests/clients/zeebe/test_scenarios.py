@@ -11,7 +11,7 @@ PLAYED = {
     "zeebe-node": (ZEEBE_NODE, 30, ("--profile", "zeebe")),
     "pyzeebe": (PYZEEBE, 12, ("--profile", "zeebe")),
     "@camunda8/sdk": (CAMUNDA_SDK, 8, ("--profile", "zeebe")),
-    "ojs.v1": (OJS_V1, 18, ()),
+    "ojs.v1": (OJS_V1, 20, ()),
 }
 
 
