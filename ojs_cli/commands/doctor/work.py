@@ -83,9 +83,9 @@ def failures(session: Session) -> Iterator[Finding]:
     newest = session.server.items("/dead-letter", "jobs", most=100)
     fresh = [job for job in newest if now - (moment_ms(job.get("discarded_at")) or 0) < 3_600_000]
     if fresh:
-        most = f"{len(fresh)} jobs" if len(fresh) > 1 else "1 job"
         least = " or more" if len(fresh) == 100 else ""
-        yield (f"{most}{least} failed for good in the last hour", "ojs dead since:1h --by-error")
+        most = count(len(fresh), "job")
+        yield f"{most}{least} failed for good in the last hour", "ojs dead since:1h --by-error"
 
 
 def cron(session: Session) -> Iterator[Finding]:
