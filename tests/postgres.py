@@ -31,7 +31,13 @@ from tests.file_lock import locked
 from tests.janitor import STOP_LIMIT_SECONDS, halt
 from tests.kept import end_all, idle_backends
 
-SETTINGS = ("listen_addresses=127.0.0.1", "unix_socket_directories=..", "max_connections=400")
+SETTINGS = (
+    "listen_addresses=127.0.0.1",
+    "unix_socket_directories=..",
+    "max_connections=400",
+    # For applications that share the database; it ships without.
+    "max_prepared_transactions=10",
+)
 # The shared servers may lose data when the machine itself goes down, which no test survives.
 # A killed job server, or a killed PostgreSQL, finds every commit again in the system's page cache.
 # synchronous_commit stays on, so that an answer still waits for its commit.

@@ -32,6 +32,7 @@ ONLY_POSTGRES = {
     "lock_jobs",
     "lock_leases",
     "lock_workflows",
+    "log_end",
     "nodes",
     "note_waiting",
     "lock_unique",

@@ -17,7 +17,7 @@ from ojs_server.store.columns import RECORDS, columns_of
 from ojs_server.store.open import open_store
 from ojs_server.store.postgres.arrays import TextArray, register, texts
 from ojs_server.store.postgres.statements import STATEMENTS, claim_of
-from ojs_server.store.records import POSITION_BITS, Held, Leased, WholeJob
+from ojs_server.store.records import Held, Leased, WholeJob
 from ojs_server.store.sqlite.statements import QUERIES, of_lanes, of_rows
 from ojs_server.store.sqlite.store import SqliteStore
 from tests.postgres import Database, uncounted
@@ -312,7 +312,7 @@ def test_the_newest_events_are_found_by_index_on_postgres(
         "INSERT INTO events (pos, at, type, subject, data)"
         " SELECT n, n, 't', 's', '{}' FROM generate_series(1, 1000) AS n"
     )
-    bound = {"after": 0, "before": 2**63 - 1, "bits": POSITION_BITS, "limit": LIMIT}
+    bound = {"after": 0, "before": 2**63 - 1, "limit": LIMIT}
     scans = explained(connection, STATEMENTS["events_before"].sql, bound)
     assert [scan for scan in scans if scan.table == "events"] == [
         Scan("events", "events_pkey", LIMIT)

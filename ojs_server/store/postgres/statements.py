@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ojs_server.store.postgres.arrays import TYPES, Array, Packer
 from ojs_server.store.queries import Dialect, Query, load_queries
+from ojs_server.store.records import POSITION_BITS
 from ojs_server.store.tables.statements import Statements, Values
 
 PACKAGE: Final = "ojs_server.store.postgres"
@@ -122,6 +123,10 @@ class PostgresStatements(Statements):
     def can_hold(self, *texts: str | None) -> bool:
         """True if PostgreSQL can store these texts."""
         return can_hold(*texts)
+
+    def log_end(self) -> int:
+        """Return the position below which no node has a transaction open, this one included."""
+        return int(self.all("log_end")[0][0]) << POSITION_BITS
 
     def synchronous_commit(self) -> str:
         """Return the `synchronous_commit` setting of this connection."""

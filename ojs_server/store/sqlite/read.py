@@ -1,10 +1,14 @@
 """Read from a SQLite store."""
 
+from typing import Final
+
 import apsw
 
 from ojs_server.store.base import Clock
 from ojs_server.store.sqlite.statements import SqliteStatements
 from ojs_server.store.tables.contract import Reader
+
+_BEHIND_ALL: Final = 2**63 - 1
 
 
 class SqliteReader(SqliteStatements, Reader):
@@ -17,6 +21,10 @@ class SqliteReader(SqliteStatements, Reader):
     def now(self) -> int:
         """The store's clock."""
         return self._clock()
+
+    def log_end(self) -> int:
+        """Return a position behind all: whatever is there was committed in order."""
+        return _BEHIND_ALL
 
     def ping(self) -> None:
         """Check that the file can be read."""

@@ -45,6 +45,10 @@ class SqliteTx(SqliteStatements, Tx):
         self.configs = configs
         self.changed_configs = False
 
+    def log_end(self) -> int:
+        """Return the position of this transaction, whose own events may be written already."""
+        return self._base
+
     def configs_changed(self) -> None:
         """Have the store reload the settings when this transaction has been committed."""
         self.changed_configs = True

@@ -1,5 +1,6 @@
 """The event log."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import chain
 from typing import Final
@@ -7,19 +8,29 @@ from typing import Final
 from ojs_server.domain.event_buffer import EventBuffer, UniformEvents
 from ojs_server.domain.jobs.job import Event
 from ojs_server.store.event_log import read_page
-from ojs_server.store.records import POSITION_BITS, EventFilter, EventPage, EventTally, LogSpan
+from ojs_server.store.records import EventFilter, EventPage, EventTally, LogSpan
 from ojs_server.store.tables.statements import Statements, Values
 from ojs_server.store.tables.statistics import StatisticsWrites
 
-# Behind every place in the log.
-_END: Final = 2**63 - 1
 _COLUMNS: Final = ("pos", "at", "type", "subject", "queue", "job_type", "data")
 
 
 Events = EventBuffer | Sequence[Event]
 
 
-class EventWrites(StatisticsWrites):
+class LogSpans(Statements):
+    """The range of the event log, for readers and writers."""
+
+    @abstractmethod
+    def log_end(self) -> int:
+        """Return the position below which the log is complete for every later statement."""
+
+    def log_span(self) -> LogSpan:
+        """Return the first and the last position that can be read."""
+        return self.read(LogSpan, "log_span", end=self.log_end())[0]
+
+
+class EventWrites(LogSpans, StatisticsWrites):
     """The log in a write transaction."""
 
     def insert_events(self, events: Events) -> int:
@@ -53,9 +64,7 @@ class EventWrites(StatisticsWrites):
         if not known:
             return None
         upto, total = known[0]
-        # Events of this transaction are written later, and must come after the count.
-        bound = {"upto": upto, "own": self._base, "bits": POSITION_BITS, "limit": limit}
-        counted, last = self.all("count_events", **bound)[0]
+        counted, last = self.all("count_events", upto=upto, end=self.log_end(), limit=limit)[0]
         if counted:
             self.run("save_tally", upto=last, total=total + counted)
             self.count_happenings(upto, last)
@@ -78,23 +87,14 @@ def _columns_of(events: Sequence[Event]) -> Sequence[Values]:
     return [(shared.type,) * count, events.subjects, *columns]
 
 
-class LogSpans(Statements):
-    """The range of the event log, for readers and writers."""
-
-    def log_span(self) -> LogSpan:
-        """Return the first and the last position that can be read."""
-        return self.read(LogSpan, "log_span", bits=POSITION_BITS)[0]
-
-
 class EventReads(LogSpans):
     """The log outside of a transaction."""
 
     def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
         """Return events after a position, oldest first, as far as all nodes have committed."""
+        end = self.log_end()
         return read_page(
-            lambda start, count: self.all(
-                "events_after", after=start, bits=POSITION_BITS, limit=count
-            ),
+            lambda start, count: self.all("events_after", after=start, end=end, limit=count),
             after,
             wanted,
             limit,
@@ -103,10 +103,8 @@ class EventReads(LogSpans):
     def recent_events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
         """The newest events after a position, newest first, as far back as one look goes."""
         return read_page(
-            lambda start, count: self.all(
-                "events_before", after=after, before=start, bits=POSITION_BITS, limit=count
-            ),
-            _END,
+            lambda start, count: self.all("events_before", after=after, before=start, limit=count),
+            self.log_end(),
             wanted,
             limit,
         )

@@ -4,41 +4,35 @@
 INSERT INTO events ({columns})
 {rows}
 
--- fragment: committed_positions
--- The place of the oldest transaction that still runs: what it writes will lie behind it, and a
--- cursor that had passed it would miss that. Transactions of other databases are numbered with
--- ours and can be long, but they write nothing here; nor does autovacuum, the only one without a
--- user.
-(
-    SELECT (
-        COALESCE(
-            (
-                SELECT min(running::text::int8)
-                FROM pg_snapshot_xip(pg_current_snapshot()) AS running
-                WHERE NOT EXISTS (
-                    SELECT FROM pg_stat_activity
-                    WHERE backend_xid = running::xid
-                        AND (datname <> current_database() OR usesysid IS NULL)
-                )
-            ),
-            pg_snapshot_xmax(pg_current_snapshot())::text::int8
-        ) + value
-    ) << %(bits)s::int8::int4
-    FROM settings WHERE name = 'position_offset'
+-- name: log_end
+-- The number below which each transaction of a server that writes has ended: a later statement sees
+-- all that it wrote. The statement's snapshot comes before its look at the sessions. A number below
+-- the snapshot's end had been given to a transaction by then, which is found in its session, under
+-- the name that it took first, or has ended meanwhile (docs/decisions/0052). Nobody else is waited
+-- for. The sessions' numbers have the low 32 bits only: their distance from the end is added to it.
+WITH seen AS MATERIALIZED (
+    SELECT pg_snapshot_xmin(at)::text::int8 AS oldest, pg_snapshot_xmax(at)::text::int8 AS upto
+    FROM pg_current_snapshot() AS at
 )
+SELECT value + upto + least(0, (
+    SELECT min(((backend_xid::text::int8 - upto + 2147483648) & 4294967295) - 2147483648)
+    FROM pg_stat_activity
+    WHERE oldest < upto AND datname = current_database() AND application_name = {writer}
+))
+FROM seen CROSS JOIN settings WHERE name = 'position_offset'
 
 -- name: events_after
--- The next stretch of the log, as far as nothing can still be written before it.
+-- The next stretch of the log.
 SELECT pos, at, type, subject, queue, job_type, data
 FROM events
-WHERE pos > %(after)s::int8 AND pos < {committed_positions}
+WHERE pos > %(after)s::int8 AND pos < %(end)s::int8
 ORDER BY pos LIMIT %(limit)s::int8
 
 -- name: events_before
 -- The stretch of the log before a place, newest first.
 SELECT pos, at, type, subject, queue, job_type, data
 FROM events
-WHERE pos > %(after)s::int8 AND pos < %(before)s::int8 AND pos < {committed_positions}
+WHERE pos > %(after)s::int8 AND pos < %(before)s::int8
 ORDER BY pos DESC LIMIT %(limit)s::int8
 
 -- name: load_tally
@@ -49,7 +43,7 @@ SELECT upto, total FROM event_tally FOR UPDATE SKIP LOCKED
 -- How many lie in the next stretch, and where it ends.
 SELECT count(*), max(pos) FROM (
     SELECT pos FROM events
-    WHERE pos > %(upto)s::int8 AND pos < %(own)s::int8 AND pos < {committed_positions}
+    WHERE pos > %(upto)s::int8 AND pos < %(end)s::int8
     ORDER BY pos LIMIT %(limit)s::int8
 ) AS stretch
 
@@ -62,11 +56,11 @@ UPDATE event_tally SET upto = %(upto)s::int8, total = %(total)s::int8
 UPDATE event_tally SET total = total - %(removed)s::int8
 
 -- name: log_span
--- The oldest place, and the newest that `events_after` would give.
+-- The oldest place, and the newest before the end.
 -- returns: LogSpan
 SELECT
     COALESCE((SELECT min(pos) FROM events), 0) AS first,
-    COALESCE((SELECT max(pos) FROM events WHERE pos < {committed_positions}), 0) AS last
+    COALESCE((SELECT max(pos) FROM events WHERE pos < %(end)s::int8), 0) AS last
 
 -- name: delete_events
 -- The oldest that were counted, as far as they lie before a moment or are too many.

@@ -16,12 +16,18 @@ set_config('jit', 'off', %(local)s::boolean),
 -- Settings of the planner, for a session or for a transaction.
 SELECT {planning}
 
+-- fragment: writer
+-- The name of a session while it is in a transaction that may write events.
+'ojs-server'
+
 -- name: begun
--- How it is to run, its moment, and its number. Settings are its own, so
--- that a connection pooler between us and the database cannot lose or mix them up.
+-- How it is to run, its moment, and its number, which it has only under the name by which readers
+-- of the log know it. Settings are its own, so that a connection pooler between us and the database
+-- cannot lose or mix them up.
 SELECT
     (extract(epoch FROM clock_timestamp()) * 1000)::int8,
-    pg_current_xact_id()::text::int8,
+    CASE WHEN set_config('application_name', {writer}, true) IS NOT NULL
+        THEN pg_current_xact_id()::text::int8 END,
     (SELECT value FROM settings WHERE name = 'position_offset'),
     (SELECT value FROM settings WHERE name = 'queue_configs'),
     set_config('synchronous_commit', 'on', true),
@@ -87,8 +93,7 @@ WHERE id = ANY (%(workers)s::text[]) AND xmax::text IN (SELECT xid FROM late)
 -- name: silent
 -- Transactions of servers like this one that wait for their client, and since which statement.
 SELECT pid, backend_start::text, query_start::text FROM pg_stat_activity
-WHERE datname = current_database() AND usename = current_user
-    AND application_name = current_setting('application_name')
+WHERE datname = current_database() AND usename = current_user AND application_name = {writer}
     AND backend_xid IS NOT NULL AND wait_event IN ('ClientRead', 'ClientWrite')
 
 -- name: end_silent

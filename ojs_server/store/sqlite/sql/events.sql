@@ -25,7 +25,7 @@ SELECT upto, total FROM event_tally
 -- name: count_events
 -- How many lie in the next stretch, and where it ends.
 SELECT count(*), max(pos) FROM (
-    SELECT pos FROM events WHERE pos > :upto AND pos < :own ORDER BY pos LIMIT :limit
+    SELECT pos FROM events WHERE pos > :upto AND pos < :end ORDER BY pos LIMIT :limit
 )
 
 -- name: save_tally
