@@ -228,6 +228,19 @@ async def lists_of_jobs(stage: Stage) -> None:
         stage.equal(seen, wanted, f"jobs for {query}")
 
 
+@case("OJS-HTP-023", "OJS-BLK-018", level=4, capability=BULK)
+async def last_pages_of_jobs(stage: Stage) -> None:
+    """A page that ends with the last job says that there is no more, however it was asked for."""
+    queue = stage.name()
+    await stage.enqueue_many(queue, 3)
+    last = {"pagination.has_more": False, "pagination.next_cursor": "absent"}
+    for query in ({"limit": 3}, {"limit": 2, "offset": 1}, {"per_page": 1, "page": 3}):
+        (await stage.get("jobs", queue=queue, **query)).expect(200, last)
+    first = (await stage.get("jobs", queue=queue, limit=1)).expect(200)
+    cursor = first["pagination.next_cursor"]
+    (await stage.get("jobs", queue=queue, limit=2, cursor=cursor)).expect(200, last)
+
+
 @case("OJS-BLK-012", "OJS-BLK-013", level=4, capability=BULK, alone=True, seconds=150)
 async def many_by_filter(stage: Stage) -> None:
     """A call by filter changes ten thousand jobs at most, and others get their turn meanwhile."""

@@ -10,7 +10,8 @@ from ojs_server.store.records import EventFilter, EventPage, PlacedEvent
 
 # Most events that do not match which one request reads.
 LOOK_AHEAD: Final = 20_000
-_STRETCH: Final = 1000
+# One more than the largest page: where all events are wanted, one read tells if more follow.
+_STRETCH: Final = 1001
 
 
 class _Tenant(msgspec.Struct, frozen=True):
@@ -23,24 +24,24 @@ Stretch = Callable[[int, int], Sequence[Sequence[Any]]]
 
 
 def read_page(stretch: Stretch, after: int, wanted: EventFilter, limit: int) -> EventPage:
-    """Return up to `limit` events that match; the cursor also passes those that were read and
-    skipped."""
+    """Return up to `limit` events that match, and True for more if another one follows or the look
+    has ended before the log; the cursor also passes those that were read and skipped."""
     found: list[PlacedEvent] = []
     cursor, looked = after, 0
     while True:
         rows = stretch(cursor, _STRETCH)
         for row in rows:
-            if len(found) == limit:
-                return EventPage(found, cursor, True)
             position, at, kind, subject, queue, job_type, own = row
-            cursor = position
             event = Event(kind, subject, queue, job_type, own)
             if matches(event, wanted):
+                if len(found) == limit:
+                    return EventPage(found, cursor, True)
                 found.append(PlacedEvent(position, at, event))
+            cursor = position
         looked += len(rows)
         if len(rows) < _STRETCH:
             return EventPage(found, cursor, False)
-        if looked >= LOOK_AHEAD or len(found) == limit:
+        if looked >= LOOK_AHEAD:
             return EventPage(found, cursor, True)
 
 

@@ -90,11 +90,12 @@ class JobListReads(Statements):
             **bound,
             **_searched_of(wanted),
             floor=floor or lowest,
-            limit=limit,
+            limit=limit + 1,
             offset=offset,
         )
-        ids = [row[0] for row in rows if _is_meant(wanted, *row[1:])]
-        return JobIds(ids, rows[-1][0] if len(rows) == limit else floor)
+        part = rows[:limit]
+        ids = [row[0] for row in part if _is_meant(wanted, *row[1:])]
+        return JobIds(ids, part[-1][0] if len(rows) > limit else floor)
 
     def find_scheduled(
         self,
@@ -125,11 +126,12 @@ class JobListReads(Statements):
             **place,
             floor_at=floor_at,
             floor=floor_id,
-            limit=limit,
+            limit=limit + 1,
             offset=offset,
         )
-        ids = [row[1] for row in rows if _is_meant(wanted, *row[2:])]
-        return ScheduledIds(ids, ListPosition(*rows[-1][:2]) if len(rows) == limit else floor)
+        part = rows[:limit]
+        ids = [row[1] for row in part if _is_meant(wanted, *row[2:])]
+        return ScheduledIds(ids, ListPosition(*part[-1][:2]) if len(rows) > limit else floor)
 
     def jobs_ended_by(self, worker_id: str, states: Collection[str], limit: int) -> list[str]:
         """Return the jobs that ended with a worker, newest first by id, from a bounded search."""

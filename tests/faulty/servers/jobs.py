@@ -155,6 +155,18 @@ def pages_overlap() -> None:
     answered(f"{V1}/jobs", step_back, status=200)
 
 
+@fault("OJS-BLK-018")
+def full_pages_have_more() -> None:
+    """A full page of jobs says that there is more."""
+
+    def more(body: dict[str, Any]) -> None:
+        mark = body["pagination"]
+        if body["jobs"] and len(body["jobs"]) == mark["limit"]:
+            mark |= {"has_more": True, "next_cursor": body["jobs"][-1]["id"]}
+
+    answered(f"{V1}/jobs", more, status=200)
+
+
 @fault("OJS-BLK-007")
 def filters_need_no_word() -> None:
     """A call by filter is carried out without `confirm`."""

@@ -106,6 +106,20 @@ def test_a_page_that_ends_with_the_log_has_no_more(store: Store) -> None:
     assert page(store, limit=2).has_more
 
 
+@ON_ALL_VERSIONS
+@pytest.mark.parametrize("stretch", [2, 1000])
+def test_a_page_with_the_last_wanted_event_has_no_more(
+    store: Store, monkeypatch: pytest.MonkeyPatch, stretch: int
+) -> None:
+    monkeypatch.setattr(event_log, "_STRETCH", stretch)
+    log(store, *(an_event(kind) for kind in ("job.a", "job.a", "job.b", "job.b", "job.b")))
+    wanted = EventFilter(types=("job.a",))
+    last = page(store, wanted=wanted, limit=2)
+    assert (len(last.events), last.has_more) == (2, False)
+    assert page(store, last.cursor) == EventPage([], last.cursor, False)
+    assert page(store, wanted=wanted, limit=1).has_more
+
+
 def test_a_cursor_at_the_end_finds_what_comes_later(store: Store) -> None:
     log(store, an_event(subject="before"))
     end = page(store).cursor
@@ -143,7 +157,7 @@ def test_a_reader_gets_what_it_asked_for(
 
 @ON_ALL_VERSIONS
 def test_a_reader_of_rare_events_moves_on_at_a_bounded_cost(store: Store) -> None:
-    log(store, *(an_event() for _ in range(LOOK_AHEAD + 10)), an_event("job.rare", subject="rare"))
+    log(store, *(an_event() for _ in range(LOOK_AHEAD + 100)), an_event("job.rare", subject="rare"))
     wanted = EventFilter(types=("job.rare",))
     first = page(store, wanted=wanted)
     assert (subjects(first), first.has_more) == ([], True)

@@ -50,7 +50,8 @@ def test_jobs_are_listed_newest_first(store: Store) -> None:
     assert find(store) == JobIds(["j2", "j1", "j0"], None)
     assert find(store, limit=2) == JobIds(["j2", "j1"], "j1")
     assert find(store, limit=2, after="j1") == JobIds(["j0"], None)
-    assert find(store, limit=2, offset=1) == JobIds(["j1", "j0"], "j0")
+    assert find(store, limit=2, offset=1) == JobIds(["j1", "j0"], None)
+    assert find(store, limit=3) == JobIds(["j2", "j1", "j0"], None)
 
 
 @ON_ALL_VERSIONS
@@ -239,6 +240,8 @@ def test_scheduled_jobs_are_listed_by_their_time(store: Store) -> None:
     assert scheduled(store, latest_first=True) == [in_order[::-1]]
     assert scheduled(store, limit=2) == [in_order[:2], in_order[2:4], in_order[4:]]
     assert scheduled(store, limit=2, latest_first=True) == [["s4", "s0"], ["s2", "s3"], ["s1"]]
+    assert scheduled(store, limit=5) == [in_order]
+    assert scheduled(store, limit=5, latest_first=True) == [in_order[::-1]]
     with store.reader() as reader:
         assert reader.find_scheduled(JobFilter(), 2, offset=3).ids == in_order[3:]
 
