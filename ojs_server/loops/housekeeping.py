@@ -2,16 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from typing import Any, Final, TypeVar
+from collections.abc import Awaitable
+from typing import Final, TypeVar
 
 from ojs_server.domain.errors import OjsError
 from ojs_server.loops.reachability import Reachability
-from ojs_server.ops.cron.entries import Fire
+from ojs_server.ops.cron.entries import Fire, Fired
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.engine.probe import Probe
 from ojs_server.ops.ledger import NEAR_MS
-from ojs_server.ops.limits.reopening import Reopen
+from ojs_server.ops.limits.reopening import Reopen, Reopened
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.ops.time_limit import at_most
 from ojs_server.store.base import Clock, Reader
@@ -52,6 +52,7 @@ class Housekeeping:
         self._written = 0
         self._refused = False
         self._waiting_until = 0
+        self._beside: asyncio.Task[None] | None = None
 
     @property
     def prunes_at(self) -> int:
@@ -70,6 +71,13 @@ class Housekeeping:
 
     async def run(self) -> None:
         """Run until cancelled."""
+        try:
+            await self._rounds()
+        finally:
+            if self._beside is not None:
+                self._beside.cancel()
+
+    async def _rounds(self) -> None:
         while True:
             try:
                 pause = await self._round()
@@ -89,41 +97,67 @@ class Housekeeping:
         self._wake.clear()
         # Notices from here on may be missing in the read below.
         self._expected = _NEVER
-        now, due = await self._engine.read(_due)
+        now, read_at, due = await self._engine.read(self._look)
         now = await self._probe(now)
         unheard = self._engine.availability.unheard
         since = self._reachability.observe(now, self._stopwatch(), unheard)
-        await self._look_for_waiters(now)
-        await self._write_signs(due, now)
+        dying = self._is_one_dying(due, now)
+        if dying:
+            # It may be one of those that fetch.
+            await self._write_signs(now)
         prune = now - self._pruned_at >= PRUNE_EVERY_MS
         check = now - self._checked_at >= self._engine.rules.profile.check_interval_ms
-        next_at = min(self._next(due, now), self._expected)
-        if next_at > now and not (prune or check):
-            self._sleeps_until = next_at
-            return (next_at - now) / 1000
-        fired = 0
-        if due.cron is not None and due.cron <= now:
-            fired = (await self._awaited(self._engine.run(Fire()))).entries
-        opened = 0
-        if due.limit is not None and due.limit <= now:
-            opened = (await self._awaited(self._engine.run(Reopen()))).limits
-        sweep = Sweep(
-            judged_since=since,
-            asked_at=now,
-            missed=lambda: self._engine.availability.unheard_since(unheard),
-            prune=prune,
-            check=check,
-        )
-        swept = await self._awaited(self._engine.run(sweep))
-        if prune and not swept.more:
-            self._pruned_at = now
-        if check and not swept.more:
-            self._checked_at = now
-        idle = not (fired or opened) and swept == Swept(swept.now)
-        self._sleeps_until = swept.now + round(PAUSE_S * 1000) if idle else swept.now
-        return PAUSE_S if idle else 0
+        self._sleeps_until = min(self._next(due, now), self._expected)
+        if self._sleeps_until <= now or prune or check:
+            sweep = Sweep(
+                judged_since=since,
+                asked_at=now,
+                missed=lambda: self._engine.availability.unheard_since(unheard),
+                behind_ms=self._engine.behind_ms,
+                prune=prune,
+                check=check,
+            )
+            now, read_at = await self._do(due, sweep), self._stopwatch()
+        if self._beside is None or self._beside.done():
+            # What falls due meanwhile does not wait for it.
+            self._beside = asyncio.create_task(self._look_beside(now))
+        passed = self._stopwatch() - read_at
+        return max(0, self._sleeps_until - now - passed) / 1000
 
-    async def _awaited(self, outcome: Coroutine[Any, Any, Answer]) -> Answer:
+    async def _look_beside(self, now: int) -> None:
+        """Do what has no time of its own."""
+        try:
+            if now - self._heard_at >= self._engine.rules.profile.heard_every_ms:
+                await self._write_signs(now)
+            await self._look_for_waiters(now)
+        except OjsError as error:
+            self._refuse(error)
+
+    def _look(self, reader: Reader) -> tuple[int, int, DueTimes]:
+        """Return the time of the store, that of the stopwatch, and what is due next."""
+        return reader.now(), self._stopwatch(), reader.due()
+
+    async def _do(self, due: DueTimes, sweep: Sweep) -> int:
+        """Do what is due, in one transaction; return the time of the store after it."""
+        now, run = sweep.asked_at, self._engine.run
+        fires = due.cron is not None and due.cron <= now
+        opens = due.limit is not None and due.limit <= now
+        together = asyncio.gather(
+            run(Fire()) if fires else _nothing(),
+            run(Reopen()) if opens else _nothing(),
+            run(sweep),
+        )
+        outcomes: tuple[Fired | None, Reopened | None, Swept] = await self._awaited(together)
+        fired, opened, swept = outcomes
+        if sweep.prune and not swept.more:
+            self._pruned_at = now
+        if sweep.check and not swept.more:
+            self._checked_at = now
+        done = (fired and fired.entries) or (opened and opened.limits) or swept != Swept(swept.now)
+        self._sleeps_until = swept.now if done else swept.now + round(PAUSE_S * 1000)
+        return swept.now
+
+    async def _awaited(self, outcome: Awaitable[Answer]) -> Answer:
         """Wait for the writer's answer.
 
         Meanwhile the store is read, so that a long line of waiting requests does not look like a
@@ -169,15 +203,15 @@ class Housekeeping:
                 moments.append(since + patience_ms)
         return min([*moments, now + round(SLOW_POLL_S * 1000)])
 
-    async def _write_signs(self, due: DueTimes, now: int) -> None:
-        """Write down now and then which workers fetch; also when one is about to be declared dead,
-        since it may be one of them."""
-        signs, profile = self._engine.signs, self._engine.rules.profile
-        silent_ms = profile.dead_after_ms
-        dying = due.worker is not None and silent_ms is not None and due.worker + silent_ms <= now
-        if signs and (dying or now - self._heard_at >= profile.heard_every_ms):
+    def _is_one_dying(self, due: DueTimes, now: int) -> bool:
+        silent_ms = self._engine.rules.profile.dead_after_ms
+        return due.worker is not None and silent_ms is not None and due.worker + silent_ms <= now
+
+    async def _write_signs(self, now: int) -> None:
+        """Write down which workers fetch."""
+        if self._engine.signs:
             self._heard_at = now
-            for heard in signs.take():
+            for heard in self._engine.signs.take():
                 await self._awaited(self._engine.run(heard))
 
     async def _look_for_waiters(self, now: int) -> None:
@@ -204,5 +238,5 @@ class Housekeeping:
         wakeups.wake(found)
 
 
-def _due(reader: Reader) -> tuple[int, DueTimes]:
-    return reader.now(), reader.due()
+async def _nothing() -> None:
+    """Take the place of an operation for which nothing is due."""

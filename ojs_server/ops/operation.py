@@ -112,6 +112,8 @@ class Operation(msgspec.Struct, Generic[Result], frozen=True, kw_only=True):
     hears: ClassVar[bool] = False
     # It takes from workers that were silent.
     judges: ClassVar[bool] = False
+    # Its time has come: it is carried out before the requests that wait.
+    due: ClassVar[bool] = False
     # It changes settings that every node holds in memory.
     settings: ClassVar[bool] = False
 

@@ -41,19 +41,23 @@ class Sweep(Operation[Swept], frozen=True):
     """One round of housekeeping.
 
     `judged_since` is the moment since which workers have been heard without a gap, and
-    `asked_at` when the round was asked for. Leases and workers are judged by that moment: what
-    came before it has been carried out by now, while a heartbeat that came later may still wait,
-    behind other requests or in the socket of a server that was stopped in between.
+    `asked_at` when the round was asked for. Leases and workers are judged by that moment, as a
+    heartbeat that came later may still be in the socket of a server that was stopped in between. It
+    goes before requests that wait, so it judges by the arrival of the oldest of them if that was
+    earlier: what came before has been carried out by now.
     """
 
     stage = Stage.SWEEP
     hears = True
     judges = True
+    due = True
 
     judged_since: int
     asked_at: int
     # Tells when it is carried out that a worker has called in vain since: then nobody is judged.
     missed: Callable[[], bool] = lambda: False
+    # Returns, when it is carried out, for how long the oldest request behind it has waited.
+    behind_ms: Callable[[], int] = lambda: 0
     prune: bool = False
     # True if changes of presence are to be looked for.
     check: bool = False
@@ -61,6 +65,10 @@ class Sweep(Operation[Swept], frozen=True):
     @property
     def keys(self) -> tuple[object, ...]:
         return ("sweep",)
+
+    def judged_until(self, now: int) -> int:
+        """Return the moment up to which whatever has arrived is carried out."""
+        return min(self.asked_at, now - self.behind_ms())
 
     def lock(self, locks: Locks) -> None:
         locks.searches.append(lambda work: chain(*doomed(work, self)))
@@ -105,7 +113,7 @@ def _mature(work: Work, step: int) -> tuple[int, int]:
 
 
 def _lapse(work: Work, op: Sweep) -> int:
-    lapsed = work.tx.load_lapsed(op.judged_since, op.asked_at, STEP)
+    lapsed = work.tx.load_lapsed(op.judged_since, op.judged_until(work.now), STEP)
     changes = [_lapsed(work, job, lease) for job, lease in lapsed]
     for event in attachments.stalled(work.tx, changes):
         work.note(event)
@@ -130,37 +138,37 @@ def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
 def doomed(work: Work, op: Sweep) -> tuple[list[Worker], list[Worker]]:
     """Lock the workers that a sweep takes for dead: those that were silent for too long, and those
     that dropped their session and did not come back."""
-    tx, profile = work.tx, work.rules.profile
-    silent = _missed(op, profile.dead_after_ms, tx.load_silent_workers)
+    tx, profile, until = work.tx, work.rules.profile, op.judged_until(work.now)
+    silent = _missed(op, until, profile.dead_after_ms, tx.load_silent_workers)
     known = {worker.id for worker in silent}
-    dropped = _missed(op, profile.session_grace_ms, tx.load_dropped_workers)
+    dropped = _missed(op, until, profile.session_grace_ms, tx.load_dropped_workers)
     return silent, [worker for worker in dropped if worker.id not in known]
 
 
 def _missed(
-    op: Sweep, patience_ms: int | None, load: Callable[[int, int], list[Worker]]
+    op: Sweep, until: int, patience_ms: int | None, load: Callable[[int, int], list[Worker]]
 ) -> list[Worker]:
-    if patience_ms is None or _is_early(op, patience_ms):
+    if patience_ms is None or _is_early(op, until, patience_ms):
         return []
-    return load(op.asked_at - patience_ms, WORKERS_STEP)
+    return load(until - patience_ms, WORKERS_STEP)
 
 
 def _notice(work: Work, op: Sweep) -> int:
     """Announce changes of presence, and delete workers that have been silent for long enough."""
-    limits = work.rules.profile.thresholds
-    if _is_early(op, limits.unreachable_ms):
+    limits, until = work.rules.profile.thresholds, op.judged_until(work.now)
+    if _is_early(op, until, limits.unreachable_ms):
         return 0
     changed = work.tx.load_changed_workers(
-        op.asked_at - limits.unreachable_ms,
-        op.asked_at - limits.offline_ms,
-        op.asked_at - limits.deleted_ms,
+        until - limits.unreachable_ms,
+        until - limits.offline_ms,
+        until - limits.deleted_ms,
         WORKERS_STEP,
     )
     if changed:
-        work.tx.save_workers([noticed(work, worker, op.asked_at) for worker in changed])
+        work.tx.save_workers([noticed(work, worker, until) for worker in changed])
     return len(changed)
 
 
-def _is_early(op: Sweep, silence_ms: int) -> bool:
+def _is_early(op: Sweep, until: int, silence_ms: int) -> bool:
     """True if workers have not had enough time to be heard from again."""
-    return op.judged_since + min(silence_ms, JUDGED_AFTER_MS) > op.asked_at
+    return op.judged_since + min(silence_ms, JUDGED_AFTER_MS) > until

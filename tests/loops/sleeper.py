@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
-from ojs_server.environment import machine
 from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.ops.engine.availability import Availability, refusal
 from ojs_server.ops.engine.probe import Probe, Probed
@@ -30,6 +29,7 @@ class Surroundings:
         self.signs = Signs()
         self.availability = Availability(time.monotonic)
         self.now = AT
+        self.stopwatch = 0
         self.due = DueTimes(None, None, None)
         self.queues: list[QueueCounts] = []
         self.failure: Exception | None = None
@@ -51,6 +51,10 @@ class Surroundings:
         found = question(reader)
         self.meanwhile()
         return found
+
+    def behind_ms(self) -> int:
+        """Like the engine's."""
+        return 0
 
     async def run(self, operation: Any) -> Any:
         """Like the engine's."""
@@ -94,9 +98,12 @@ class Sleeper:
                 wait.cancel()
 
     async def pause(self) -> float:
-        """For how long the sweeper has just gone to sleep."""
+        """For how long the sweeper has just gone to sleep, when what it does beside is done."""
         async with asyncio.timeout(30):
-            return await self._pauses.get()
+            pause = await self._pauses.get()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return pause
 
     async def next(self) -> float:
         """Let the pause be over; answers the next one."""
@@ -117,7 +124,7 @@ class Night:
         engine: Any = around
         self.around = around
         self.sleeper = sleeper
-        self.sweeper = Housekeeping(engine, machine().monotonic_ms, shared=shared)
+        self.sweeper = Housekeeping(engine, lambda: around.stopwatch, shared=shared)
         self._task = asyncio.create_task(self.sweeper.run())
 
     async def end(self) -> None:

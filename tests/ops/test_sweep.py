@@ -149,8 +149,9 @@ def test_what_is_handed_out_after_a_start_is_judged_at_once(bench: Bench) -> Non
     assert (bench.state(slow), bench.state(quick)) == ("retryable", "available")
 
 
-def test_leases_are_judged_by_when_the_sweep_was_asked_for(bench: Bench) -> None:
-    """A heartbeat may wait behind the sweep, or in the socket of a server that was suspended."""
+@pytest.mark.parametrize("waits", [False, True])
+def test_leases_are_judged_by_when_the_sweep_was_asked_for(bench: Bench, waits: bool) -> None:
+    """A heartbeat may be in the socket of a server that was suspended, or wait behind the sweep."""
     over = bench.put(visibility_timeout=5)
     bench.take()
     held = bench.put(visibility_timeout=6)
@@ -158,18 +159,21 @@ def test_leases_are_judged_by_when_the_sweep_was_asked_for(bench: Bench) -> None
     bench.clock.advance(5_500)
     asked = bench.clock.now
     bench.clock.advance(3_600_000)
-    assert bench.sweep(asked_at=asked).lapsed == 1
+    late = {"behind_ms": lambda: 3_600_000} if waits else {"asked_at": asked}
+    assert bench.sweep(**late).lapsed == 1
     assert (bench.state(over), bench.state(held)) == ("available", "active")
 
 
-def test_workers_are_judged_by_when_the_sweep_was_asked_for(bench: Bench) -> None:
+@pytest.mark.parametrize("waits", [False, True])
+def test_workers_are_judged_by_when_the_sweep_was_asked_for(bench: Bench, waits: bool) -> None:
     bench.beat("silent")
     bench.clock.advance(20_000)
     bench.beat("alive")
     bench.clock.advance(10_000)
     asked = bench.clock.now
     bench.clock.advance(3_600_000)
-    assert bench.sweep(asked_at=asked, check=True).dead == 1
+    late = {"behind_ms": lambda: 3_600_000} if waits else {"asked_at": asked}
+    assert bench.sweep(**late, check=True).dead == 1
     with bench.store.reader() as reader:
         silent, alive = (reader.workers([name])[0].worker for name in ("silent", "alive"))
     assert silent.gone_at is not None

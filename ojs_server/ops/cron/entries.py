@@ -122,6 +122,7 @@ class Fire(Operation[Fired], frozen=True):
     """Fire all due entries."""
 
     stage = Stage.CRON
+    due = True
 
     @property
     def keys(self) -> tuple[object, ...]:

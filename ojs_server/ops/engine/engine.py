@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from math import ceil
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -101,6 +102,10 @@ class Engine:
     def depth(self) -> int:
         """Return the number of operations that wait for their transaction."""
         return self._commits.depth
+
+    def behind_ms(self) -> int:
+        """Return for how long the first request has waited that comes after the running batch."""
+        return ceil(self._commits.behind_s() * 1000)
 
     @property
     def writable(self) -> bool:

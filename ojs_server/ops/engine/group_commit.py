@@ -5,6 +5,10 @@ a busy server batches by itself, and each caller is answered after the commit of
 two batches the loop reads incoming requests a few times, as many small batches cost more than few
 large ones.
 
+Due operations, those of housekeeping, are committed before all that wait: in a batch of their own,
+as a large one takes long on a busy machine. The next batch is for the others, too, so that they get
+their turn whatever is due.
+
 A thread waits for the disk. It also carries the batches out, unless the loop can do that itself:
 two busy threads compete for the interpreter lock. If the store did not confirm a commit, the
 outcome is looked up while the next batch is carried out.
@@ -70,7 +74,8 @@ class _HeldUp:
         self.resolve = caller.resolve
 
 
-Waiting = tuple[AnyOperation, Caller]
+# An operation, its caller, and the time of its arrival.
+Waiting = tuple[AnyOperation, Caller, float]
 
 
 class GroupCommit:
@@ -92,8 +97,13 @@ class GroupCommit:
         self._enough = min(max_waiting, MAX_BATCH)
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[Waiting] = deque()
+        self._due: deque[Waiting] = deque()
+        # True if the last batch had only due operations, while others waited.
+        self._passed_over = False
+        # Arrival of the first that waits behind the running batch.
+        self._behind_since: float | None = None
         # They go in front of all others as soon as it is their time.
-        self._held_up: list[Waiting] = []
+        self._held_up: list[tuple[AnyOperation, Caller]] = []
         self._busy = False
         # Start of the batch in the thread.
         self._began: float | None = None
@@ -108,11 +118,16 @@ class GroupCommit:
     @property
     def depth(self) -> int:
         """Return the number of operations that wait for their transaction."""
-        return len(self._waiting) + len(self._held_up)
+        return len(self._due) + len(self._waiting) + len(self._held_up)
 
     def busy_s(self) -> float:
         """Return how long the running batch has taken so far, in seconds."""
         return 0.0 if self._began is None else self._monotonic() - self._began
+
+    def behind_s(self) -> float:
+        """Return for how long the first operation has waited that comes after the running batch."""
+        since = self._behind_since
+        return 0.0 if since is None else self._monotonic() - since
 
     async def submit(self, operation: Operation[Result]) -> Result:
         """Carry out an operation; return its outcome after the commit, or raise its error."""
@@ -122,8 +137,8 @@ class GroupCommit:
         return result
 
     def enter(self, operation: AnyOperation, caller: Caller) -> None:
-        """Queue an operation for its caller; raise if too many wait already."""
-        if self._closing or self.depth >= self._max_waiting:
+        """Queue an operation for its caller; raise if too many wait already, unless it is due."""
+        if self._closing or (self.depth >= self._max_waiting and not operation.due):
             raise Unavailable(
                 "the server is stopping"
                 if self._closing
@@ -131,7 +146,8 @@ class GroupCommit:
                 code=codes.OVERLOADED,
                 headers={"Retry-After": "1"},
             )
-        self._waiting.append((operation, caller))
+        line = self._due if operation.due else self._waiting
+        line.append((operation, caller, self._monotonic()))
         self._begin_soon()
 
     async def close(self) -> None:
@@ -154,7 +170,9 @@ class GroupCommit:
 
     def _try_again(self) -> None:
         if self._held_up:
-            self._waiting.extendleft(reversed(self._held_up))
+            now = self._monotonic()
+            for operation, caller in reversed(self._held_up):
+                self._waiting.appendleft((operation, caller, now))
             self._held_up.clear()
             self._begin_soon()
 
@@ -171,7 +189,8 @@ class GroupCommit:
         return True
 
     def _start(self) -> None:
-        batch = self._take()
+        batch = self._next()
+        self._behind_since = self._waiting[0][2] if self._waiting else None
         if batch:
             self._began = self._monotonic()
             self._batches.put((batch, self._begun(batch)))
@@ -181,13 +200,23 @@ class GroupCommit:
 
     def _begun(self, batch: list[Waiting]) -> UncommittedBatch | None:
         try:
-            return self._begin([operation for operation, _ in batch])
+            return self._begin([operation for operation, _, _ in batch])
         except Exception:
             # It was rolled back. The writer tries again, and knows what to do if that fails.
             return None
 
-    def _take(self) -> list[Waiting]:
-        """Return the next batch, up to a number of jobs unless a single operation has more.
+    def _next(self) -> list[Waiting]:
+        """Return the next batch: what is due, unless the last one passed over others for that."""
+        batch = [] if self._passed_over else self._take(self._due)
+        self._passed_over = bool(batch and self._waiting)
+        if batch:
+            return batch
+        self._waiting.extendleft(reversed(self._due))
+        self._due.clear()
+        return self._take(self._waiting)
+
+    def _take(self, waiting: deque[Waiting]) -> list[Waiting]:
+        """Return a batch of a line, up to a number of jobs unless a single operation has more.
 
         An operation that conflicts with one in the batch waits, and keeps its position.
         """
@@ -195,9 +224,8 @@ class GroupCommit:
         kept: list[Waiting] = []
         touched: set[object] = set()
         jobs = 0
-        waiting = self._waiting
         while waiting:
-            operation, caller = one = waiting.popleft()
+            operation, caller, _ = one = waiting.popleft()
             if caller.gone():
                 continue
             if keys := operation.keys:
@@ -221,13 +249,17 @@ class GroupCommit:
     def _write(self, given: tuple[list[Waiting], UncommittedBatch | None]) -> None:
         batch, begun = given
         try:
-            committed = self._carry_out([operation for operation, _ in batch], begun)
+            committed = self._carry_out([operation for operation, _, _ in batch], begun)
         except BaseException as error:  # the callers must hear of it, whatever it is
             committed = Committed([error] * len(batch))
         self._loop.call_soon_threadsafe(self._finish, batch, committed)
 
     def _finish(self, batch: list[Waiting], committed: Committed) -> None:
         self._began = None
+        # What is due needs nothing of this batch, and telling its callers takes long.
+        begun = bool(self._due) and not (self._passed_over or committed.away)
+        if begun:
+            self._start()
         try:
             if committed.doubt is None:
                 self._tell(batch, committed)
@@ -235,11 +267,14 @@ class GroupCommit:
                 self._ask(batch, committed)
             if committed.away:
                 # Each batch would find that out for itself, one after the other.
-                waiting, self._waiting = self._waiting, deque()
-                for _, caller in waiting:
+                waiting = [*self._due, *self._waiting]
+                self._due.clear()
+                self._waiting.clear()
+                for _, caller, _ in waiting:
                     self._resolve(caller, refusal(StoreUnavailable()))
         finally:
-            self._gather(TURNS)
+            if not begun:
+                self._gather(TURNS)
 
     def _ask(self, batch: list[Waiting], committed: Committed) -> None:
         """Ask the store for the outcome of a batch, then tell its callers."""
@@ -257,7 +292,7 @@ class GroupCommit:
         asked.add_done_callback(told)
 
     def _tell(self, batch: list[Waiting], committed: Committed) -> None:
-        for (operation, caller), outcome in zip(batch, committed.outcomes, strict=True):
+        for (operation, caller, _), outcome in zip(batch, committed.outcomes, strict=True):
             if isinstance(outcome, LocksBusy) and self._put_off(operation, caller):
                 continue
             self._resolve(caller, outcome)

@@ -18,6 +18,7 @@ class Probe(Operation[Probed], frozen=True):
 
     stage = Stage.PROBE
     hears = True
+    due = True
 
     @property
     def keys(self) -> tuple[object, ...]:

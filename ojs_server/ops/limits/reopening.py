@@ -24,6 +24,7 @@ class Reopen(Operation[Reopened], frozen=True):
     """Reopen the rate limits whose waiting time is over."""
 
     stage = Stage.LIMITS
+    due = True
 
     @property
     def keys(self) -> tuple[object, ...]:

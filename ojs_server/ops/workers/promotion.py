@@ -1,7 +1,7 @@
 """Promote due scheduled jobs and retries when a FETCH looks into their queues.
 
-The housekeeping sweep does the same a moment later for all queues. But the sweep waits in line with
-all other requests; without this promotion, no FETCH would see due jobs on a busy server until then.
+The housekeeping sweep does the same for all queues, in steps. Without this promotion a FETCH would
+not see due jobs until the step that has them, which takes a while on a busy server.
 """
 
 from collections.abc import Sequence

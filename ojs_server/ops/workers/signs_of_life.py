@@ -29,6 +29,7 @@ class Heard(Operation[int], frozen=True):
 
     stage = Stage.SIGNS
     hears = True
+    due = True
 
     at: Mapping[str, int]
     held: frozenset[str] = frozenset()

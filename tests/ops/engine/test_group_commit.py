@@ -104,6 +104,56 @@ async def test_operations_on_one_thing_keep_their_order_over_batches(
     assert writer.batches == [["a1", "b1", "c1"], ["a2"], ["ab"], ["b2", "a3"]]
 
 
+class Due(Touch, frozen=True):
+    """An operation whose time has come."""
+
+    due = True
+
+
+async def test_what_is_due_is_carried_out_next_and_the_others_after_it(
+    commits: GroupCommit, writer: Writer
+) -> None:
+    """Also where it comes again and again, as steps of the promotion of many jobs do."""
+    writer.gate.clear()
+    running = await submitted(commits, Touch("running"))
+    await writer.busy()
+    waiting = await submitted(commits, *(Touch("new") for _ in range(MAX_BATCH + 1)))
+    due = await submitted(commits, Due("due", ("step",)), Due("again", ("step",)))
+    writer.gate.set()
+    await asyncio.gather(*running, *waiting, *due)
+    sizes = [(batch[0], len(batch)) for batch in writer.batches]
+    assert sizes == [("running", 1), ("due", 1), ("again", MAX_BATCH), ("new", 2)]
+
+
+async def test_what_is_due_says_for_how_long_the_first_behind_it_has_waited(
+    commits: GroupCommit, writer: Writer
+) -> None:
+    writer.answer = lambda op: commits.behind_s()
+    assert await commits.submit(Due("alone")) == 0
+    writer.gate.clear()
+    writer.started.clear()
+    running = await submitted(commits, Touch("running"))
+    await writer.busy()
+    begun = machine().monotonic()
+    tasks = await submitted(commits, Touch("new"), Due("due"))
+    writer.gate.set()
+    new, due = await asyncio.gather(*tasks)
+    assert 0 < due <= machine().monotonic() - begun
+    assert new == 0
+    await asyncio.gather(*running)
+
+
+async def test_what_is_due_is_not_refused_for_the_many_that_wait(writer: Writer) -> None:
+    commits = GroupCommit(writer, lambda committed: None, machine(), max_waiting=1)
+    writer.gate.clear()
+    tasks = await submitted(commits, Touch("running"))
+    await writer.busy()
+    tasks += await submitted(commits, Touch("new"), Due("due"))
+    writer.gate.set()
+    assert await asyncio.gather(*tasks) == ["running", "new", "due"]
+    await commits.close()
+
+
 async def test_operations_without_keys_never_wait_for_each_other(
     commits: GroupCommit, writer: Writer
 ) -> None:
