@@ -20,7 +20,8 @@ _LOCK: Final = (
 _BEGIN: Final = (
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
     " SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0;"
-    " SET LOCAL synchronous_commit = on; SET LOCAL jit = off"
+    " SET LOCAL synchronous_commit = on; SET LOCAL jit = off;"
+    " SET LOCAL application_name = 'ojs-server'"
 )
 _VERSIONS: Final = """
 CREATE TABLE IF NOT EXISTS schema_versions (

@@ -2,15 +2,13 @@
 
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Any
 from uuid import uuid4
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from ojs_server.store.base import Store, Tx
 from ojs_server.store.postgres.store import PostgresStore
@@ -21,6 +19,7 @@ from tests.store.records import EVERYTHING, an_event
 BOTH_VERSIONS = pytest.mark.parametrize("store_url", ["postgres", "distribution"], indirect=True)
 NODES = ("a", "b")
 TRANSACTIONS = 150
+PLAYED = 200
 PREPARED_MOST = 3
 
 Placed = tuple[int, str]
@@ -149,13 +148,17 @@ class Play:
         assert read(self._nodes[node], self._cursor) == due
         last = max((one[0] for one in self._committed if one[0] < first), default=self._cursor)
         if node in self._open:
-            assert self._open[node].tx.log_span().last == last
+            # A transaction sees the sessions as they were when it first looked at them.
+            assert self._open[node].tx.log_span().last <= last
         self._cursor = last
 
-    def end(self) -> None:
-        """End the transactions of the nodes; the application's stay open, and all is read."""
+    def close(self) -> None:
+        """Commit what is open on the nodes; the transactions of the application stay open."""
         for node in list(self._open):
             self._commit(node)
+
+    def end(self) -> None:
+        """Read the rest, which is all that was committed."""
         self.read("a")
         assert all(position <= self._cursor for position, _ in self._committed)
 
@@ -171,18 +174,22 @@ STEPS = (
 
 
 @BOTH_VERSIONS
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps=st.lists(st.tuples(st.sampled_from(STEPS), st.sampled_from(NODES)), max_size=40))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_reader_sees_each_event_once_and_at_once(
-    nodes: dict[str, Store], store_url: str, steps: Sequence[tuple[str, str]]
+    nodes: dict[str, Store], store_url: str, seed: int
 ) -> None:
+    chance = random.Random(seed)
     with closing(Application(store_url)) as application:
         play = Play(nodes, application)
         try:
-            for step in steps:
-                play.step(*step)
+            for _ in range(PLAYED):
+                step, node = chance.choice(STEPS), chance.choice(NODES)
+                # Shown where it fails.
+                print(step, node)
+                play.step(step, node)
         finally:
-            play.end()
+            play.close()
+        play.end()
 
 
 @contextmanager

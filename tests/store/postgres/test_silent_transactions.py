@@ -36,11 +36,12 @@ def undone(work: Callable[[], None]) -> None:
 
 @pytest.fixture
 def nodes(store_url: str, clock: HandClock) -> Iterator[tuple[Store, Store]]:
-    """Two servers of one database."""
+    """Two servers of one database, of which the first has a name of its own in its URL."""
+    urls = {"a": f"{store_url}&application_name=shop", "b": store_url}
     with ExitStack() as opened:
         one, other = (
-            opened.enter_context(closing(open_store(store_url, clock=clock, node=name)))
-            for name in "ab"
+            opened.enter_context(closing(open_store(url, clock=clock, node=name)))
+            for name, url in urls.items()
         )
         yield one, other
 
