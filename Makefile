@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution test-schemathesis browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-announce bench-gateway bench-bloat bench-jit bench-dashboard bench-moving proto openapi dist lint format check conformance apart faults mutants chaos fuzz lock clean again
+.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution test-schemathesis browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-foreign bench-announce bench-gateway bench-bloat bench-jit bench-dashboard bench-moving proto openapi dist lint format check conformance apart faults mutants chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -106,6 +106,9 @@ bench-worker: $(VENV)/.dev ## Measure one worker process on both stores, others 
 
 bench-streams: $(VENV)/.dev ## Measure 500 event streams and 50 WebSockets under load on both stores (1 minute)
 	$(BIN)/python -m benchmarks.streams $(ARGS)
+
+bench-foreign: $(VENV)/.dev ## Fail where events are late beside an application's transaction in the same PostgreSQL database (1 minute)
+	$(BIN)/python -m benchmarks.foreign $(ARGS)
 
 bench-announce: $(VENV)/.dev ## Fail where tasks are announced late by Socket.IO, on both stores (1 minute)
 	$(BIN)/python -m benchmarks.announce $(ARGS)

@@ -1,0 +1,93 @@
+"""Event streams beside transactions that an application leaves open in the same database.
+
+Two servers, each on a PostgreSQL of its own, do the same work at the same time. In the database of
+one an application has written a row and prepared a transaction before, and ends neither. The run
+fails where events are lost, or come more than twice as late as on the other server.
+
+python -m benchmarks.foreign [--rate N] [--seconds S] [--streams N]
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from typing import Final
+
+import psycopg
+
+from benchmarks.stand import Client, database, running, write_down
+from benchmarks.streams import Figures, Work, clients, measure, show
+
+QUEUES: Final = 10
+SETTINGS: Final = ("max_prepared_transactions=1",)
+ALONE, BESIDE = "alone", "beside"
+TIMES: Final = 2.0
+# Below this, how late an event is says more about the machine than about the server.
+LEAST_MS: Final = 5.0
+
+
+@contextmanager
+def application(address: str) -> Iterator[None]:
+    """Two transactions that have begun and do not end: one open, one prepared."""
+    with psycopg.connect(address) as connection:
+        connection.execute("CREATE TABLE orders AS SELECT 1 AS number")
+        connection.execute("PREPARE TRANSACTION 'order'")
+        connection.execute("CREATE TABLE invoices AS SELECT 1 AS number")
+        yield
+        connection.rollback()
+
+
+def late(alone: Figures, beside: Figures) -> list[str]:
+    """Return what is too late beside the transactions, in words."""
+    pairs = {
+        "p50": (alone.late_p50_ms, beside.late_p50_ms),
+        "p99": (alone.late_p99_ms, beside.late_p99_ms),
+    }
+    return [
+        f"{name}: {there:.0f} ms beside a transaction, {here:.0f} ms without"
+        for name, (here, there) in pairs.items()
+        if there > TIMES * max(here, LEAST_MS)
+    ]
+
+
+def compare(rate: int, seconds: float, streams: int) -> list[Figures]:
+    """Measure both servers at the same time."""
+    queues = [f"bench-{number}" for number in range(QUEUES)]
+    wanted = clients(streams, 0, 1, queues)
+
+    def one(name: str) -> Figures:
+        with ExitStack() as stack:
+            address = stack.enter_context(database("postgres", settings=SETTINGS))
+            served = stack.enter_context(running("ojs_server", address))
+            for queue in queues:
+                # A queue that is not there yet has no stream.
+                Client(served.port).call("PUT", f"/ojs/v1/queues/{queue}/config", {})
+            if name == BESIDE:
+                stack.enter_context(application(address))
+            return measure(served, wanted, Work(served.port, queues, rate, seconds), name)
+
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(one, (ALONE, BESIDE)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print a table, write the figures down; 1 where events were lost or late."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.foreign", description=__doc__)
+    parser.add_argument("--rate", type=int, default=400, help="jobs in a second at each server")
+    parser.add_argument("--seconds", type=float, default=30, help="for so long")
+    parser.add_argument("--streams", type=int, default=20, help="clients of each server")
+    given = parser.parse_args(arguments)
+    found = compare(given.rate, given.seconds, given.streams)
+    show(found)
+    write_down("foreign", found)
+    wrong = late(*found)
+    for line in wrong:
+        print(line)
+    # What memory grows by is not compared here: in ten minutes it is more than in ten seconds.
+    lost = any(one.missing or one.out_of_order or one.told_of_loss for one in found)
+    return 1 if wrong or lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
