@@ -12,10 +12,10 @@ from starlette.routing import Mount, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
 from ojs_server import __version__, job_log
-from ojs_server.domain.access.failed_attempts import Attempts
 from ojs_server.domain.admin.server_node import Announcement
 from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.environment import Environment, machine
+from ojs_server.http.access.key_check import KeyCheck
 from ojs_server.http.admin import statistics
 from ojs_server.http.admission import Admission
 from ojs_server.http.hot_dispatch import Dispatcher
@@ -204,7 +204,7 @@ class Server:
             metrics=self._metrics,
             bodies=BodyBudget(self.settings.max_body_bytes),
             webhook_client=webhook_client,
-            attempts=Attempts(),
+            key_check=KeyCheck(self.settings, self._environment.monotonic_ms, self._metrics),
             inventories=Inventories(engine.read),
             shared_stats=SharedRead(lambda: statistics.read(engine, self._lifetime)),
             webhooks_changed=deliver.attend,

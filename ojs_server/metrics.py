@@ -37,6 +37,12 @@ class Metrics:
             ("route", "status"),
             registry=self._registry,
         )
+        self._wrong_keys = Counter(
+            "ojs_wrong_keys",
+            "Keys that were wrong, by the status of the answer.",
+            ("status",),
+            registry=self._registry,
+        )
         self._latency = Times(
             "ojs_http_request_duration_seconds",
             "Time from a request's headers to its answer, without waiting fetches.",
@@ -150,6 +156,10 @@ class Metrics:
         self._requests.add((route, status))
         if seconds is not None:
             self._latency.observe((route,), seconds)
+
+    def observe_wrong_key(self, status: int) -> None:
+        """Count a wrong key, by the status of its answer."""
+        self._wrong_keys.labels(str(status)).inc()
 
     def observe_queues(self, depth: Mapping[tuple[str, str], int]) -> None:
         """The depth of every queue, as of now."""

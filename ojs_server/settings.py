@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from ojs_server.domain.access.client_address import Network, parse_network
 from ojs_server.domain.compat.joblib import CATEGORIES
 from ojs_server.domain.limits.rate_limit import RETRY_PRIORITIES
 from ojs_server.domain.profile import (
@@ -48,6 +49,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     insecure: bool = False
     allow_host: tuple[str, ...] = ()
     cors_origin: tuple[str, ...] = ()
+    trusted_proxy: tuple[Network, ...] = ()
     strict: bool = False
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -113,7 +115,16 @@ class Setting(msgspec.Struct, frozen=True):
 
     name: str
     kind: Literal[
-        "text", "number", "flag", "duration", "retention", "kept", "hosts", "origins", "names"
+        "text",
+        "number",
+        "flag",
+        "duration",
+        "retention",
+        "kept",
+        "hosts",
+        "origins",
+        "networks",
+        "names",
     ]
     help: str
     choices: tuple[str, ...] = ()
@@ -179,6 +190,11 @@ TABLE: Final[tuple[Setting, ...]] = (
         "names that requests may call this server by besides those of the loopback, with commas",
     ),
     Setting("cors_origin", "origins", "origins whose pages may call this server, with commas"),
+    Setting(
+        "trusted_proxy",
+        "networks",
+        "networks of proxies whose Forwarded or X-Forwarded-For is believed, with commas",
+    ),
     Setting("strict", "flag", "refuse unknown members of options, retry, unique and of requests"),
     Setting("log_format", "text", "log lines for people or for machines", ("text", "json")),
     Setting("log_level", "text", "least level that is logged", _LEVELS),
@@ -495,6 +511,8 @@ def _value(setting: Setting, given: Any, where: str) -> Any:
                 return tuple(map(_name, _several(given)))
             case "origins":
                 return tuple(map(parse_origin, _several(given)))
+            case "networks":
+                return tuple(map(parse_network, _several(given)))
             case _:
                 if not isinstance(given, str):
                     raise ValueError(f"must be a text, not {given!r}")

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 import msgspec
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
@@ -24,6 +24,7 @@ from grpc.aio import ServicerContext
 from ojs_server import __version__
 from ojs_server.domain.errors import MalformedPayload, Unavailable
 from ojs_server.grpc.errors import refusal_of
+from ojs_server.http.access.client_address import STANDARD, USUAL
 from ojs_server.http.admission import prove
 from ojs_server.http.call import Answer, Call, RequestIds
 from ojs_server.http.dialects import PLAIN_JSON
@@ -41,6 +42,8 @@ _HEADERS: Final[Mapping[str, bytes]] = {
     "x-ojs-idempotency-key": b"idempotency-key",
     "x-ojs-tenant": b"x-ojs-tenant",
     "x-ojs-tenant-id": b"x-ojs-tenant-id",
+    "forwarded": STANDARD,
+    "x-forwarded-for": USUAL,
 }
 _KEY: Final = "x-ojs-api-key"
 _REQUEST_ID: Final = "x-ojs-request-id"
@@ -108,6 +111,7 @@ class Rpc:
             "path": route.path,
             "query_string": urlencode(asked.query).encode(),
             "path_params": asked.params,
+            "client": _client_of(self.context.peer()),
             "headers": [
                 (b"content-length", str(len(body)).encode()),
                 *((name, text.encode("utf-8", "replace")) for name, text in headers.items()),
@@ -152,6 +156,13 @@ class Rpc:
         refusal = refusal_of(error, self.request_id)
         self.status = refusal.code.status
         await self.context.abort(refusal.status, refusal.message, refusal.metadata)
+
+
+def _client_of(peer: str) -> tuple[str, int] | None:
+    """Return the address and port of a peer, which gRPC writes as `ipv6:%5B::1%5D:4711`."""
+    kind, _, rest = peer.partition(":")
+    host, _, port = unquote(rest).rpartition(":")
+    return (host.strip("[]"), int(port)) if kind in ("ipv4", "ipv6") else None
 
 
 def _forget(task: "asyncio.Future[Any]") -> None:

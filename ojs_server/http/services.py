@@ -5,9 +5,9 @@ from typing import Protocol
 
 import msgspec
 
-from ojs_server.domain.access.failed_attempts import Attempts
 from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.environment import Environment
+from ojs_server.http.access.key_check import KeyCheck
 from ojs_server.http.access.origins import Origins
 from ojs_server.http.server.body_budget import BodyBudget
 from ojs_server.http.shared_read import SharedRead
@@ -63,8 +63,7 @@ class Services(msgspec.Struct, frozen=True):
     metrics: Metrics
     bodies: BodyBudget
     webhook_client: WebhookClient
-    # Logins that failed.
-    attempts: Attempts
+    key_check: KeyCheck
     inventories: Inventories
     # The statistics of all queues, as JSON.
     shared_stats: SharedRead[bytes]

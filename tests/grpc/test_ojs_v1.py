@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from grpc import StatusCode, aio
 
 from ojs_server.app import Server
+from ojs_server.domain.access.failed_attempts import MOST
 from ojs_server.domain.jobs.job import State
 from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.grpc.ojs_v1 import BEHAVIOURS, SERVICE
@@ -522,6 +524,24 @@ async def test_keys_and_roles_are_those_of_http(serve: Serve) -> None:
             assert list((await worker.Fetch(queues=["default"])).jobs) == []
         async with connect(server, SERVICE, authorization=f"Bearer {KEYS['producer']}") as producer:
             assert (await enqueue(producer)).id
+
+
+async def test_wrong_keys_are_slowed_by_the_address_of_the_client(serve: Serve) -> None:
+    proxies = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+    async with serve(keys=parse_keys("", KEYS), trusted_proxy=proxies) as server:
+        client = {"x-forwarded-for": "192.0.2.1"}
+        async with connect(server, SERVICE, **client, authorization="Bearer guessed") as guessing:
+            for _ in range(MOST):
+                error = await guessing.error("ListQueues")
+                assert error.code() is StatusCode.UNAUTHENTICATED
+            error = await guessing.error("ListQueues")
+            assert error.code() is StatusCode.RESOURCE_EXHAUSTED
+            assert int(dict(error.trailing_metadata() or ())["retry-after"]) <= 61
+        async with connect(server, SERVICE, **client, **{"x-ojs-api-key": KEYS["viewer"]}) as known:
+            await known.ListQueues()
+        other = {"x-forwarded-for": "192.0.2.2", "x-ojs-api-key": "guessed"}
+        async with connect(server, SERVICE, **other) as beside:
+            assert (await beside.error("ListQueues")).code() is StatusCode.UNAUTHENTICATED
 
 
 async def test_tenants_see_what_is_theirs(server: Server) -> None:

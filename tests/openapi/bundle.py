@@ -25,7 +25,12 @@ HEADERS: Final = {
 }
 # The errors of every operation, of those that ask for a key, and of those that read a body.
 ALWAYS: Final = {"422": "UnsupportedVersion", "500": "InternalError"}
-WITH_KEY: Final = {"401": "Unauthenticated", "403": "Forbidden", "503": "Unavailable"}
+WITH_KEY: Final = {
+    "401": "Unauthenticated",
+    "403": "Forbidden",
+    "429": "TooManyAttempts",
+    "503": "Unavailable",
+}
 WITH_BODY: Final = {"400": "BadRequest", "413": "TooLarge", "422": "Unprocessable"}
 
 # Members of an operation that its aliases do not take over.

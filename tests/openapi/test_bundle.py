@@ -75,11 +75,11 @@ def test_every_path_has_the_common_parameters_and_stands_by_its_tag(tmp_path: Pa
 def test_every_operation_has_its_errors(tmp_path: Path) -> None:
     paths = bundled(tmp_path)["paths"]
     post = paths["/jobs"]["post"]["responses"]
-    assert list(post) == ["201", "200", "400", "401", "403", "413", "422", "500", "503"]
+    assert list(post) == ["201", "200", "400", "401", "403", "413", "422", "429", "500", "503"]
     assert post["400"] == {"description": "bad"}
     assert post["422"] == {"$ref": "#/components/responses/Unprocessable"}
     read = paths["/jobs"]["get"]["responses"]
-    assert list(read) == ["200", "401", "403", "422", "500", "503"]
+    assert list(read) == ["200", "401", "403", "422", "429", "500", "503"]
     assert read["422"] == {"$ref": "#/components/responses/UnsupportedVersion"}
     free = paths["/queues"]["get"]["responses"]
     assert list(free) == ["200", "422", "500"]

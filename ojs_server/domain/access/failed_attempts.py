@@ -1,9 +1,10 @@
-"""Failed login attempts by client address, and the limit on them."""
+"""Wrong keys by client address and in all, and the limits on them."""
 
 from collections import OrderedDict
 from ipaddress import IPv4Address, ip_address, ip_network
 
 MOST = 10
+MOST_IN_ALL = 1000
 PER_MS = 60_000
 ADDRESSES = 10_000
 _NETWORK = 64
@@ -13,28 +14,33 @@ class Attempts:
     """Failed attempts by address; bounded: beyond the maximum the oldest address is forgotten."""
 
     def __init__(self) -> None:
-        # How many have failed since when, the oldest first.
+        # The number of failures and the time of the first, the oldest address first.
         self._failed: OrderedDict[str, tuple[int, int]] = OrderedDict()
+        self._in_all = (0, 0)
 
-    def wait_ms(self, address: str, now: int) -> int:
-        """Return how long an address must wait before its next attempt; 0 if it need not wait."""
-        count, since = self._of(network_of(address), now)
-        return since + PER_MS - now if count >= MOST else 0
-
-    def fail(self, address: str, now: int) -> None:
-        """Count an attempt that failed."""
+    def fail(self, address: str, now: int) -> int:
+        """Count an attempt that failed, and return how long the address must wait before the next
+        one; 0 while there were few from there and in all."""
         network = network_of(address)
-        count, since = self._of(network, now)
-        self._failed[network] = (count + 1, since)
-        while len(self._failed) > ADDRESSES:
+        count, since = mine = _counted(self._failed.get(network), now)
+        if count == 1:
+            self._failed.pop(network, None)
+        self._failed[network] = mine
+        if len(self._failed) > ADDRESSES:
             self._failed.popitem(last=False)
+        in_all, all_since = self._in_all = _counted(self._in_all, now)
+        return max(
+            since + PER_MS - now if count > MOST else 0,
+            all_since + PER_MS - now if in_all > MOST_IN_ALL else 0,
+        )
 
-    def _of(self, network: str, now: int) -> tuple[int, int]:
-        count, since = self._failed.get(network, (0, now))
-        if not 0 <= now - since < PER_MS:
-            del self._failed[network]
-            return 0, now
-        return count, since
+
+def _counted(failed: tuple[int, int] | None, now: int) -> tuple[int, int]:
+    """Count one more failure; a new period begins where the last one is over, or lies ahead of a
+    clock that was set back."""
+    if failed is None or not 0 <= now - failed[1] < PER_MS:
+        return 1, now
+    return failed[0] + 1, failed[1]
 
 
 def network_of(address: str) -> str:

@@ -25,7 +25,7 @@ def identify(
     has one of the roles."""
     keys = call.server.settings.keys
     if call.login is None or Role.ANYONE in roles:
-        call.key_holder = keys.admit(authorization, roles)
+        call.key_holder = call.server.key_check.admit(authorization, call.scope, roles)
     else:
         call.key_holder = keys.permit(call.login.principal, roles)
     call.principal = call.key_holder

@@ -58,22 +58,6 @@ class Keys(msgspec.Struct, frozen=True):
         named = self.names.get(principal)
         return named or f"{self.role_of(principal)}-{principal[:_SHOWN]}"
 
-    def admit(self, authorization: str | None, allowed: frozenset[Role]) -> str:
-        """Return the caller of a key; raises Denied unless it has one of the allowed roles."""
-        if not self.needed or Role.ANYONE in allowed:
-            return ""
-        return self.permit(self.prove(authorization), allowed)
-
-    def prove(self, authorization: str | None) -> str:
-        """Return the holder of a key; raises Denied if there is none, or an unknown one."""
-        scheme, _, key = ("" if authorization is None else authorization).partition(" ")
-        if scheme.lower() != "bearer" or not key:
-            raise unauthenticated("a key is needed: Authorization: Bearer KEY")
-        principal = self.principal_of(key)
-        if principal is None:
-            raise unauthenticated("the key is not known")
-        return principal
-
     def principal_of(self, key: str) -> str | None:
         """Return the holder of a key; None if the key is unknown."""
         given = _hash(key.strip())
@@ -166,6 +150,14 @@ def _in_table(table: Mapping[str, Any]) -> Iterator[_Given]:
 def _given(said: str, key: Any, name: Any) -> _Given:
     role, is_bound, tenant = said.strip().partition("@")
     return _Given(role, tenant if is_bound else None, key, name)
+
+
+def key_in(authorization: str | None) -> str:
+    """Return the key of a header; raises Denied if there is none."""
+    scheme, _, key = ("" if authorization is None else authorization).partition(" ")
+    if scheme.lower() != "bearer" or not key:
+        raise unauthenticated("a key is needed: Authorization: Bearer KEY")
+    return key
 
 
 def _principal(hashed: bytes) -> str:

@@ -9,14 +9,13 @@ import asyncio
 from typing import Final
 
 from ojs_server.domain.access.login import TOKEN_BYTES, Login, hash_of
-from ojs_server.domain.errors import Denied, NotFound, OjsError
+from ojs_server.domain.errors import Denied, NotFound
 from ojs_server.http.access.keys import unauthenticated
 from ojs_server.http.access.me import shown
 from ojs_server.http.access.roles import Role
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.route import ANYONE, Route
 from ojs_server.ops.access.logins import LogIn, LogOut
-from ojs_wire import codes
 from ojs_wire.calls import LoginRequest
 
 _COOKIE: Final = "ojs_session"
@@ -35,18 +34,7 @@ async def log_in(call: Call) -> Answer:
         raise NotFound("this server asks nobody for a key", hint="call it without one")
     _require_own_page(call)
     key = call.typed(parsed(await call.body(_MAX_BODY)), LoginRequest).key
-    attempts, now = call.server.attempts, call.server.environment.monotonic_ms()
-    address = address_of(call)
-    if wait_ms := attempts.wait_ms(address, now):
-        raise OjsError(
-            "too many keys from this address were wrong; wait a moment",
-            code=codes.RATE_LIMITED,
-            headers={"Retry-After": str(wait_ms // 1000 + 1)},
-        )
-    principal = keys.principal_of(key)
-    if principal is None:
-        attempts.fail(address, now)
-        raise unauthenticated("the key is not known")
+    principal = call.server.key_check.prove(key, call.scope)
     token = call.server.environment.secret(TOKEN_BYTES).hex()
     for_ms = call.server.settings.login_ms
     call.login = await call.server.engine.run(LogIn(hash_of(token), principal, for_ms))
@@ -120,12 +108,6 @@ async def recognise(call: Call, roles: frozenset[Role]) -> None:
 def changes(call: Call) -> bool:
     """Tell whether a call may change something."""
     return call.scope["type"] != "http" or call.scope["method"] not in _READING
-
-
-def address_of(call: Call) -> str:
-    """Return the address that a request came from."""
-    client = call.scope.get("client")
-    return client[0] if client else ""
 
 
 def _require_own_page(call: Call) -> None:

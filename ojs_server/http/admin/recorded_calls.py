@@ -3,7 +3,7 @@
 from typing import Final
 
 from ojs_server.domain.admin.action import Actor
-from ojs_server.http.access.logins import address_of
+from ojs_server.http.access.client_address import address_of
 from ojs_server.http.access.roles import Role
 from ojs_server.http.call import Call
 from ojs_server.http.route import Route
@@ -37,7 +37,7 @@ def actor_of(call: Call, route: Route) -> Actor | None:
         role=keys.role_of(call.key_holder),
         via=via,
         tenant=call.tenant,
-        address=address_of(call),
+        address=address_of(call.scope, call.server.settings.trusted_proxy),
         call=f"{route.method} {route.path}",
         target="/".join(call.path_params.values())[:_LONGEST],
         request_id=call.request_id,

@@ -5,12 +5,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from msgspec.structs import replace
+from starlette.types import Scope
 
+from ojs_server.domain.access.failed_attempts import MOST, Attempts
 from ojs_server.domain.admin.statistics import Recent
+from ojs_server.domain.errors import Denied
 from ojs_server.http import call as calls
 from ojs_server.http import dialects, pipeline, prefer_header
+from ojs_server.http.access.key_check import KeyCheck
 from ojs_server.http.access.keys import Keys
-from ojs_server.http.access.roles import Role
 from ojs_server.http.paths import Paths
 from ojs_server.http.queues import read as queues
 from ojs_server.http.system import manifest
@@ -224,15 +227,33 @@ def names_are_not_told() -> None:
 @fault("OJS-ACC-004")
 def roles_do_not_matter() -> None:
     """Every key may do everything."""
-    wrap(
-        Keys,
-        "admit",
-        lambda admit: (
-            lambda self, shown, allowed: admit(
-                self, shown, allowed if Role.ANYONE in allowed else frozenset(Role) - {Role.ANYONE}
-            )
-        ),
-    )
+    put(Keys, "permit", lambda self, principal, allowed: principal)
+
+
+@fault("OJS-ACC-015")
+def wrong_keys_need_not_wait() -> None:
+    """An address may show as many wrong keys as it likes."""
+    put(Attempts, "fail", lambda self, address, now: 0)
+
+
+@fault("OJS-ACC-016")
+def right_keys_wait_as_well() -> None:
+    """After many wrong keys of an address its right ones are refused, too."""
+    refusals: list[Denied] = []
+
+    def make(prove: Any) -> Any:
+        def proved(self: KeyCheck, key: str, scope: Scope) -> Any:
+            if len(refusals) > MOST:
+                raise refusals[-1]
+            try:
+                return prove(self, key, scope)
+            except Denied as error:
+                refusals.append(error)
+                raise
+
+        return proved
+
+    wrap(KeyCheck, "prove", make)
 
 
 @fault("OJS-ACC-003")

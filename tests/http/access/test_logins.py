@@ -6,7 +6,6 @@ import httpx
 import pytest
 
 from ojs_server.app import Server
-from ojs_server.domain.access.failed_attempts import MOST
 from ojs_server.domain.access.login import hash_of
 from ojs_server.http.access import logins
 from ojs_server.http.access.keys import parse_keys
@@ -174,19 +173,6 @@ async def test_under_tls_the_cookie_is_secure(keyed_client: httpx.AsyncClient) -
     name, _, token = cookie.partition(";")[0].partition("=")
     headers = {"Cookie": f"ojs_session={'0' * 64}; {name}={token}"}
     assert body(await keyed_client.get(ME, headers=headers))["role"] == "viewer"
-
-
-async def test_an_address_that_guesses_has_to_wait(keyed_client: httpx.AsyncClient) -> None:
-    for _ in range(MOST):
-        wrong = await keyed_client.post(LOGIN, json={"key": "guessed"}, headers=PAGE)
-        error_of(wrong, 401, "unauthenticated")
-    # A right one is not told from a wrong one.
-    refused = await keyed_client.post(LOGIN, json={"key": KEYS["admin"]}, headers=PAGE)
-    error = error_of(refused, 429, "rate_limited")
-    assert error["retryable"] is True
-    assert 0 < int(refused.headers["retry-after"]) <= 61
-    # Who has a key, or a session, goes on.
-    assert (await keyed_client.get(ME, headers=bearer("admin"))).status_code == 200
 
 
 async def test_the_token_is_kept_as_its_hash(serve: Serve, store_url: str) -> None:
