@@ -161,6 +161,7 @@ class Server:
         if self._socket_server is not None:
             self.socketio = self._socket_server(self.services)
             loops.start("socketio", self.socketio.run)
+            loops.start("socketio sessions", self.socketio.sessions.run)
         loops.start("housekeeping", housekeeping.run)
         loops.start("announce", partial(announce, self.engine, self._announcement))
         if not self.settings.conformance:

@@ -43,6 +43,12 @@ class Metrics:
             ("status",),
             registry=self._registry,
         )
+        self._closed_sessions = Counter(
+            "ojs_socketio_closed",
+            "Sessions of Socket.IO that the server refused or closed, by reason.",
+            ("reason",),
+            registry=self._registry,
+        )
         self._latency = Times(
             "ojs_http_request_duration_seconds",
             "Time from a request's headers to its answer, without waiting fetches.",
@@ -160,6 +166,10 @@ class Metrics:
     def observe_wrong_key(self, status: int) -> None:
         """Count a wrong key, by the status of its answer."""
         self._wrong_keys.labels(str(status)).inc()
+
+    def observe_closed_session(self, reason: str) -> None:
+        """Count a session of Socket.IO that the server refused or closed."""
+        self._closed_sessions.labels(reason).inc()
 
     def observe_queues(self, depth: Mapping[tuple[str, str], int]) -> None:
         """The depth of every queue, as of now."""

@@ -105,6 +105,7 @@ def serve(
     most = most_connections(
         settings.max_connections, raised_limit(), others=settings.webhook_concurrency
     )
+    server.ports.connections = most
     # uvicorn calls it as it would a class.
     protocol: Any = partial(
         Connection, limit=ConnectionLimit(most), ports=server.ports, take=server.take

@@ -10,6 +10,7 @@ from ojs_server.environment import Environment
 from ojs_server.http.access.key_check import KeyCheck
 from ojs_server.http.access.origins import Origins
 from ojs_server.http.server.body_budget import BodyBudget
+from ojs_server.http.server.connection_limit import MOST_BY_DEFAULT
 from ojs_server.http.shared_read import SharedRead
 from ojs_server.http.system.inventory import Inventories
 from ojs_server.metrics import Metrics
@@ -47,6 +48,8 @@ class Ports:
 
     http: int | None = None
     grpc: int | None = None
+    # The bound on the connections of HTTP.
+    connections: int = MOST_BY_DEFAULT
 
 
 class Services(msgspec.Struct, frozen=True):

@@ -1,8 +1,10 @@
 """Socket.IO for the clients of the job manager: rooms, and what happens in them.
 
-    connections.py    clients: their keys, the rooms that they join, their sessions
+    sessions.py       sessions from their handshake on, within bounds
+    packets.py        checks of what clients send
+    connections.py    clients: their keys, the rooms that they join, the sessions of their workers
     announcing.py     the event log ──▶ what each room is told
-    serving.py        both, as an ASGI application
+    serving.py        all of it, as an ASGI application
 
 Needs the extra `socketio`, and is loaded only under the profile whose clients look for it.
 """

@@ -19,7 +19,9 @@ from ojs_server.domain.jobs.job import Event
 from ojs_server.http.compat.joblib import Shown, task_of
 from ojs_server.http.services import Services
 from ojs_server.ops.streams.event_log_reader import Follower
-from ojs_server.socketio.connections import Connections, job_room, plain_room, provider_room
+from ojs_server.socketio.connections import Connections
+from ojs_server.socketio.rooms import job_room, plain_room, provider_room
+from ojs_server.socketio.sessions import Sessions
 from ojs_server.store.base import Reader
 from ojs_server.store.records import EventFilter
 from ojs_wire.codec import decode
@@ -46,11 +48,16 @@ class Announcer:
     """Sends events to the Socket.IO clients of a node."""
 
     def __init__(
-        self, sio: socketio.AsyncServer, services: Services, connections: Connections
+        self,
+        sio: socketio.AsyncServer,
+        services: Services,
+        connections: Connections,
+        sessions: Sessions,
     ) -> None:
         self._sio = sio
         self._services = services
         self._connections = connections
+        self._sessions = sessions
 
     async def run(self) -> None:
         """Follow the log while there are clients to tell."""
@@ -110,8 +117,7 @@ class Announcer:
             socket = self._sio.eio.sockets.get(connection)
             if socket is not None and socket.queue.qsize() >= most:
                 log.warning("a client of Socket.IO that does not read is disconnected")
-                await socket.close(wait=False, abort=True)
-                self._sio.eio.sockets.pop(connection, None)
+                await self._sessions.close(connection, "unread")
             else:
                 await self._sio.emit(event, data, to=sid)
 

@@ -15,11 +15,22 @@ from ojs_server.domain.compat import provider as providers
 from ojs_server.domain.compat.joblib import FullName
 from ojs_server.domain.errors import Denied, InvalidRequest, NotFound, OjsError, Unavailable
 from ojs_server.domain.workers.worker import is_deleted
-from ojs_server.http.errors import problem_of
+from ojs_server.http.access.authorization import denied
+from ojs_server.http.access.keys import unauthenticated
+from ojs_server.http.errors import error_object, problem_of
 from ojs_server.http.route import READERS
 from ojs_server.http.services import Services
 from ojs_server.ops.workers.presence import unknown_worker
 from ojs_server.ops.workers.sessions import DropSession, OpenSession
+from ojs_server.socketio.rooms import (
+    JobRoom,
+    PlainRoom,
+    ProviderRoom,
+    job_room,
+    plain_room,
+    provider_room,
+)
+from ojs_server.socketio.sessions import SESSION, Session, Sessions
 from ojs_wire.values import MAX_NAME
 
 Order = TypeVar("Order", bound=msgspec.Struct)
@@ -30,31 +41,12 @@ FOLLOWED_S: Final = 5.0
 log = logging.getLogger("ojs.socketio")
 
 
-class JobRoom(msgspec.Struct, frozen=True):
-    """A message of a worker that subscribes to the tasks of a job, or unsubscribes."""
-
-    job_name: str
-    worker_id: str
-
-
-class ProviderRoom(msgspec.Struct, frozen=True):
-    """A message of a worker that subscribes to the requests of a provider, or unsubscribes."""
-
-    provider_name: str
-    worker_id: str
-
-
-class PlainRoom(msgspec.Struct, frozen=True):
-    """A message of a page that subscribes to the events of a room, or unsubscribes."""
-
-    room_id: str
-
-
 class Client:
     """One connection: its principal, its rooms, and the session of each worker that joined."""
 
-    def __init__(self, principal: str) -> None:
+    def __init__(self, principal: str, session: Session) -> None:
         self.principal = principal
+        self.session = session
         self.rooms: set[str] = set()
         self.sessions: dict[str, int] = {}
 
@@ -62,9 +54,10 @@ class Client:
 class Connections:
     """The handlers of the clients' messages."""
 
-    def __init__(self, sio: socketio.AsyncServer, services: Services) -> None:
+    def __init__(self, sio: socketio.AsyncServer, services: Services, sessions: Sessions) -> None:
         self._sio = sio
         self._services = services
+        self._sessions = sessions
         self._clients: dict[str, Client] = {}
         # Whether there is anybody to tell, and whether what happens is followed.
         self.anybody = asyncio.Event()
@@ -79,36 +72,45 @@ class Connections:
         sio.on("leave_room", self._leave_room)
 
     async def _connect(self, sid: str, environ: Mapping[str, Any], auth: object = None) -> None:
-        client = Client(self._principal(environ, auth))
-        if self._services.lifetime.stopping:
-            raise Refused("the server is stopping")
+        session: Session = environ[SESSION]
+        try:
+            client = Client(self._principal(session, auth), session)
+            if self._services.lifetime.stopping:
+                raise Unavailable("the server is stopping", headers={"Retry-After": "1"})
+            self._sessions.connect(session)
+        except OjsError as error:
+            raise _refusal(error) from None
         self._clients[sid] = client
         self.anybody.set()
         try:
             async with asyncio.timeout(FOLLOWED_S):
                 await self.followed.wait()
         except TimeoutError:
-            self._forget(sid)
-            raise Refused("the server is busy; try again") from None
+            await self._forget(sid)
+            busy = Unavailable("the server is busy; try again", headers={"Retry-After": "1"})
+            raise _refusal(busy) from None
+        if session.over.is_set():
+            # The library does not tell of the end of a client that is still connecting.
+            await self._forget(sid)
+            raise Refused("the session has ended")
 
-    def _principal(self, environ: Mapping[str, Any], auth: object) -> str:
+    def _principal(self, session: Session, auth: object) -> str:
+        """Return the holder of the key of the handshake, or else of this message."""
         keys = self._services.settings.keys
         if not keys.needed:
             return ""
-        shown = environ.get("HTTP_AUTHORIZATION")
-        token = auth.get("token") if isinstance(auth, dict) else None
-        if shown is None and isinstance(token, str):
-            shown = f"Bearer {token}"
-        try:
-            principal = keys.admit(shown, READERS)
-        except Denied as error:
-            raise Refused(error.message) from None
+        if session.principal is None:
+            token = auth.get("token") if isinstance(auth, dict) else None
+            if not isinstance(token, str) or not token:
+                raise unauthenticated('a key is needed: {"token": KEY}, or Authorization: Bearer')
+            session.principal = self._services.key_check.prove(token, session.address)
+        principal = keys.permit(session.principal, READERS)
         if principal in keys.tenants:
-            raise Refused("this is not for single tenants")
+            raise denied("this is not for single tenants")
         return principal
 
     async def _disconnect(self, sid: str, reason: str = "") -> None:
-        client = self._forget(sid)
+        client = await self._forget(sid)
         if client is None or self._services.lifetime.stopping:
             # The end of the server says nothing of its workers.
             return
@@ -121,25 +123,27 @@ class Connections:
             except OjsError as error:
                 log.warning("the end of a worker's connection was not stored: %s", error.message)
 
-    def _forget(self, sid: str) -> Client | None:
+    async def _forget(self, sid: str) -> Client | None:
         client = self._clients.pop(sid, None)
         if not self._clients:
             self.anybody.clear()
+        if client is not None:
+            await self._sessions.disconnect(client.session)
         return client
 
-    async def _join_job(self, sid: str, data: object = None) -> dict[str, Any]:
+    async def _join_job(self, sid: str, data: object = None, *_: object) -> dict[str, Any]:
         async def enter(order: JobRoom, client: Client) -> None:
             name = joblib.parse_full_name(order.job_name[:MAX_NAME])
             await self._enter_as(sid, client, order.worker_id, job_room(str(name)))
 
         return await self._obey(sid, data, JobRoom, enter)
 
-    async def _leave_job(self, sid: str, data: object = None) -> dict[str, Any]:
+    async def _leave_job(self, sid: str, data: object = None, *_: object) -> dict[str, Any]:
         return await self._obey(
             sid, data, JobRoom, lambda order, _: self._leave(sid, job_room(order.job_name))
         )
 
-    async def _join_provider(self, sid: str, data: object = None) -> dict[str, Any]:
+    async def _join_provider(self, sid: str, data: object = None, *_: object) -> dict[str, Any]:
         async def enter(order: ProviderRoom, client: Client) -> None:
             name = providers.parse_name(order.provider_name[:MAX_NAME])
             await self._require_provider(name, order.worker_id)
@@ -147,7 +151,7 @@ class Connections:
 
         return await self._obey(sid, data, ProviderRoom, enter)
 
-    async def _leave_provider(self, sid: str, data: object = None) -> dict[str, Any]:
+    async def _leave_provider(self, sid: str, data: object = None, *_: object) -> dict[str, Any]:
         return await self._obey(
             sid,
             data,
@@ -160,13 +164,13 @@ class Connections:
         await self._enter(sid, client, room)
         await self._hold(client, worker_id)
 
-    async def _join_room(self, sid: str, data: object = None) -> dict[str, Any]:
+    async def _join_room(self, sid: str, data: object = None, *_: object) -> dict[str, Any]:
         async def enter(order: PlainRoom, client: Client) -> None:
             await self._enter(sid, client, plain_room(joblib.parse_room(order.room_id)))
 
         return await self._obey(sid, data, PlainRoom, enter)
 
-    async def _leave_room(self, sid: str, data: object = None) -> dict[str, Any]:
+    async def _leave_room(self, sid: str, data: object = None, *_: object) -> dict[str, Any]:
         return await self._obey(
             sid, data, PlainRoom, lambda order, _: self._leave(sid, plain_room(order.room_id))
         )
@@ -180,8 +184,10 @@ class Connections:
     ) -> dict[str, Any]:
         """Carry out a message of a client; it is answered if the client asks for an
         acknowledgement."""
-        client = self._clients[sid]
+        client = self._clients.get(sid)
         try:
+            if client is None:
+                raise InvalidRequest("the client has not connected")
             try:
                 order = msgspec.convert(data, wanted)
             except msgspec.ValidationError as error:
@@ -222,20 +228,14 @@ class Connections:
         await self._sio.enter_room(sid, room)
 
     async def _leave(self, sid: str, room: str) -> None:
-        self._clients[sid].rooms.discard(room)
+        if (client := self._clients.get(sid)) is not None:
+            client.rooms.discard(room)
         await self._sio.leave_room(sid, room)
 
 
-def job_room(full_name: str) -> str:
-    """Return the Socket.IO room for workers of a job, to which its tasks are announced."""
-    return f"jobs:{full_name}"
-
-
-def provider_room(full_name: str) -> str:
-    """Return the Socket.IO room for the worker of a provider, to which its requests are sent."""
-    return f"providers:{full_name}"
-
-
-def plain_room(room: str) -> str:
-    """Return the room of Socket.IO for the pages of a room."""
-    return f"room:{room}"
+def _refusal(error: OjsError) -> Refused:
+    """Return the CONNECT_ERROR of an error."""
+    about = {"code": error.answer_code.name, "hint": error_object(error, "socket.io")["hint"]}
+    if "Retry-After" in error.headers:
+        about["retry_after"] = error.headers["Retry-After"]
+    return Refused(error.message, about)

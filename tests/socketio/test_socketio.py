@@ -36,7 +36,7 @@ class Polling:
         while True:
             answer = await self.hear()
             assert answer.status_code == 200, answer.text
-            found = [one for one in answer.text.split("\x1e") if one != "2"]
+            found = [one for one in answer.text.split("\x1e") if one not in ("2", "6")]
             if found:
                 return found
 
@@ -147,10 +147,12 @@ async def test_what_a_client_says_is_bounded_before_it_is_read() -> None:
 
 async def test_clients_are_bounded() -> None:
     async with serving(":memory:", "--max-streams", "2") as (_, client):
-        first, _ = await polling(client), await polling(client)
+        first, second, third = [await polling(client) for _ in range(3)]
+        for one in (first, second):
+            await one.connect()
+        assert "here already" in await third.connect()
         refused = await opened(client)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-        await first.connect()
         assert await first.call("join_room", {"room_id": "mine"}) == {"ok": True}
 
 

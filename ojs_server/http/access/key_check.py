@@ -40,14 +40,18 @@ class KeyCheck:
         """Return the caller by its header; raises Denied unless its role is allowed."""
         if not self._keys.needed or Role.ANYONE in allowed:
             return ""
-        return self._keys.permit(self.prove(key_in(authorization), scope), allowed)
+        return self._keys.permit(self.prove(key_in(authorization), self.origin(scope)), allowed)
 
-    def prove(self, key: str, scope: Scope) -> str:
+    def prove(self, key: str, address: str) -> str:
         """Return the holder of a key; raises Denied if it is unknown."""
         principal = self._keys.principal_of(key)
         if principal is None:
-            raise self._refuse(address_of(scope, self._trusted))
+            raise self._refuse(address)
         return principal
+
+    def origin(self, scope: Scope) -> str:
+        """Return the address that a request came from."""
+        return address_of(scope, self._trusted)
 
     def _refuse(self, address: str) -> Denied:
         wait_ms = self._attempts.fail(address, self._monotonic_ms())

@@ -3,7 +3,6 @@
 from typing import Final
 
 from ojs_server.domain.admin.action import Actor
-from ojs_server.http.access.client_address import address_of
 from ojs_server.http.access.roles import Role
 from ojs_server.http.call import Call
 from ojs_server.http.route import Route
@@ -37,7 +36,7 @@ def actor_of(call: Call, route: Route) -> Actor | None:
         role=keys.role_of(call.key_holder),
         via=via,
         tenant=call.tenant,
-        address=address_of(call.scope, call.server.settings.trusted_proxy),
+        address=call.server.key_check.origin(call.scope),
         call=f"{route.method} {route.path}",
         target="/".join(call.path_params.values())[:_LONGEST],
         request_id=call.request_id,

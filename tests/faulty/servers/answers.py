@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from msgspec.structs import replace
-from starlette.types import Scope
 
 from ojs_server.domain.access.failed_attempts import MOST, Attempts
 from ojs_server.domain.admin.statistics import Recent
@@ -242,11 +241,11 @@ def right_keys_wait_as_well() -> None:
     refusals: list[Denied] = []
 
     def make(prove: Any) -> Any:
-        def proved(self: KeyCheck, key: str, scope: Scope) -> Any:
+        def proved(self: KeyCheck, key: str, address: str) -> Any:
             if len(refusals) > MOST:
                 raise refusals[-1]
             try:
-                return prove(self, key, scope)
+                return prove(self, key, address)
             except Denied as error:
                 refusals.append(error)
                 raise

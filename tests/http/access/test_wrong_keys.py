@@ -9,6 +9,7 @@ import pytest
 
 from ojs_server.app import Server
 from ojs_server.domain.access.failed_attempts import MOST, MOST_IN_ALL
+from ojs_server.domain.errors import Denied
 from ojs_server.http.access.keys import parse_keys
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
@@ -88,9 +89,8 @@ async def test_guesses_from_many_addresses_are_slowed_together(
 ) -> None:
     server, client = proxied
     for number in range(MOST_IN_ALL):
-        scope = {"client": (f"2001:db8:0:{number:x}::1", 1), "headers": []}
-        with pytest.raises(Exception, match="not known"):
-            server.services.key_check.prove("guessed", scope)
+        with pytest.raises(Denied, match="not known"):
+            server.services.key_check.prove("guessed", f"2001:db8:0:{number:x}::1")
     error_of(await client.get(ME, headers=from_("192.0.2.9")), 429, "rate_limited")
     right = from_("192.0.2.9", bearer("worker"))
     assert (await client.get(ME, headers=right)).status_code == 200
