@@ -37,7 +37,6 @@ class Socket:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self._wire = WSConnection(ConnectionType.CLIENT)
-        self._texts: list[str] = []
 
     def send(self, event: Request | Message[str]) -> None:
         """Send one frame."""
