@@ -13,6 +13,7 @@ from wsproto.events import (
     AcceptConnection,
     CloseConnection,
     Message,
+    Ping,
     RejectConnection,
     Request,
     TextMessage,
@@ -51,7 +52,7 @@ class Socket:
                         return event.data
                     if isinstance(event, CloseConnection | RejectConnection):
                         return None
-                    assert isinstance(event, AcceptConnection), event
+                    assert isinstance(event, AcceptConnection | Ping), event
                 data = await self._reader.read(65536)
                 if not data:
                     return None
