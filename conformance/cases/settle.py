@@ -88,6 +88,53 @@ async def an_ack_whose_answer_was_lost(stage: Stage) -> None:
     stage.equal(dict(await stage.look(job)), before, "the completed job")
 
 
+@case("OJS-SET-027", level=1)
+async def a_fail_whose_answer_was_lost(stage: Stage) -> None:
+    """The FAIL that ended a delivery is answered again when it is repeated; every other is 409."""
+    snooze = {"message": "later", "details": {"action": "snooze", "retry_after_ms": 3_600_000}}
+    slow = {"max_attempts": 3, "initial_interval": "PT1H", "max_interval": "PT1H"}
+    for more, retry, state in (
+        ({}, slow, "retryable"),
+        ({}, {"max_attempts": 1}, "discarded"),
+        ({"requeue": True}, slow, "available"),
+        ({"error": snooze}, slow, "scheduled"),
+    ):
+        queue, holder, other = stage.name(), stage.name("w"), stage.name("w")
+        job = await stage.enqueue(queue, retry=retry)
+        await stage.take(queue, holder)
+        first = (await stage.fail(job, holder, attempt=1, **more)).expect(200, {"state": state})
+        stage.check(not first.has("repeated"), "a FAIL that is not repeated", first["state"])
+        before = dict(await stage.look(job))
+        again = await stage.fail(job, holder, attempt=1, **more)
+        again.expect(200, {"repeated": True, "state": state, "attempt": 1})
+        for worker, changed in (
+            (other, {"attempt": 1}),
+            ("", {"attempt": 1}),
+            (holder, {"attempt": 2}),
+            (holder, {}),
+            ("", {}),
+            (holder, {"attempt": 1, "error": {"code": "case_failed", "message": "another"}}),
+        ):
+            if "error" in changed and more:
+                continue
+            (await stage.fail(job, worker, **{**more, **changed})).error(409, "conflict")
+        stage.equal(dict(await stage.look(job)), before, f"the {state} job")
+
+
+@case("OJS-SET-027", level=1)
+async def a_fail_whose_job_went_on(stage: Stage) -> None:
+    """A repeated FAIL is known while another worker has the job, which stays with that worker."""
+    queue, holder, other = stage.name(), stage.name("w"), stage.name("w")
+    job = await stage.enqueue(queue, retry={"max_attempts": 3, "initial_interval": "PT0.1S"})
+    await stage.take(queue, holder)
+    (await stage.fail(job, holder, attempt=1)).expect(200, {"state": "retryable"})
+    await stage.until_state(job, "available", 5)
+    await stage.take(queue, other)
+    again = await stage.fail(job, holder, attempt=1)
+    again.expect(200, {"repeated": True, "state": "active", "attempt": 1})
+    (await stage.ack(job, other, attempt=2)).expect(200)
+
+
 @case("OJS-SET-008", level=1)
 async def late_answers_are_refused(stage: Stage) -> None:
     """After a lost lease ACK and FAIL are 409, while the job waits and once another has it."""

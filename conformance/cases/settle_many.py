@@ -122,7 +122,7 @@ async def waiting(stage: Stage) -> None:
 
 @case("OJS-STL-014", "OJS-STL-015", level=1, capability=SETTLE)
 async def asking_again(stage: Stage) -> None:
-    """Results that are sent again are answered as repeated; a single FAIL is refused as ever."""
+    """Results that are sent again are answered as repeated, in this call or in a single one."""
     queue, worker = stage.name(), stage.name("w")
     await stage.enqueue_many(queue, 3, retry={"initial_interval": "PT1H", "max_interval": "PT1H"})
     done, failed, back = await stage.fetch(queue, worker, count=3)
@@ -137,7 +137,9 @@ async def asking_again(stage: Stage) -> None:
         stage.equal(twice.get("repeated"), True, f"repeated for {once['state']}")
         stage.equal(twice["state"], once["state"], "state")
     (await stage.ack(done, stage.name("w"), attempt=1)).error(409, "conflict")
-    (await stage.fail(failed, worker, attempt=1)).error(409, "conflict")
+    error = {"code": "c", "type": "T", "message": "m"}
+    (await stage.fail(failed, worker, attempt=1, error=error)).expect(200, {"repeated": True})
+    (await stage.fail(failed, stage.name("w"), attempt=1, error=error)).error(409, "conflict")
     stage.equal(len((await stage.look(failed))["errors"]), 1, "entries of the history")
 
 

@@ -35,6 +35,11 @@ class Known:
     holder: str | None = None
     # Whose ACK completed it.
     completed_by: str | None = None
+    # The deliveries that have an entry in the history, and the FAILs among them by their worker.
+    noted: set[int] = field(default_factory=set)
+    failed_by: set[tuple[str | None, int]] = field(default_factory=set)
+    # The worker and delivery that gave it back, while it waits since then.
+    given_back: tuple[str | None, int] | None = None
     lease_end: int = 0
     fetch_id: str | None = None
     removed: bool = False
@@ -122,6 +127,19 @@ class Model:
             return "repeated"
         return self.may_settle(job_id, worker, attempt)
 
+    def may_fail(self, job_id: str, worker: str | None, attempt: int | None, *, back: bool) -> str:
+        """Return the expected result of a FAIL; `back` if it gives the job back."""
+        wanted = self.may_settle(job_id, worker, attempt)
+        job = self.jobs[job_id]
+        if wanted != "conflict" or worker is None or attempt is None:
+            return wanted
+        if back:
+            waits = job.state in ("available", "scheduled") and attempt == job.attempt
+            known = waits and attempt not in job.noted and job.given_back == (worker, attempt)
+        else:
+            known = (worker, attempt) in job.failed_by
+        return "repeated" if known else "conflict"
+
     def may_settle(self, job_id: str, worker: str | None, attempt: int | None) -> str:
         """Return the expected result of an ACK or FAIL: `ok`, `missing` or `conflict`."""
         job = self.jobs[job_id]
@@ -137,6 +155,8 @@ class Model:
 
     def fail(self, job: Known, now: int, *, retryable: bool) -> None:
         """FAIL of the holder."""
+        job.noted.add(job.attempt)
+        job.failed_by.add((job.holder, job.attempt))
         job.story.append("job.failed")
         if not retryable or self._spent(job):
             self.finish(job, "discarded", now, *BURIED)
@@ -146,24 +166,29 @@ class Model:
 
     def requeue(self, job: Known) -> None:
         """Given back unharmed."""
+        job.given_back = (job.holder, job.attempt)
         job.state, job.holder = "available", None
         job.releases += 1
         job.story.append("job.released")
 
     def snooze(self, job: Known, until: int) -> None:
         """Given back until later."""
+        job.given_back = (job.holder, job.attempt)
         job.state, job.due, job.holder = "scheduled", until, None
         job.releases += 1
         job.story.append("job.scheduled")
 
     def revive(self, job: Known) -> None:
         """Dead-letter retry."""
+        job.given_back = None
         job.state, job.due, job.place = "available", None, self.place()
         job.attempt = job.releases = job.deliveries = 0
         job.story.append("dead_letter.retried")
 
     def lose(self, job: Known, now: int) -> None:
         """The holder is gone or silent."""
+        job.noted.add(job.attempt)
+        job.given_back = None
         job.story.append("job.failed")
         if self._spent(job):
             self.finish(job, "discarded", now, *BURIED)
@@ -199,6 +224,7 @@ class Model:
             else:
                 job.story += ["job.enqueued"] if job.state == "scheduled" else []
                 job.state, job.due, job.place = "available", None, self.place()
+                job.given_back = None
         # Judged only over time in which the holders could be heard.
         if since + LEASE_MS <= now:
             for job in self.jobs.values():

@@ -60,7 +60,6 @@ from ojs_server.ops.workers import presence
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.heartbeat import Beat
 from ojs_server.ops.workers.sessions import DropSession, OpenSession
-from ojs_server.ops.workers.settle_and_fetch import RepeatableAck, RepeatableFail
 from ojs_server.ops.workers.signs_of_life import Heard
 from ojs_server.ops.workflows import operations as workflow
 from ojs_server.store.open import open_store
@@ -164,8 +163,8 @@ class World:
         yield Revive(self.discarded)
         yield Rerun(self.discarded)
         yield Remove(self.completed)
-        yield RepeatableAck(active, worker, 1)
-        yield RepeatableFail(active, parse_fault("boom"), worker, 1)
+        yield Ack(active, worker, 1)
+        yield Fail(active, parse_fault("boom"), worker, 1)
         yield Begin(active, worker)
         yield Save(active, b"{}")
         yield Clear(active)

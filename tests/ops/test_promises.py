@@ -239,15 +239,20 @@ class Promises(Watched):
 
     def settle(self, job: Known, worker: str | None, attempt: int | None, how: str) -> None:
         what = f"{how} of a {job.state} job by {worker} for delivery {attempt}"
-        may = self.model.may_ack if how == "ack" else self.model.may_settle
-        wanted = may(job.id, worker, attempt)
+        wanted = self.wanted(how, job, worker, attempt)
         said = self.attempt(lambda: self.call(how, job.id, worker, attempt))
         self.expect(said, wanted, what)
         if wanted == "ok":
             self.applied(how, job)
             # The answer was lost, the worker says it again: settled once, and once only.
             again = self.attempt(lambda: self.call(how, job.id, worker, attempt))
-            self.expect(again, may(job.id, worker, attempt), f"a second {what}")
+            self.expect(again, self.wanted(how, job, worker, attempt), f"a second {what}")
+
+    def wanted(self, how: str, job: Known, worker: str | None, attempt: int | None) -> str:
+        if how == "ack":
+            return self.model.may_ack(job.id, worker, attempt)
+        back = how in ("requeue", "snooze")
+        return self.model.may_fail(job.id, worker, attempt, back=back)
 
     def call(self, how: str, job_id: str, worker: str | None, attempt: int | None) -> Any:
         if how == "ack":

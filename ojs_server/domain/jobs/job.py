@@ -157,7 +157,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     `result` is stored when given; a job that leaves `active` loses its lease. `dead_letter` says
     that a discarded job is to be kept as its policy or its handler asked for. `lost` is the
     delivery that ends here and may still be completed late. `ended_by` is the worker with which a
-    job ended.
+    job ended, or that gave it back.
     """
 
     before: Job

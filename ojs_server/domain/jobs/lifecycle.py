@@ -108,7 +108,7 @@ def fail(
     if requeue:
         return _release(job, lease)
     if fault.action == "snooze":
-        return _snooze(job, now + fault.snooze_ms, now, position)
+        return _snooze(job, lease, now + fault.snooze_ms, now, position)
     return _failed(job, lease, fault, now, dice, keep)
 
 
@@ -309,17 +309,19 @@ def _release(job: Job, lease: Lease | None) -> Change:
         releases=job.releases + 1,
         due_at=job.expires_at,
     )
-    return Change(job, after, (events.released(job, lease),))
+    return Change(job, after, (events.released(job, lease),), ended_by=_holder(lease))
 
 
-def _snooze(job: Job, until: int, now: int, position: Positions) -> Change:
+def _snooze(job: Job, lease: Lease | None, until: int, now: int, position: Positions) -> Change:
     waiting = msgspec.structs.replace(
         job, state=State.SCHEDULED, releases=job.releases + 1, scheduled_at=until, due_at=until
     )
     if until <= now:
-        return Change(job, _enter_queue(waiting, now, position), (events.enqueued(waiting),))
-    after = msgspec.structs.replace(waiting, due_at=due_of(waiting))
-    return Change(job, after, (events.scheduled(after),))
+        after, happened = _enter_queue(waiting, now, position), events.enqueued(waiting)
+    else:
+        after = msgspec.structs.replace(waiting, due_at=due_of(waiting))
+        happened = events.scheduled(after)
+    return Change(job, after, (happened,), ended_by=_holder(lease))
 
 
 def _failed(

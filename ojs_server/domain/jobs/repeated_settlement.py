@@ -2,6 +2,7 @@
 
 from ojs_server.domain.jobs.job import Job, State
 from ojs_server.domain.jobs.reported_error import Fault, entries
+from ojs_server.domain.tenants.tenant import unscoped
 
 # States after a FAIL that left no entry in the history: given back, or snoozed.
 _BACK = (State.AVAILABLE, State.SCHEDULED)
@@ -12,14 +13,22 @@ def acknowledged_before(job: Job, attempt: int | None) -> bool:
     return job.state == State.COMPLETED and job.attempt == attempt
 
 
-def failed_before(job: Job, attempt: int | None, fault: Fault, *, requeue: bool) -> bool:
-    """True if this delivery has already ended with this FAIL.
+def failed_before(job: Job, attempt: int, worker_id: str, fault: Fault) -> bool:
+    """True if this FAIL of this worker has already ended this delivery.
 
-    The history tells, also when the job was delivered again since. A delivery that was given
-    back is not in it: there, no other end of the delivery may be.
+    The history tells, also when the job was delivered again since.
     """
-    noted = [one for one in entries(job.errors) if one.attempt == attempt]
-    if requeue or fault.action == "snooze":
-        return not noted and job.attempt == attempt and job.state in _BACK
-    said = (fault.code, fault.type, fault.message)
-    return any((one.code, one.type, one.message) == said for one in noted)
+    sent = (attempt, unscoped(job.tenant, worker_id), fault.code, fault.type, fault.message)
+    return any(
+        (noted.attempt, noted.worker_id, noted.code, noted.type, noted.message) == sent
+        for noted in entries(job.errors)
+    )
+
+
+def given_back_before(job: Job, attempt: int) -> bool:
+    """True if this delivery was the last one, its job waits, and no error is noted for it.
+
+    A delivery that was given back or snoozed leaves no entry in the history.
+    """
+    noted = any(one.attempt == attempt for one in entries(job.errors))
+    return job.attempt == attempt and job.state in _BACK and not noted

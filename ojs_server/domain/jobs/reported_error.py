@@ -117,6 +117,7 @@ class Noted(msgspec.Struct, frozen=True):
     type: str
     message: str
     attempt: int
+    worker_id: str | None = None
 
 
 _history = msgspec.json.Decoder(list[msgspec.Raw])

@@ -69,13 +69,18 @@ def _nack(call: Call, body: bytes) -> Asked:
             attempt=request.attempt,
             requeue=bool(request.requeue),
             tenant=call.tenant,
-        )
+        ),
+        about=request.attempt,
     )
 
 
-def _failed(call: Call, asked: Asked, change: Change) -> Answer:
+def _failed(call: Call, asked: Asked, done: Change | Repeated) -> Answer:
+    if isinstance(done, Repeated):
+        # The job may have gone on since; the attempt is that of the request.
+        change = Change(done.after, done.after, ())
+        return Answer(settled(change, asked.about, repeated=True))
     # The attempt that this call is about, also where the job starts over.
-    return Answer(settled(change, change.before.attempt))
+    return Answer(settled(done, done.before.attempt))
 
 
 # The handler failed: retry, requeue or discard.

@@ -26,11 +26,9 @@ from ojs_server.http.workers.fetch import (
     wait_of,
     withheld_members,
 )
-from ojs_server.ops.jobs.settle import Repeated, missing
+from ojs_server.ops.jobs.settle import Ack, Fail, Repeated, missing
 from ojs_server.ops.workers.claim import Claim, FetchedJobs
 from ojs_server.ops.workers.settle_and_fetch import (
-    RepeatableAck,
-    RepeatableFail,
     SettleAndFetch,
     SettledAndFetched,
     Settlement,
@@ -117,7 +115,7 @@ def _taken(call: Call, worker_id: str, given: Given) -> Settlement | OjsError:
     try:
         if given.outcome == "ack":
             limit = call.server.settings.max_result_bytes
-            return RepeatableAck(
+            return Ack(
                 given.job_id,
                 worker_id,
                 given.attempt,
@@ -125,7 +123,7 @@ def _taken(call: Call, worker_id: str, given: Given) -> Settlement | OjsError:
                 tenant=call.tenant,
             )
         fault = parse_fault(given.error)
-        return RepeatableFail(
+        return Fail(
             given.job_id,
             fault,
             worker_id,

@@ -13,7 +13,11 @@ from ojs_server.domain.jobs.attachments import HOLDERS
 from ojs_server.domain.jobs.dead_letter import RetryChanges, limited, overridden
 from ojs_server.domain.jobs.job import TERMINAL, Change, Earlier, Job, Lease, State
 from ojs_server.domain.jobs.late_ack import meant
-from ojs_server.domain.jobs.repeated_settlement import acknowledged_before
+from ojs_server.domain.jobs.repeated_settlement import (
+    acknowledged_before,
+    failed_before,
+    given_back_before,
+)
 from ojs_server.domain.jobs.reported_error import Fault
 from ojs_server.domain.queues.config import NO_CONFIG, require_type
 from ojs_server.ops.operation import OnJob, Result, Stage, handles
@@ -22,7 +26,7 @@ from ojs_server.store.records import Leased
 
 
 class Repeated(msgspec.Struct, frozen=True):
-    """A settlement that was made before, word for word: its answer was lost."""
+    """A settlement that was made before by the same worker: its answer was lost."""
 
     # The current job.
     after: Job
@@ -93,8 +97,8 @@ class Ack(Transition[Change | Repeated], frozen=True):
         return meant(work.tx.load_earlier(job.id), self.worker_id, self.attempt)
 
 
-class Failing(Transition[Result], Generic[Result], frozen=True):
-    """The end of a delivery that did not complete its job."""
+class Fail(Transition[Change | Repeated], frozen=True):
+    """FAIL: the handler failed, or gives the job back."""
 
     light = True
     hears = True
@@ -109,8 +113,25 @@ class Failing(Transition[Result], Generic[Result], frozen=True):
     def is_foreseen(self) -> bool:
         return True
 
-    def fail(self, work: Work, job: Job, lease: Lease | None) -> Change:
-        """Retry later, requeue, snooze or discard."""
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change | Repeated:
+        """End the delivery, unless this FAIL already did."""
+        try:
+            return self._fail(work, job, lease)
+        except Conflict:
+            if self._repeats(work, job):
+                return Repeated(job)
+            raise
+
+    def _repeats(self, work: Work, job: Job) -> bool:
+        if self.worker_id is None or self.attempt is None:
+            return False
+        if self.requeue or self.fault.action == "snooze":
+            # The history does not have it, but the job knows which worker gave it back.
+            gave_back = given_back_before(job, self.attempt)
+            return gave_back and work.tx.ended_by(job.id) == self.worker_id
+        return failed_before(job, self.attempt, self.worker_id, self.fault)
+
+    def _fail(self, work: Work, job: Job, lease: Lease | None) -> Change:
         left = self.fault.retries
         if left is not None:
             most = job.attempt - job.releases + left
@@ -135,14 +156,6 @@ class Failing(Transition[Result], Generic[Result], frozen=True):
         if self.fault.rate_limit_until is not None:
             work.rate_limits.hold(job, self.fault.rate_limit_until)
         return change
-
-
-class Fail(Failing[Change], frozen=True):
-    """FAIL: the handler failed, or gives the job back."""
-
-    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
-        """End the delivery."""
-        return self.fail(work, job, lease)
 
 
 class Cancel(Transition[Change], frozen=True):
@@ -209,12 +222,18 @@ def run(work: Work, ops: Sequence[Transition[Change | Repeated]]) -> list[Outcom
     outcomes: list[Outcome] = []
     changes: list[Change] = []
     removed: list[Change] = []
+    changed: set[str] = set()
     for op in ops:
+        if op.job_id in changed:
+            # One call may name a job twice; the second sees what the first left.
+            work.apply(changes)
+            changes = []
+            changed.clear()
         outcome = _decide(work, op, stored.get(op.job_id))
         outcomes.append(outcome)
         if isinstance(outcome, Change):
             (removed if isinstance(op, Remove) else changes).append(outcome)
-            # One call may name a job twice; the second sees what the first left.
+            changed.add(op.job_id)
             stored[op.job_id] = Leased(outcome.after, None)
     work.apply(changes)
     work.remove([change.before for change in removed])

@@ -10,8 +10,9 @@ from ojs_server.domain.jobs.reported_error import Fault
 from ojs_server.domain.workers.requirements import ability_of
 from ojs_server.domain.workers.worker import Worker
 from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.jobs.settle import Fail
 from ojs_server.ops.workers.claim import Claim, FetchedJobs
-from ojs_server.ops.workers.settle_and_fetch import RepeatableFail, SettleAndFetch
+from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
 from ojs_server.ops.workers.wakeups import Waiter, first
 
 # Number of tries to return jobs to a store that refuses, and the pauses between them.
@@ -99,9 +100,7 @@ async def give_back(engine: Engine, leases: Sequence[Lease]) -> None:
         return
     releases = SettleAndFetch(
         tuple(
-            RepeatableFail(
-                held.job_id, _LEFT, worker_id=held.worker_id, attempt=held.attempt, requeue=True
-            )
+            Fail(held.job_id, _LEFT, worker_id=held.worker_id, attempt=held.attempt, requeue=True)
             for held in leases
         )
     )

@@ -10,36 +10,12 @@ from typing import Any
 import msgspec
 
 from ojs_server.domain.errors import Conflict, OjsError
-from ojs_server.domain.jobs.job import Change, Job, Lease
-from ojs_server.domain.jobs.repeated_settlement import acknowledged_before, failed_before
-from ojs_server.ops.jobs.settle import Ack, Failing, Repeated
+from ojs_server.domain.jobs.job import Change
+from ojs_server.ops.jobs.settle import Ack, Fail, Repeated
 from ojs_server.ops.operation import Composite
-from ojs_server.ops.unit_of_work import Work
 from ojs_server.ops.workers.claim import Claim, FetchedJobs
 
-
-class RepeatableAck(Ack, frozen=True):
-    """An ACK whose answer may have been lost."""
-
-    def repeats(self, work: Work, job: Job) -> bool:
-        """Tell whether this delivery, by its number, completed the job."""
-        return acknowledged_before(job, self.attempt)
-
-
-class RepeatableFail(Failing[Change | Repeated], frozen=True):
-    """A FAIL whose answer may have been lost."""
-
-    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change | Repeated:
-        """End the delivery, unless this FAIL did."""
-        try:
-            return self.fail(work, job, lease)
-        except Conflict:
-            if failed_before(job, self.attempt, self.fault, requeue=self.requeue):
-                return Repeated(job)
-            raise
-
-
-Settlement = RepeatableAck | RepeatableFail
+Settlement = Ack | Fail
 SettlementOutcome = Change | Repeated | OjsError
 
 

@@ -4,10 +4,11 @@ from typing import Any
 
 import msgspec
 
+from ojs_server.domain.errors import Conflict
 from ojs_server.domain.jobs import deadlines, lifecycle
 from ojs_server.domain.jobs.job import Change, Job, State
 from ojs_server.domain.jobs.repeated_settlement import acknowledged_before
-from ojs_server.domain.jobs.reported_error import Fault
+from ojs_server.domain.jobs.reported_error import Fault, entries
 from ojs_server.http.workers import ack
 from ojs_server.ops.jobs import settle
 from ojs_server.ops.workers import settle_and_fetch
@@ -55,6 +56,34 @@ def strangers_repeat_acks() -> None:
 def repeated_acks_pass_for_new_ones() -> None:
     """The answer to a repeated ACK does not say that it is one."""
     answered(V1 + ACK, lambda body: body.pop("repeated", None), status=200)
+
+
+@fault("OJS-SET-027")
+def repeated_fails_are_refused() -> None:
+    """The FAIL that ended a delivery is a conflict when it is sent again."""
+    put(settle, "failed_before", lambda *_: False)
+
+
+@fault("OJS-SET-027")
+def strangers_repeat_fails() -> None:
+    """Any worker that knows the delivery and its error is told that it has failed the job."""
+
+    def known(job: Job, attempt: int, worker_id: str, fault: Fault) -> bool:
+        return any(noted.attempt == attempt for noted in entries(job.errors))
+
+    put(settle, "failed_before", known)
+
+
+@fault("OJS-SET-027")
+def jobs_given_back_forget_it() -> None:
+    """A FAIL that gave the job back is a conflict when it is sent again."""
+    put(settle, "given_back_before", lambda *_: False)
+
+
+@fault("OJS-SET-027")
+def repeated_fails_pass_for_new_ones() -> None:
+    """The answer to a repeated FAIL does not say that it is one."""
+    answered(V1 + NACK, lambda body: body.pop("repeated", None), status=200)
 
 
 @fault("OJS-SET-008")
@@ -209,8 +238,15 @@ def one_refusal_refuses_all() -> None:
 @fault("OJS-STL-014")
 def repetitions_are_refused() -> None:
     """A settlement that is sent again among many is a conflict."""
-    put(settle_and_fetch, "acknowledged_before", lambda *_: False)
-    put(settle_and_fetch, "failed_before", lambda *_, **__: False)
+
+    def refuse(done: Any, *_: object) -> Any:
+        settled = [
+            Conflict("it is settled") if isinstance(one, settle.Repeated) else one
+            for one in done.settled
+        ]
+        return msgspec.structs.replace(done, settled=settled)
+
+    after(settle_and_fetch.SettleAndFetch, "outcome", refuse)
 
 
 @fault("OJS-STL-017")

@@ -83,10 +83,25 @@ async def test_too_large_a_result_leaves_the_job_active(client: httpx.AsyncClien
     assert (await read(client, job["id"]))["state"] == "active"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [NACK, f"{WORKERS}/fail", JOBS + "/{id}/nack", JOBS + "/{id}/fail"],
-)
+FAIL_PATHS = [NACK, f"{WORKERS}/fail", JOBS + "/{id}/nack", JOBS + "/{id}/fail"]
+
+
+@pytest.mark.parametrize("path", FAIL_PATHS)
+async def test_a_fail_that_is_sent_again_is_answered_again(
+    client: httpx.AsyncClient, path: str
+) -> None:
+    job = await active_job(client, worker_id="w", retry={"initial_interval": "PT1M"})
+    where = path.format(id=job["id"])
+    mine = {"job_id": job["id"], "worker_id": "w", "attempt": 1, "error": FAULT}
+    first = body(await client.post(where, json=mine))
+    again = body(await client.post(where, json=mine))
+    shown = {**first["job"], "previous_state": "retryable"}
+    assert again == {**first, "repeated": True, "job": shown}
+    for other in ({"worker_id": "v"}, {"error": {"message": "another"}}, {"attempt": 2}):
+        error_of(await client.post(where, json={**mine, **other}), 409, "conflict")
+
+
+@pytest.mark.parametrize("path", FAIL_PATHS)
 async def test_fail_is_tried_again_later(client: httpx.AsyncClient, path: str) -> None:
     job = await active_job(client, retry={"initial_interval": "PT1M", "jitter": False})
     response = await client.post(

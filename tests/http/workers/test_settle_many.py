@@ -137,11 +137,15 @@ async def test_a_lost_answer_is_asked_for_again(client: httpx.AsyncClient) -> No
     assert [one["state"] for one in again["results"]] == ["completed", "retryable"]
     assert all(one["repeated"] for one in again["results"])
     assert all("repeated" not in one for one in first["results"])
-    # A single ACK is answered again where it names the attempt, and is a conflict otherwise.
+    # A single call is answered again where it names the attempt, and is a conflict otherwise.
     ack = {"job_id": one, "worker_id": "w1"}
     response = await client.post(f"{WORKERS}/ack", json={**ack, "attempt": 1})
     assert (response.status_code, body(response)["repeated"]) == (200, True)
     error_of(await client.post(f"{WORKERS}/ack", json=ack), 409, "conflict")
+    fail = {"job_id": two, "worker_id": "w1", "error": {"message": "boom"}}
+    response = await client.post(f"{WORKERS}/nack", json={**fail, "attempt": 1})
+    assert (response.status_code, body(response)["repeated"]) == (200, True)
+    error_of(await client.post(f"{WORKERS}/nack", json=fail), 409, "conflict")
 
 
 async def test_a_call_with_results_does_not_wait(client: httpx.AsyncClient) -> None:

@@ -20,7 +20,7 @@ from ojs_server.ops.rules import Rules
 from ojs_server.ops.sweep import Sweep
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.heartbeat import Beat
-from ojs_server.ops.workers.settle_and_fetch import RepeatableAck, SettleAndFetch
+from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreBusy, StoreUnavailable
 from tests.ops.bench import Bench, enqueue, environment, rng
 from tests.ops.engine.test_batch import Faulty
@@ -128,7 +128,7 @@ async def test_nobody_outside_hears_what_is_behind_the_server(
     [
         ([BEAT], True),
         ([enqueue(), BEAT], True),
-        ([SettleAndFetch((RepeatableAck("j"),))], True),
+        ([SettleAndFetch((Ack("j"),))], True),
         ([Ack("j")], True),
         ([Probe()], True),
         ([enqueue(), enqueue()], False),

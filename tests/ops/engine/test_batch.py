@@ -25,7 +25,7 @@ from ojs_server.ops.rules import Rules
 from ojs_server.ops.tenants.administration import SaveTenant
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.heartbeat import Beat
-from ojs_server.ops.workers.settle_and_fetch import RepeatableAck, SettleAndFetch
+from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
 from ojs_server.store.postgres.transaction import PostgresTx
 from ojs_server.store.records import EventFilter, Foreseen
@@ -73,7 +73,7 @@ def commit(faulty: Any, *ops: Any) -> list[Any]:
         (BulkEnqueue((*enqueue(jobs=[{}, {}]).drafts, None)), 3),
         (request(group(*[job()] * 4)), 5),
         (Claim(("q",), 50), 50),
-        (SettleAndFetch((RepeatableAck("a"), RepeatableAck("b")), Claim(("q",), 50)), 52),
+        (SettleAndFetch((Ack("a"), Ack("b")), Claim(("q",), 50)), 52),
         (Beat("w", WorkerState.RUNNING, False, None), 1),
         (Beat("w", WorkerState.RUNNING, False, ("a", "b", "c")), 3),
         (Bulk("cancel", ("a", "b")), 2),
@@ -207,7 +207,7 @@ def test_a_begun_batch_of_unknown_outcome_is_never_tried_again(bench: Bench) -> 
     ("ops", "small"),
     [
         ([enqueue(), Ack("j"), Claim(("q",), 10)], True),
-        ([SettleAndFetch((RepeatableAck("j"),), Claim(("q",), 10))], True),
+        ([SettleAndFetch((Ack("j"),), Claim(("q",), 10))], True),
         ([enqueue(jobs=[{}] * 100)], True),
         ([enqueue(jobs=[{}] * 60), enqueue(jobs=[{}] * 41)], False),
         ([Claim(("q",), 101)], False),

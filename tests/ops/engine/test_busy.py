@@ -13,7 +13,7 @@ from ojs_server.ops.engine import batch, group_commit
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.jobs.settle import Ack
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.workers.settle_and_fetch import RepeatableAck, SettleAndFetch
+from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
 from ojs_server.store.base import Store, StoreBusy
 from tests.ops.bench import Bench, HandClock, enqueue, environment, rng
 from tests.ops.engine.test_batch import Faulty, names
@@ -90,7 +90,7 @@ def test_what_was_committed_before_is_told_as_done(bench: Bench) -> None:
 def test_the_parts_of_a_call_are_as_hopeless_as_calls(bench: Bench) -> None:
     held = [bench.put() for _ in range(4)]
     bench.take("w", 4)
-    call = SettleAndFetch(tuple(RepeatableAck(job_id, "w", 1) for job_id in held))
+    call = SettleAndFetch(tuple(Ack(job_id, "w", 1) for job_id in held))
     poison = ValueError("poison")
     faulty = Faulty(bench.store, poison, poison, None, BUSY, BUSY)
     settled, *others = apply(faulty, call, enqueue(), enqueue()).outcomes

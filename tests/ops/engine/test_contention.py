@@ -17,7 +17,7 @@ from ojs_server.ops.jobs.settle import Ack
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.tenants.administration import SaveTenant
 from ojs_server.ops.workers.claim import Claim
-from ojs_server.ops.workers.settle_and_fetch import RepeatableAck, SettleAndFetch
+from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, enqueue, environment
@@ -74,7 +74,7 @@ def test_only_who_wants_a_held_limit_is_put_off(
         Claim(("q",), 1, "other"),
         Ack(keyed, "w"),
         enqueue(**KEYED),
-        SettleAndFetch((RepeatableAck(keyed, "w", 1),), Claim(("q",), 1, "third")),
+        SettleAndFetch((Ack(keyed, "w", 1),), Claim(("q",), 1, "third")),
     ]
     with frozen.store.transaction() as tx:
         assert len(tx.load_limits(["#queue:limited", "k"])) == 2

@@ -8,7 +8,7 @@ from ojs_server.domain.errors import Conflict
 from ojs_server.domain.profile import PROFILES
 from ojs_server.ops.jobs.settle import Ack, Repeated, Revive
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.workers.settle_and_fetch import RepeatableAck, SettleAndFetch
+from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
 from tests.ops.bench import Bench
 
 MINUTE = 60_000
@@ -61,12 +61,12 @@ def test_the_lease_of_the_next_holder_is_over(bench: Bench) -> None:
 def test_the_next_holder_does_not_take_a_late_ack_for_its_own(bench: Bench) -> None:
     job_id = lost(bench)
     taken(bench, "x")
-    first = RepeatableAck(job_id, "w", 1, b"1")
+    first = Ack(job_id, "w", 1, b"1")
     assert bench.do(SettleAndFetch((first,))).settled[0].after.state == "completed"
     (again,) = bench.do(SettleAndFetch((first,))).settled
     assert isinstance(again, Repeated)
     assert isinstance(bench.do(Ack(job_id, "w", 1)), Repeated)
-    (other,) = bench.do(SettleAndFetch((RepeatableAck(job_id, "x", 2, b"2"),))).settled
+    (other,) = bench.do(SettleAndFetch((Ack(job_id, "x", 2, b"2"),))).settled
     assert isinstance(other, Conflict)
 
 

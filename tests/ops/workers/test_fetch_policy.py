@@ -8,10 +8,11 @@ from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.profile import PROFILES
 from ojs_server.domain.workers.fetch_policy import Withheld
 from ojs_server.domain.workers.worker import Presence, WorkerState
+from ojs_server.ops.jobs.settle import Ack
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.presence import Delete, Deregister, Register
-from ojs_server.ops.workers.settle_and_fetch import RepeatableAck, SettleAndFetch
+from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
 from tests.ops.bench import Bench
 
 OTHERS = ["ojs", "jobmanager", "zeebe"]
@@ -179,7 +180,7 @@ def test_settlements_are_done_beside_a_fetch_that_is_refused(bench: Bench) -> No
     bench.take("x")
     bench.beat()
     bench.do(Deregister("w"))
-    done = bench.do(SettleAndFetch((RepeatableAck(job_id, "x", 1),), Claim(("q",), 1, "w")))
+    done = bench.do(SettleAndFetch((Ack(job_id, "x", 1),), Claim(("q",), 1, "w")))
     assert bench.state(job_id) == "completed"
     assert (done.settled[0].after.state, done.jobs) == ("completed", ())
     assert isinstance(done.refusal, Conflict)

@@ -5,11 +5,12 @@ from ojs_server.domain.compat.kind import Kind
 from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.domain.workers.worker import WorkerState
 from ojs_server.ops.admin.maintenance import Maintain
+from ojs_server.ops.jobs.settle import Fail
 from ojs_server.ops.queues.control import SetPaused
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.presence import Register
 from ojs_server.ops.workers.promotion import MOST
-from ojs_server.ops.workers.settle_and_fetch import RepeatableFail, SettleAndFetch
+from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
 from tests.ops.bench import Bench, enqueue
 
 ONE_SECOND = {"initial_interval": "PT1S", "jitter": False}
@@ -42,7 +43,7 @@ def test_a_retry_without_delay_is_there_for_the_fetch_behind_its_fail(bench: Ben
     job_id = bench.put()
     bench.take()
     at_once = parse_fault({"message": "x", "details": {"action": "retry", "retry_after_ms": 0}})
-    failed = RepeatableFail(job_id, at_once, "w", 1)
+    failed = Fail(job_id, at_once, "w", 1)
     (outcome,) = bench.commit(SettleAndFetch((failed,), Claim(("q",), 1, "w"))).outcomes
     assert [one.claimed.job.id for one in outcome.jobs] == [job_id]
 

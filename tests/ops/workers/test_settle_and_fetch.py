@@ -9,14 +9,9 @@ from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.jobs.job import Change
 from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.ops.engine.engine import Engine
-from ojs_server.ops.jobs.settle import Cancel, Repeated
+from ojs_server.ops.jobs.settle import Ack, Cancel, Fail, Repeated
 from ojs_server.ops.workers.claim import Claim
-from ojs_server.ops.workers.settle_and_fetch import (
-    RepeatableAck,
-    RepeatableFail,
-    SettleAndFetch,
-    SettledAndFetched,
-)
+from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch, SettledAndFetched
 from ojs_server.store.base import OutcomeUnknown, StaleWrite
 from tests.ops.bench import Bench, enqueue
 from tests.ops.engine.test_batch import Faulty, commit
@@ -24,12 +19,12 @@ from tests.ops.engine.test_batch import Faulty, commit
 NOBODY = "0190a0f0-0000-7000-8000-00000000000f"
 
 
-def ack(job_id: str, attempt: int = 1, worker: str = "w", result: bytes = b"1") -> RepeatableAck:
-    return RepeatableAck(job_id, worker, attempt, result)
+def ack(job_id: str, attempt: int = 1, worker: str = "w", result: bytes = b"1") -> Ack:
+    return Ack(job_id, worker, attempt, result)
 
 
-def fail(job_id: str, attempt: int = 1, worker: str = "w", **given: Any) -> RepeatableFail:
-    return RepeatableFail(job_id, parse_fault({"message": "boom"}), worker, attempt, **given)
+def fail(job_id: str, attempt: int = 1, worker: str = "w", **given: Any) -> Fail:
+    return Fail(job_id, parse_fault({"message": "boom"}), worker, attempt, **given)
 
 
 def ids(done: SettledAndFetched) -> list[str]:
