@@ -43,6 +43,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     visibility_s: float | None = None
     connect_s: float = 5.0
     operation_s: float = 10.0
+    # How long the calls of clients are repeated; 0 sends each once.
+    deadline_s: float = 30.0
     only_known_types: bool = True
     unknown_type: UnknownType = "requeue"
     shutdown_release: ShutdownRelease = "fail"
@@ -122,6 +124,7 @@ class Given(TlsFiles, total=False):
     visibility_timeout: Duration | None
     connection_timeout: Duration
     operation_timeout: Duration
+    deadline: Duration
     only_known_types: bool
     unknown_type: UnknownType
     shutdown_release: ShutdownRelease

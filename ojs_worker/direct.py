@@ -16,6 +16,7 @@ import httptools
 
 from ojs_worker.access import Access, Auth, Headers
 from ojs_worker.errors import Unreachable, refusal
+from ojs_worker.in_turn import InTurn
 from ojs_worker.transport import (
     CONNECT_S,
     CONNECTIONS,
@@ -24,6 +25,7 @@ from ojs_worker.transport import (
     StreamingTransport,
     base_url,
     reason_of,
+    urls_of,
 )
 
 # Many servers close a connection that was idle for longer; a request on it would be lost.
@@ -37,8 +39,16 @@ def way_to(
     connect_s: float = CONNECT_S,
     tls: ssl.SSLContext | None = None,
 ) -> StreamingTransport:
-    """Return the fastest transport that can reach this URL."""
-    parts = urlsplit(base_url(url))
+    """Return the fastest transport that can reach this URL, or in turn each of several, with commas
+    between them."""
+    ways = [_way_to(one, auth, connect_s, tls) for one in urls_of(url)]
+    return ways[0] if len(ways) == 1 else InTurn(ways)
+
+
+def _way_to(
+    url: str, auth: Auth | None, connect_s: float, tls: ssl.SSLContext | None
+) -> StreamingTransport:
+    parts = urlsplit(url)
     if parts.username is not None or _is_proxied(parts):
         # A worker that needs no proxy starts a good deal sooner without it.
         from ojs_worker.over_httpx import HttpTransport

@@ -10,19 +10,30 @@ import httpx
 
 from ojs_worker.access import Access, Auth, Headers
 from ojs_worker.errors import Unreachable, refusal
+from ojs_worker.loopless import BlockingInTurn
 from ojs_worker.transport import (
     CONNECT_S,
     CONNECTIONS,
+    BlockingStreamingTransport,
     Reply,
     Request,
     base_url,
     reason_of,
     retry_after,
+    urls_of,
 )
 
 _CONNECTIONS: Final = httpx.Limits(
     max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS // 2
 )
+
+
+def blocking_way_to(
+    url: str, auth: Auth | None, tls: ssl.SSLContext | None = None
+) -> BlockingStreamingTransport:
+    """Return a transport to this URL, or in turn to each of several, with commas between them."""
+    ways = [BlockingHttpTransport(one, auth, tls=tls) for one in urls_of(url)]
+    return ways[0] if len(ways) == 1 else BlockingInTurn(ways)
 
 
 class HttpTransport:

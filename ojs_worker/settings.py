@@ -47,7 +47,13 @@ TABLE: Final[tuple[Setting, ...]] = (
         "whose defaults hold; every other setting wins over it",
         choices=tuple(PROFILES),
     ),
-    _row("url", "url", "text", "OJS_URL OJS_BACKEND_URL", "where the server is"),
+    _row(
+        "url",
+        "url",
+        "text",
+        "OJS_URL OJS_BACKEND_URL",
+        "where the server is; several, with commas, are tried in turn",
+    ),
     _row(
         "server",
         "server",
@@ -249,6 +255,14 @@ TABLE: Final[tuple[Setting, ...]] = (
         least=1024**2,
         most=1024**5,
     ),
+    # Of clients; a worker repeats its own calls for as long as it takes.
+    _row(
+        "deadline",
+        "deadline_s",
+        "seconds",
+        "OJS_DEADLINE",
+        "how long a client repeats a call while no server answers, or is busy; 0 sends it once",
+    ),
     # The token is no flag, which every user of the machine could read; the others suit code only.
     _row("auth_token", "auth_token", "text", "OJS_AUTH_TOKEN", "key of the server"),
     _row("stop_lost", "stop_lost", "truth", "OJS_STOP_LOST", "stop the handler of a lost job"),
@@ -260,7 +274,7 @@ TABLE: Final[tuple[Setting, ...]] = (
         "renew leases with each heartbeat; without, the lease is all the time there is",
     ),
 )
-NO_FLAG: Final = frozenset({"auth_token", "stop_lost", "auto_extend"})
+NO_FLAG: Final = frozenset({"deadline", "auth_token", "stop_lost", "auto_extend"})
 # The command needs these before it imports the program.
 NO_CODE: Final = frozenset({"workers", "max_jobs", "max_memory"})
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
@@ -285,6 +299,11 @@ def load(
     of other names keep their defaults, whatever the environment says of them."""
     check(code)
     return _merged(_sources(flags, code, environ), only)
+
+
+def deadline_of(code: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> float:
+    """Return the deadline of a client's calls in seconds; the file of servers has none."""
+    return _merged(_given({}, code, environ), {"deadline"}).deadline_s
 
 
 def check(code: Mapping[str, Any]) -> None:
@@ -313,6 +332,24 @@ def _merged(sources: Sequence[Source], only: Collection[str] | None) -> Config:
     return msgspec.structs.replace(PROFILES[values.get("profile", "ojs")], **values)
 
 
+def _given(
+    flags: Mapping[str, Any], code: Mapping[str, Any], environ: Mapping[str, str]
+) -> list[Source]:
+    """Return all sources but the file of servers, those with precedence first."""
+    said = {
+        setting.name: name
+        for setting in TABLE
+        for name in reversed(setting.env)
+        if environ.get(name)
+    }
+    variables = {name: environ[variable] for name, variable in said.items()}
+    return [
+        (flags, lambda setting: setting.flag),
+        (code, _in_code),
+        (variables, lambda setting: said[setting.name]),
+    ]
+
+
 def _sources(
     flags: Mapping[str, Any], code: Mapping[str, Any], environ: Mapping[str, str]
 ) -> list[Source]:
@@ -321,18 +358,7 @@ def _sources(
     A server of the file has the precedence of the source that names it, so that its key is never
     sent to a URL from another source.
     """
-    said = {
-        setting.name: name
-        for setting in TABLE
-        for name in reversed(setting.env)
-        if environ.get(name)
-    }
-    variables = {name: environ[variable] for name, variable in said.items()}
-    given: list[Source] = [
-        (flags, lambda setting: setting.flag),
-        (code, _in_code),
-        (variables, lambda setting: said[setting.name]),
-    ]
+    given = _given(flags, code, environ)
     for place, (source, called) in enumerate(given):
         name, url = source.get("server"), source.get("url")
         if name is not None and url is not None:

@@ -1,6 +1,7 @@
 """TLS to the server: trusted certificate authorities, and the worker's own certificate."""
 
 import ssl
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -8,6 +9,7 @@ import msgspec
 from ojs_worker.access import Auth
 from ojs_worker.config import Config, SettingError, TlsFiles
 from ojs_worker.settings import CONNECTION, load
+from ojs_worker.transport import joined, urls_of
 
 _FILES: Final = tuple(TlsFiles.__annotations__)
 
@@ -18,7 +20,7 @@ def tls_of(config: Config) -> ssl.SSLContext | None:
     given = {name: file for name in _FILES if (file := getattr(config, name)) is not None}
     if not given:
         return None
-    if not config.url.startswith("https://"):
+    if not all(url.startswith("https://") for url in urls_of(config.url)):
         # Whoever names certificates does not want to be heard by everybody.
         raise SettingError(
             f"{next(iter(given))}: the server's URL does not begin with https://, so nothing would "
@@ -40,7 +42,8 @@ def tls_of(config: Config) -> ssl.SSLContext | None:
 
 
 class Connection(msgspec.Struct, frozen=True):
-    """The URL of a server, the key for it, and the TLS context of its connections."""
+    """The URL of a server, or of several with commas between them, the key for it, and the TLS
+    context of its connections."""
 
     url: str
     auth: Auth | None
@@ -48,7 +51,7 @@ class Connection(msgspec.Struct, frozen=True):
 
 
 def connection(
-    url: str | None,
+    url: str | Sequence[str] | None,
     auth: Auth | None = None,
     tls: ssl.SSLContext | None = None,
     *,
@@ -59,7 +62,7 @@ def connection(
     environment or the file of servers. Raises `SettingError`."""
     if unknown := sorted((files or {}).keys() - {*TlsFiles.__annotations__}):
         raise TypeError(f"{unknown[0]!r} is none of {', '.join(_FILES)}")
-    config = load({}, {"url": url, "server": server, **(files or {})}, only=CONNECTION)
+    config = load({}, {"url": joined(url), "server": server, **(files or {})}, only=CONNECTION)
     return Connection(config.url, auth or config.auth_token, tls_of(config) if tls is None else tls)
 
 

@@ -1,6 +1,6 @@
 """The interface of transports: programs that need another one implement its two methods."""
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import aclosing, suppress
 from typing import Final, Protocol, runtime_checkable
 
@@ -11,6 +11,8 @@ from ojs_worker.errors import NotFound, Refused, Unreachable
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 30.0
+# One try of a call that may be repeated; its deadline allows several.
+TRY_S: Final = 10.0
 # Answers of a server that does not have a call.
 NO_SUCH_CALL: Final = frozenset({404, 405, 501})
 # What libraries say where each address of a host refused.
@@ -132,6 +134,17 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, ConnectionRefusedError) or any(words in said for words in _REFUSED):
         return "nobody listens there (connection refused)"
     return said or type(error).__name__
+
+
+def urls_of(given: str) -> list[str]:
+    """Return the URLs of the servers that a setting names, with commas between them."""
+    urls = [base_url(url.strip()) for url in given.split(",") if url.strip()]
+    return urls or [base_url(given)]
+
+
+def joined(url: str | Sequence[str] | None) -> str | None:
+    """Return the URLs of several servers as one setting."""
+    return url if url is None or isinstance(url, str) else ",".join(url)
 
 
 def base_url(url: str) -> str:

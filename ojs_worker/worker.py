@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from functools import partial
 from typing import Any, Self, TypeVar, Unpack
@@ -35,10 +35,17 @@ from ojs_worker.retrying import Exceptions, retrying
 from ojs_worker.router import Router, routers_of
 from ojs_worker.running import Running
 from ojs_worker.schedule import Scheduled, name_of, register
-from ojs_worker.settings import check, load
+from ojs_worker.settings import check, deadline_of, load
 from ojs_worker.signals import SignalBox
 from ojs_worker.tls import tls_of
-from ojs_worker.transport import BlockingTransport, Reply, Request, SteadyTransport, Transport
+from ojs_worker.transport import (
+    BlockingTransport,
+    Reply,
+    Request,
+    SteadyTransport,
+    Transport,
+    joined,
+)
 from ojs_worker.wear import Wear
 
 H = TypeVar("H")
@@ -62,7 +69,7 @@ class Worker:
 
     def __init__(
         self,
-        url: str | None = None,
+        url: str | Sequence[str] | None = None,
         auth: Auth | None = None,
         *,
         transport: Transport | None = None,
@@ -71,7 +78,7 @@ class Worker:
         environment: Environment | None = None,
         **settings: Unpack[Given],
     ) -> None:
-        self._code: dict[str, Any] = {"url": url, **settings}
+        self._code: dict[str, Any] = {"url": joined(url), **settings}
         self._flags: Mapping[str, Any] = {}
         # Wrong settings are told where they are written, not when the worker starts.
         check(self._code)
@@ -209,7 +216,12 @@ class Worker:
         """A client of the same server."""
         if self._client is None:
             way = _Later(lambda: self._way(self.config()))
-            self._client = Client(transport=way, codec=self._codec, environment=self._environment)
+            self._client = Client(
+                transport=way,
+                codec=self._codec,
+                deadline_s=deadline_of(self._code),
+                environment=self._environment,
+            )
         return self._client
 
     @property
@@ -222,6 +234,7 @@ class Worker:
                 self._auth or config.auth_token,
                 tls=tls_of(config),
                 codec=self._codec,
+                deadline_s=config.deadline_s,
                 environment=self._environment,
             )
         return self._blocking_client

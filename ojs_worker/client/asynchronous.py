@@ -5,6 +5,7 @@ import contextlib
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from datetime import datetime
 from typing import Any, Final, Self, TypeVar, Unpack, overload
 
@@ -14,7 +15,7 @@ from ojs_worker import forms
 from ojs_worker.access import Auth
 from ojs_worker.backoff import pause
 from ojs_worker.client import calls
-from ojs_worker.client.calls import AGAIN, Call, Ended, Overlap
+from ojs_worker.client.calls import Call, Ended, Overlap
 from ojs_worker.client.events import Event, follow
 from ojs_worker.client.flows import Flow
 from ojs_worker.client.groups import Groups
@@ -23,22 +24,25 @@ from ojs_worker.client.options import Options
 from ojs_worker.client.records import CronEntry, Workflow
 from ojs_worker.client.requests import Args, JobRequest, job_request
 from ojs_worker.client.surface import InLoop, Page, url
-from ojs_worker.client.waiting import Presence, overdue
+from ojs_worker.client.waiting import Presence, overdue, unanswered
 from ojs_worker.codec import CannotOpen, Codec
 from ojs_worker.direct import way_to
 from ojs_worker.environment import Environment, machine
-from ojs_worker.errors import OjsError, Unreachable, WaitTimeout
+from ojs_worker.errors import OjsError, Refused, Unreachable, WaitTimeout
 from ojs_worker.job import Job
 from ojs_worker.middleware import Chain, EnqueueLayer
+from ojs_worker.settings import deadline_of
 from ojs_worker.tls import connection
-from ojs_worker.transport import ANSWER_S, Transport
+from ojs_worker.transport import TRY_S, Reply, Transport
+from ojs_worker.tries import NOT_DONE, NOT_NOW, PAUSE_S, Tries
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
 Now = Callable[[], datetime]
-TRIES: Final = 4
-# One wait for a result is held no longer than this, whatever the server would allow.
-WAIT_S: Final = 25.0
+# One wait for a result is held no longer than this, so that a server that hangs is left soon.
+WAIT_S: Final = 10.0
+# An answer may come so much later than the server was asked to hold it.
+LATE_S: Final = 5.0
 
 
 class Client(Groups[InLoop]):
@@ -47,20 +51,23 @@ class Client(Groups[InLoop]):
     Without a `url`, or the name of a `server` in the file of servers, the environment or that file
     names the server, as for workers.
 
-    Calls that may be repeated are sent again, up to three times, if the server is unreachable or
-    busy. Enqueues may be repeated, as their jobs have ids from the client.
+    Several URLs are those of one deployment, and tried in turn. A call that may be repeated is sent
+    again while no server can be reached or the server is busy, for `deadline_s` (30, or what
+    OJS_DEADLINE says); with 0 it is sent once. Enqueues may be repeated, as their jobs have ids
+    from the client. `timeout_s` is the time for one try.
     """
 
     def __init__(
         self,
-        url: str | None = None,
+        url: str | Sequence[str] | None = None,
         auth: Auth | None = None,
         *,
         server: str | None = None,
         tls: ssl.SSLContext | None = None,
         transport: Transport | None = None,
         codec: Codec | None = None,
-        timeout_s: float = ANSWER_S,
+        deadline_s: float | None = None,
+        timeout_s: float = TRY_S,
         sleep: Sleep = asyncio.sleep,
         environment: Environment | None = None,
     ) -> None:
@@ -71,6 +78,7 @@ class Client(Groups[InLoop]):
             transport = way_to(way.url, way.auth, tls=way.tls)
         self._transport = transport
         self._codec = codec
+        self._deadline_s = deadline_of({"deadline": deadline_s})
         self._timeout_s = timeout_s
         self._sleep = sleep
         self._environment = environment = environment or machine()
@@ -85,6 +93,13 @@ class Client(Groups[InLoop]):
     async def close(self) -> None:
         """Close the connections."""
         await self._transport.close()
+
+    def within(self, deadline_s: float) -> "Client":
+        """Return this client with another deadline for its calls; it shares the connections."""
+        other = copy(self)
+        Groups.__init__(other, other._answered, awaits=True)
+        other._deadline_s = deadline_of({"deadline": deadline_s})
+        return other
 
     @contextmanager
     def diverted(self, transport: Transport, now: Now) -> Iterator[None]:
@@ -157,25 +172,48 @@ class Client(Groups[InLoop]):
     ) -> Any:
         """Wait until a job has ended, and return its result: as JSON decodes it, or of a `type`.
 
-        Raises `JobFailed`, `JobCancelled`, or `WaitTimeout` if it takes longer, with the state of
-        the job and if a worker serves it.
+        It lasts `timeout_s`, also while no server can be reached. Raises `JobFailed`,
+        `JobCancelled`, or `WaitTimeout` if it takes longer, with the state of the job and if a
+        worker serves it, or why the server did not tell.
         """
         found = (await self._end_of(id_of(job), timeout_s)).value()
         return found if type is None else forms.convert(found, type)
 
     async def wait(self, job: JobName, *, timeout_s: float | None = None) -> Job:
         """Wait until a job has ended, and return it, whatever its end; raises `WaitTimeout`."""
+        monotonic = self._environment.monotonic
+        deadline = monotonic() + (float("inf") if timeout_s is None else timeout_s)
         await self._end_of(id_of(job), timeout_s)
-        return await self.get(id_of(job))
+        call, left = calls.get(id_of(job)), max(deadline - monotonic(), 0)
+        try:
+            return self._opened(await self._run(call, deadline_s=left))
+        except OjsError as error:
+            if _not_now(error) is None:
+                raise
+            raise unanswered(id_of(job), timeout_s or 0, error) from error
 
     async def _end_of(self, job_id: str, timeout_s: float | None) -> Ended:
         monotonic = self._environment.monotonic
         deadline = monotonic() + (float("inf") if timeout_s is None else timeout_s)
         holds = True
+        failures = 0
         while True:
-            left = deadline - monotonic()
+            left = max(deadline - monotonic(), 0)
             asked = monotonic()
-            found = await self._ask(job_id, min(max(left, 0), WAIT_S), holds=holds)
+            try:
+                found = await self._ask(job_id, min(left, WAIT_S), holds=holds)
+            except OjsError as error:
+                asked_s = _not_now(error)
+                if asked_s is None:
+                    raise
+                if left <= 0:
+                    raise unanswered(job_id, timeout_s or 0, error) from error
+                failures += 1
+                wait_s = max(asked_s, pause(failures, self._environment.dice(), PAUSE_S))
+                # A last try is made at the end.
+                await self._sleep(min(wait_s, max(deadline - monotonic(), 0)))
+                continue
+            failures = 0
             holds = holds and not found.unknown_call
             if found.ended:
                 return found
@@ -183,7 +221,7 @@ class Client(Groups[InLoop]):
                 raise await self._overdue(job_id, timeout_s or 0)
             if holds and monotonic() - asked < 1:
                 # A server that does not hold the call is asked at a walking pace.
-                await self._sleep(min(0.5, max(left, 0)))
+                await self._sleep(min(0.5, left))
 
     async def start(self, flow: Flow) -> Workflow:
         """Start a workflow made by `chain`, `group` or `batch`; return it as the server shows it.
@@ -285,16 +323,17 @@ class Client(Groups[InLoop]):
     async def _ask(self, job_id: str, wait_s: float, *, holds: bool) -> Ended:
         if not holds:
             await self._sleep(min(0.5, wait_s))
-            return calls.ended(await self.get(job_id))
-        return await self._run(calls.result(job_id, wait_s), wait_s + self._timeout_s)
+            return calls.ended(await self._run(calls.get(job_id), deadline_s=0))
+        late_s = min(LATE_S, self._timeout_s)
+        return await self._run(calls.result(job_id, wait_s), deadline_s=0, try_s=wait_s + late_s)
 
     async def _overdue(self, job_id: str, timeout_s: float) -> WaitTimeout:
         """Describe a wait that timed out, as far as the server tells."""
         job: Job | None = None
         workers: list[Presence] | None = None
         with contextlib.suppress(OjsError):
-            job = self._opened(await self._run(calls.get(job_id)))
-            workers = await self._run(calls.serving(job.queue))
+            job = self._opened(await self._run(calls.get(job_id), deadline_s=0))
+            workers = await self._run(calls.serving(job.queue), deadline_s=0)
         return overdue(job_id, timeout_s, job, workers)
 
     async def _led(self, request: JobRequest) -> JobRequest | None:
@@ -339,20 +378,47 @@ class Client(Groups[InLoop]):
             return self._codec.open(job)
         return job
 
-    async def _run(self, call: Call[T], timeout_s: float | None = None) -> T:
-        request = msgspec.structs.replace(call.request, timeout_s=timeout_s or self._timeout_s)
-        failures = 0
+    async def _run(
+        self, call: Call[T], *, deadline_s: float | None = None, try_s: float | None = None
+    ) -> T:
+        """Send a call, again while that is safe and of use; raises what the last try ended in."""
+        if call.keyed is not None:
+            call = call.keyed(self._environment.new_id())
+        tries = Tries(self._deadline_s if deadline_s is None else deadline_s, self._environment)
+        unsure = False
         while True:
+            within_s = tries.within_s(try_s or self._timeout_s, repeatable=call.repeatable)
+            request = msgspec.structs.replace(call.request, timeout_s=within_s)
             try:
                 reply = await self._transport.send(request)
             except Unreachable as error:
-                failures += 1
-                if failures >= TRIES or (error.sent and not call.repeatable):
+                wait_s = tries.pause_s()
+                if wait_s is None or (error.sent and not call.repeatable):
                     raise
-                wait_s = pause(failures, self._environment.dice())
+                unsure = unsure or error.sent
             else:
-                if reply.status not in AGAIN or not call.repeatable or failures + 1 >= TRIES:
+                again = NOT_NOW if call.repeatable else NOT_DONE
+                if reply.status not in again - call.answers:
+                    return await self._read(call, reply, unsure=unsure)
+                wait_s = tries.pause_s(reply.retry_after_s)
+                if wait_s is None:
                     return call.read(reply)
-                failures += 1
-                wait_s = max(reply.retry_after_s or 0, pause(failures, self._environment.dice()))
+                unsure = unsure or reply.status not in NOT_DONE
             await self._sleep(wait_s)
+
+    async def _read(self, call: Call[T], reply: Reply, *, unsure: bool) -> T:
+        """Read an answer. A refusal may mean that an earlier try was carried out."""
+        try:
+            return call.read(reply)
+        except Refused as refused:
+            instead = call.instead(refused) if unsure and call.instead is not None else None
+            if instead is None:
+                raise
+        return await self._run(instead)
+
+
+def _not_now(error: OjsError) -> float | None:
+    """Return the seconds to wait before a job is asked for again; None if the error is final."""
+    if isinstance(error, Refused) and error.status in NOT_NOW:
+        return error.retry_after_s or 0.0
+    return 0.0 if isinstance(error, Unreachable) else None

@@ -4,11 +4,11 @@ It is the other client with a transport and a pause that block: their coroutines
 loop, so one step runs them to their end. It works where a loop runs as well, and blocks it.
 """
 
-import contextlib
 import ssl
 import time
-from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, Self, TypeVar, Unpack, overload
 
 from ojs_worker.access import Auth
@@ -24,17 +24,11 @@ from ojs_worker.client.requests import Args, JobRequest
 from ojs_worker.client.surface import Blocking
 from ojs_worker.codec import Codec
 from ojs_worker.environment import Environment
-from ojs_worker.errors import NotFound
 from ojs_worker.job import Job
+from ojs_worker.loopless import Loopless, finish
 from ojs_worker.middleware import BlockingLayer, Chain, EnqueueLayer, EnqueueNext
 from ojs_worker.tls import connection
-from ojs_worker.transport import (
-    ANSWER_S,
-    BlockingStreamingTransport,
-    BlockingTransport,
-    Reply,
-    Request,
-)
+from ojs_worker.transport import TRY_S, BlockingTransport
 
 T = TypeVar("T")
 
@@ -44,26 +38,28 @@ class BlockingClient(Groups[Blocking]):
 
     def __init__(
         self,
-        url: str | None = None,
+        url: str | Sequence[str] | None = None,
         auth: Auth | None = None,
         *,
         server: str | None = None,
         tls: ssl.SSLContext | None = None,
         transport: BlockingTransport | None = None,
         codec: Codec | None = None,
-        timeout_s: float = ANSWER_S,
+        deadline_s: float | None = None,
+        timeout_s: float = TRY_S,
         environment: Environment | None = None,
     ) -> None:
         if transport is None:
-            from ojs_worker.over_httpx import BlockingHttpTransport
+            from ojs_worker.over_httpx import blocking_way_to
 
             way = connection(url, auth, tls, server=server)
-            transport = BlockingHttpTransport(way.url, way.auth, tls=way.tls)
+            transport = blocking_way_to(way.url, way.auth, way.tls)
         self._transport = transport
         super().__init__(self._answered, awaits=False)
         self._client = Client(
-            transport=_AtOnce(transport),
+            transport=Loopless(transport),
             codec=codec,
+            deadline_s=deadline_s,
             timeout_s=timeout_s,
             sleep=_sleep,
             environment=environment,
@@ -79,10 +75,17 @@ class BlockingClient(Groups[Blocking]):
         """Close the connections."""
         self._transport.close()
 
+    def within(self, deadline_s: float) -> "BlockingClient":
+        """Return this client with another deadline for its calls; it shares the connections."""
+        other = copy(self)
+        Groups.__init__(other, other._answered, awaits=False)
+        other._client = self._client.within(deadline_s)
+        return other
+
     @contextmanager
     def diverted(self, transport: BlockingTransport, now: Now) -> Iterator[None]:
         """Use another transport and clock for the length of a block, for tests."""
-        with self._client.diverted(_AtOnce(transport), now):
+        with self._client.diverted(Loopless(transport), now):
             yield
 
     @property
@@ -94,7 +97,7 @@ class BlockingClient(Groups[Blocking]):
         """Add a layer of middleware, innermost; a plain function."""
 
         async def adapted(request: JobRequest, call_next: EnqueueNext) -> Job | None:
-            return layer(request, lambda reached: _run(call_next(reached)))
+            return layer(request, lambda reached: finish(call_next(reached)))
 
         self._client.middleware.add(adapted)
         return layer
@@ -111,7 +114,7 @@ class BlockingClient(Groups[Blocking]):
 
     def send(self, request: JobRequest) -> BlockingJobHandle[Any]:
         """Enqueue what `request` made."""
-        return self._blocking(_run(self._client.send(request)))
+        return self._blocking(finish(self._client.send(request)))
 
     @overload
     def handle(self, job: Job | str, *, type: type[T]) -> BlockingJobHandle[T]: ...
@@ -125,16 +128,16 @@ class BlockingClient(Groups[Blocking]):
         self, requests: Iterable[JobRequest], *, idempotency_key: str | None = None
     ) -> list[BlockingJobHandle[Any]]:
         """Store up to a thousand jobs, all or none."""
-        stored = _run(self._client.enqueue_many(requests, idempotency_key=idempotency_key))
+        stored = finish(self._client.enqueue_many(requests, idempotency_key=idempotency_key))
         return [self._blocking(one) for one in stored]
 
     def get(self, job_id: str) -> Job:
         """Read a job."""
-        return _run(self._client.get(job_id))
+        return finish(self._client.get(job_id))
 
     def cancel(self, job_id: str) -> Job:
         """Cancel a job."""
-        return _run(self._client.cancel(job_id))
+        return finish(self._client.cancel(job_id))
 
     @overload
     def result(self, job: JobName, *, timeout_s: float | None = None, type: type[T]) -> T: ...
@@ -142,23 +145,23 @@ class BlockingClient(Groups[Blocking]):
     def result(self, job: JobName, *, timeout_s: float | None = None, type: None = None) -> Any: ...
     def result(self, job: JobName, *, timeout_s: float | None = None, type: Any = None) -> Any:
         """Wait until a job has ended, and return its result: as JSON decodes it, or of a `type`."""
-        return _run(self._client.result(job, timeout_s=timeout_s, type=type))
+        return finish(self._client.result(job, timeout_s=timeout_s, type=type))
 
     def wait(self, job: JobName, *, timeout_s: float | None = None) -> Job:
         """Wait until a job has ended, and return it, whatever its end."""
-        return _run(self._client.wait(job, timeout_s=timeout_s))
+        return finish(self._client.wait(job, timeout_s=timeout_s))
 
     def start(self, flow: Flow) -> Workflow:
         """Start a workflow made by `chain`, `group` or `batch`."""
-        return _run(self._client.start(flow))
+        return finish(self._client.start(flow))
 
     def get_workflow(self, workflow_id: str) -> Workflow:
         """Read a workflow with its steps."""
-        return _run(self._client.get_workflow(workflow_id))
+        return finish(self._client.get_workflow(workflow_id))
 
     def cancel_workflow(self, workflow_id: str) -> Workflow:
         """Cancel a workflow; active jobs may finish."""
-        return _run(self._client.cancel_workflow(workflow_id))
+        return finish(self._client.cancel_workflow(workflow_id))
 
     def put_cron(
         self,
@@ -174,7 +177,7 @@ class BlockingClient(Groups[Blocking]):
         **options: Unpack[Options],
     ) -> CronEntry:
         """Register a cron entry, or replace the one of that name."""
-        return _run(
+        return finish(
             self._client.put_cron(
                 name,
                 expression,
@@ -190,23 +193,23 @@ class BlockingClient(Groups[Blocking]):
 
     def get_cron(self, name: str) -> CronEntry:
         """Read a cron entry."""
-        return _run(self._client.get_cron(name))
+        return finish(self._client.get_cron(name))
 
     def list_crons(self) -> list[CronEntry]:
         """List all cron entries."""
-        return _run(self._client.list_crons())
+        return finish(self._client.list_crons())
 
     def enable_cron(self, name: str, *, enabled: bool = True) -> CronEntry:
         """Enable or disable a cron entry."""
-        return _run(self._client.enable_cron(name, enabled=enabled))
+        return finish(self._client.enable_cron(name, enabled=enabled))
 
     def delete_cron(self, name: str) -> None:
         """Remove a cron entry."""
-        _run(self._client.delete_cron(name))
+        finish(self._client.delete_cron(name))
 
     def trigger_cron(self, name: str) -> BlockingJobHandle[Any]:
         """Run a cron entry now."""
-        return self._blocking(_run(self._client.trigger_cron(name)))
+        return self._blocking(finish(self._client.trigger_cron(name)))
 
     def events(
         self,
@@ -224,54 +227,23 @@ class BlockingClient(Groups[Blocking]):
         try:
             while True:
                 try:
-                    event = _run(anext(found))
+                    event = finish(anext(found))
                 except StopAsyncIteration:
                     return
                 yield event
         finally:
-            _run(found.aclose())
+            finish(found.aclose())
 
     def _blocking(self, handle: JobHandle[Any]) -> BlockingJobHandle[Any]:
         return BlockingJobHandle(self, handle.job, handle.result_type)
 
     def _answered(self, call: Call[Any]) -> Any:
-        return _run(self._client.jobs.run(call))
+        return finish(self._client.jobs.run(call))
 
     def manifest(self) -> dict[str, Any]:
         """Read the server's manifest."""
-        return _run(self._client.manifest())
-
-
-class _AtOnce:
-    """A blocking transport with the interface of an asynchronous one."""
-
-    def __init__(self, transport: BlockingTransport) -> None:
-        self._transport = transport
-
-    async def send(self, request: Request) -> Reply:
-        return self._transport.send(request)
-
-    async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
-        if not isinstance(self._transport, BlockingStreamingTransport):
-            raise NotFound("this transport reads no streams")
-        with contextlib.closing(self._transport.stream(request)) as pieces:
-            for piece in pieces:
-                yield piece
-
-    async def close(self) -> None:
-        self._transport.close()
+        return finish(self._client.manifest())
 
 
 async def _sleep(seconds: float) -> None:
     time.sleep(seconds)  # noqa: ASYNC251
-
-
-def _run(work: Awaitable[T]) -> T:
-    steps = work.__await__()
-    try:
-        next(steps)
-    except StopIteration as done:
-        value: T = done.value
-        return value
-    steps.close()
-    raise RuntimeError("a blocking client was given something that waits for an event loop")

@@ -20,6 +20,7 @@ from ojs_worker.errors import (
     InvalidRequest,
     JobCancelled,
     JobFailed,
+    Refused,
     UnexpectedAnswer,
     decoded,
     refusal,
@@ -29,8 +30,6 @@ from ojs_worker.job import Job
 from ojs_worker.transport import Reply, Request
 
 V1: Final = "/ojs/v1"
-# Answers that say "not now"; the request was not carried out.
-AGAIN: Final = frozenset({429, 502, 503, 504})
 T = TypeVar("T")
 Json = dict[str, Any]
 Overlap = Literal["skip", "allow", "cancel_previous", "enqueue"]
@@ -43,6 +42,13 @@ class Call(msgspec.Struct, Generic[T], frozen=True):
     request: Request
     read: Callable[[Reply], T]
     repeatable: bool = True
+    # Statuses that are an answer to this call, although others would say that it is to be repeated.
+    answers: frozenset[int] = frozenset()
+    # Makes the call repeatable, with an idempotency key.
+    keyed: "Callable[[str], Call[T]] | None" = None
+    # Of a call that was repeated, and refused because an earlier try was carried out: the call
+    # whose answer stands for the lost one; None for any other refusal.
+    instead: "Callable[[Refused], Call[T] | None] | None" = None
 
 
 class _JobAnswer(msgspec.Struct):
@@ -97,11 +103,11 @@ def get(job_id: str) -> Call[Job]:
 
 
 def cancel(job_id: str) -> Call[Job]:
-    """Cancel a job. Repeated it is refused, so it is sent once."""
+    """Cancel a job. Repeated it is refused, and the job is read instead."""
     return Call(
         Request("DELETE", _job_path(job_id)),
         lambda reply: answer_as(reply, _job).job,
-        repeatable=False,
+        instead=lambda refused: get(job_id) if _is_cancelled(refused) else None,
     )
 
 
@@ -141,7 +147,7 @@ def result(job_id: str, wait_s: float) -> Call[Ended]:
         return Ended(job_id, answer.state, answer.result, answer.error)
 
     path = f"{_job_path(job_id)}/result?wait=true&timeout={wait_s:.3f}"
-    return Call(Request("GET", path), read)
+    return Call(Request("GET", path), read, answers=frozenset({408}))
 
 
 def ended(job: Job) -> Ended:
@@ -171,8 +177,12 @@ def get_flow(flow_id: str) -> Call[Workflow]:
 
 
 def cancel_flow(flow_id: str) -> Call[Workflow]:
-    """Cancel a workflow. Repeated it is refused, so it is sent once."""
-    return Call(Request("DELETE", _flow_path(flow_id)), flow_of, repeatable=False)
+    """Cancel a workflow. Repeated it is refused, and the workflow is read instead."""
+    return Call(
+        Request("DELETE", _flow_path(flow_id)),
+        flow_of,
+        instead=lambda refused: get_flow(flow_id) if _is_cancelled(refused) else None,
+    )
 
 
 def put_cron(
@@ -286,6 +296,10 @@ def no_answer(reply: Reply) -> None:
     """Return nothing; raises the exception that fits if the server refused."""
     if not reply.well:
         raise refusal(reply.status, reply.body, reply.retry_after_s)
+
+
+def _is_cancelled(refused: Refused) -> bool:
+    return refused.status == 409 and refused.details.get("current_state") == "cancelled"
 
 
 def _key(key: str | None) -> Mapping[str, str] | None:

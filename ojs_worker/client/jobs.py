@@ -1,8 +1,8 @@
 """Calls of a client about jobs and dead letters, named as in the command line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 import msgspec
 
@@ -50,9 +50,15 @@ def _jobs(*parts: str, **query: Any) -> Pages[Job]:
     return Pages(url(*parts), query, ("jobs", "items"), Job)
 
 
-def _many(path: str, ids: Sequence[str], key: str | None, more: Mapping[str, Any]) -> Call[Json]:
-    """Return a call on many jobs, by their ids or by a filter. It is repeatable only with a key."""
-    body: dict[str, Any] = {"idempotency_key": key}
+def _many(
+    path: str,
+    ids: Sequence[str],
+    key: str | None,
+    more: Mapping[str, Any],
+    verb: Literal["POST", "DELETE"] = "POST",
+) -> Call[Json]:
+    """Return a call on many jobs, by their ids or by a filter. It is repeatable by its key."""
+    body: dict[str, Any] = {}
     if ids and more:
         raise ValueError("give ids or a filter, not both")
     if not ids and not more:
@@ -61,7 +67,15 @@ def _many(path: str, ids: Sequence[str], key: str | None, more: Mapping[str, Any
         body["job_ids"] = list(ids)
     else:
         body |= {"filter": dict(more), "confirm": True}
-    return _item_by_item(tell("POST", path, body, repeatable=key is not None))
+    return _with_key(key, lambda key: tell(verb, path, {**body, "idempotency_key": key}))
+
+
+def _with_key(key: str | None, make: Callable[[str], Call[Json]]) -> Call[Json]:
+    """Return the call with the key of the caller, else with one that the client makes."""
+    if key is not None:
+        return _item_by_item(make(key))
+    call = _item_by_item(make(""))
+    return msgspec.structs.replace(call, keyed=lambda made: _item_by_item(make(made)))
 
 
 def _item_by_item(call: Call[Json]) -> Call[Json]:
@@ -106,9 +120,10 @@ class Jobs(Group[M]):
         requests: Sequence[Mapping[str, Any]], *, key: str | None = None
     ) -> Call[Json]:
         """Store jobs in the form of the wire, each on its own: some may be refused."""
-        body = {"jobs": list_of(requests), "idempotency_key": key}
-        call = tell("POST", url("jobs", "bulk"), body, repeatable=key is not None)
-        return _item_by_item(call)
+        body = {"jobs": list_of(requests)}
+        return _with_key(
+            key, lambda key: tell("POST", url("jobs", "bulk"), {**body, "idempotency_key": key})
+        )
 
     @method
     @staticmethod
@@ -257,6 +272,4 @@ class Dead(Group[M]):
         ids: Sequence[str] = (), *, key: str | None = None, **filter: Unpack[JobFilter]
     ) -> Call[Json]:
         """Delete these dead letters, or those that a filter finds."""
-        made = _many(url("dead-letter"), ids, key, filter)
-        request = msgspec.structs.replace(made.request, method="DELETE")
-        return msgspec.structs.replace(made, request=request)
+        return _many(url("dead-letter"), ids, key, filter, verb="DELETE")

@@ -193,4 +193,4 @@ def tell(
 
 def read_by(read: Callable[[Reply], T], call: Call[Any]) -> Call[T]:
     """Return a call with another reading of its answer."""
-    return Call(call.request, read, call.repeatable)
+    return Call(call.request, read, call.repeatable, call.answers)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ojs_worker.errors import WaitTimeout
+from ojs_worker.errors import OjsError, WaitTimeout
 from ojs_worker.job import Job
 from ojs_worker.lines import counted
 
@@ -37,6 +37,12 @@ def overdue(
     else:
         said += f", which is served by {counted(len(served), 'worker')}"
     return WaitTimeout(said, job=job, served=bool(served))
+
+
+def unanswered(job_id: str, timeout_s: float, error: OjsError) -> WaitTimeout:
+    """Describe a wait at whose end no server told the state of the job."""
+    said = f"job {job_id} has not ended after {timeout_s:g} s, as far as is known"
+    return WaitTimeout(f"{said}: {error}")
 
 
 def _since(job: Job) -> str:

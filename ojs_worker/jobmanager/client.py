@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any, Final
 
-from ojs_worker.client.asynchronous import WAIT_S, Client
-from ojs_worker.errors import WaitTimeout
+from ojs_worker.client.asynchronous import LATE_S, WAIT_S, Client
+from ojs_worker.errors import Unreachable, WaitTimeout
 from ojs_worker.jobmanager import calls
 from ojs_worker.jobmanager.calls import RoomJob, Task
 from ojs_worker.jobmanager.extension import payload_of
@@ -50,8 +50,14 @@ class JobManagerClient(Client):
         deadline = monotonic() + (float("inf") if timeout_s is None else timeout_s)
         while True:
             asked = monotonic()
-            wait_s = min(max(deadline - asked, 0), WAIT_S)
-            found = await self._run(calls.get_task(task_id, wait_s), wait_s + self._timeout_s)
+            left_s = max(deadline - asked, 0)
+            wait_s = min(left_s, WAIT_S)
+            call = calls.get_task(task_id, wait_s)
+            try:
+                found = await self._run(call, deadline_s=left_s, try_s=wait_s + LATE_S)
+            except Unreachable as error:
+                late = f"task {task_id} has not ended after {timeout_s:g} s, as far as is known"
+                raise WaitTimeout(f"{late}: {error}") from error
             if found.ended:
                 return found
             if monotonic() >= deadline:

@@ -7,80 +7,16 @@ from typing import Any
 import httpx
 import pytest
 
-from ojs_worker import BlockingClient, Client, JobRequest, Unreachable
+from ojs_worker import BlockingClient, JobRequest, Unreachable
 from ojs_worker.access import Access
 from ojs_worker.backoff import LONGEST_S, pause
-from ojs_worker.client.asynchronous import TRIES
-from ojs_worker.errors import Refused
 from ojs_worker.over_httpx import ApiTransport, HttpTransport
 from ojs_worker.transport import (
-    Reply,
     Request,
     SteadyTransport,
     base_url,
 )
-from tests.worker.scripted import Json, ScriptedServer, listening
-
-JOB: Json = {"job": {"id": "1", "type": "a.b", "state": "available"}}
-
-
-class Answers:
-    """A transport that gives these answers in turn; None is no answer."""
-
-    def __init__(self, *answers: Reply | None, sent: bool = True) -> None:
-        self._answers = list(answers)
-        self._sent = sent
-        self.requests: list[tuple[str, str, bytes | None]] = []
-
-    async def send(self, request: Request) -> Reply:
-        self.requests.append((request.method, request.path, request.body))
-        answer = self._answers.pop(0)
-        if answer is None:
-            raise Unreachable("no answer", sent=self._sent)
-        return answer
-
-    async def close(self) -> None: ...
-
-
-class Pauses:
-    """Records pauses instead of making them."""
-
-    def __init__(self) -> None:
-        self.made: list[float] = []
-
-    async def __call__(self, seconds: float) -> None:
-        self.made.append(seconds)
-
-
-WELL = Reply(201, httpx.Response(200, json=JOB).content)
-
-
-async def test_an_enqueue_is_repeated_as_it_was() -> None:
-    answers = Answers(None, Reply(503, b"", 7.0), Reply(429, b""), WELL)
-    pauses = Pauses()
-    job = await Client(transport=answers, sleep=pauses).enqueue("a.b", [1])
-    assert job.id == "1"
-    assert len({body for _, _, body in answers.requests}) == 1
-    assert len(pauses.made) == 3
-    assert pauses.made[1] >= 7
-
-
-async def test_it_is_not_repeated_for_ever() -> None:
-    answers = Answers(*[None] * TRIES)
-    with pytest.raises(Unreachable):
-        await Client(transport=answers, sleep=Pauses()).enqueue("a.b")
-    refused = Answers(*[Reply(503, b"")] * TRIES)
-    with pytest.raises(Refused, match="503"):
-        await Client(transport=refused, sleep=Pauses()).enqueue("a.b")
-    assert len(answers.requests) == len(refused.requests) == TRIES
-
-
-async def test_what_must_not_be_done_twice_is_repeated_only_if_it_was_not_sent() -> None:
-    with pytest.raises(Unreachable):
-        await Client(transport=Answers(None, WELL), sleep=Pauses()).cancel("1")
-    again = Answers(None, WELL, sent=False)
-    await Client(transport=again, sleep=Pauses()).cancel("1")
-    assert len(again.requests) == 2
+from tests.worker.scripted import ScriptedServer, listening
 
 
 @pytest.mark.parametrize("luck", [0.0, 0.5, 1.0])

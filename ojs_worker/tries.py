@@ -1,0 +1,37 @@
+"""The tries of one call within its deadline: the time for each, and the pauses between them."""
+
+from typing import Final
+
+from ojs_worker.backoff import pause
+from ojs_worker.environment import Environment
+
+# The longest pause that is not asked for by a server.
+PAUSE_S: Final = 2.0
+# Answers that say "not now"; the request was not carried out, or its outcome is not known.
+NOT_NOW: Final = frozenset({408, 429, 502, 503, 504})
+# Of these, the one after which also calls may be repeated that must not be carried out twice.
+NOT_DONE: Final = frozenset({429})
+
+
+class Tries:
+    """The tries of one call. Without a deadline there is one."""
+
+    def __init__(self, deadline_s: float, environment: Environment) -> None:
+        self._environment = environment
+        self._once = deadline_s <= 0
+        self._ends_at = environment.monotonic() + deadline_s
+        self._failures = 0
+
+    def within_s(self, usual_s: float, *, repeatable: bool) -> float:
+        """Return the time that the next try may take; the only one of a call may take it all."""
+        left_s = self._ends_at - self._environment.monotonic()
+        if self._once:
+            return usual_s
+        return min(usual_s, left_s) if repeatable else left_s
+
+    def pause_s(self, asked_s: float | None = None) -> float | None:
+        """Count a failure, and return the pause before the next try, at least what the server asks
+        for; None if the deadline comes first."""
+        self._failures += 1
+        wait_s = max(asked_s or 0.0, pause(self._failures, self._environment.dice(), PAUSE_S))
+        return wait_s if self._environment.monotonic() + wait_s < self._ends_at else None
