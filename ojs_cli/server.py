@@ -1,13 +1,16 @@
 """Calls to a server: JSON in, JSON out, whole lists page by page, whichever server it is."""
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
 from ojs_cli.failures import MISUSED, NO_ACCESS, Failure
-from ojs_worker.errors import NotFound, refusal
-from ojs_worker.transport import NO_SUCH_CALL, BlockingTransport, Request
+from ojs_worker.environment import Environment, machine
+from ojs_worker.errors import NotFound, Unreachable, refusal
+from ojs_worker.transport import NO_SUCH_CALL, BlockingTransport, Reply, Request
+from ojs_worker.tries import NOT_DONE, NOT_NOW, Tries
 
 V1: Final = "/ojs/v1"
 PAGE: Final = 100
@@ -36,9 +39,17 @@ class Server:
     """One server, as its address, key and file of settings say."""
 
     def __init__(
-        self, transport: BlockingTransport, url: str, *, read_only: str | None = None
+        self,
+        transport: BlockingTransport,
+        url: str,
+        *,
+        read_only: str | None = None,
+        deadline_s: float = 0.0,
+        environment: Environment | None = None,
     ) -> None:
         self.url = url
+        self._deadline_s = deadline_s
+        self._environment = environment or machine()
         self._transport = transport
         # The name under which the file says that nothing may be changed.
         self._read_only = read_only
@@ -104,14 +115,8 @@ class Server:
             )
         asked = {name: value for name, value in (query or {}).items() if value is not None}
         whole = path if path.startswith("/ojs/manifest") else V1 + path
-        reply = self._transport.send(
-            Request(
-                method,
-                whole + (f"?{urlencode(asked)}" if asked else ""),
-                body,
-                timeout_s=timeout_s,
-            )
-        )
+        path = whole + (f"?{urlencode(asked)}" if asked else "")
+        reply = self._sent(Request(method, path, body, timeout_s=timeout_s), well)
         if not reply.well and not well(reply.status, reply.body):
             if reply.status in NO_SUCH_CALL and not _is_error(reply.body):
                 raise NotFound(
@@ -121,6 +126,26 @@ class Server:
                 )
             raise refusal(reply.status, reply.body, reply.retry_after_s)
         return reply.body
+
+    def _sent(self, request: Request, well: Callable[[int, bytes], bool]) -> Reply:
+        """Send a request, again while that is safe and the deadline allows it."""
+        reads = request.method == "GET"
+        again = NOT_NOW if reads else NOT_DONE
+        tries = Tries(self._deadline_s, self._environment)
+        while True:
+            try:
+                reply = self._transport.send(request)
+            except Unreachable as error:
+                wait_s = tries.pause_s()
+                if wait_s is None or (error.sent and not reads):
+                    raise
+            else:
+                if reply.status not in again or well(reply.status, reply.body):
+                    return reply
+                wait_s = tries.pause_s(reply.retry_after_s)
+                if wait_s is None:
+                    return reply
+            time.sleep(wait_s)
 
     def _not_ours(self) -> Failure:
         return Failure(

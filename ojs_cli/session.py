@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ojs_worker.servers import NamedServer
 
 CONFIRM_OVER = 100
+# How long calls are repeated while no server answers: someone waits for the command.
+DEADLINE_S = 3.0
 
 
 class Session:
@@ -50,12 +52,13 @@ class Session:
     def server(self) -> "Server":
         """The server that is meant."""
         from ojs_cli.server import Server
-        from ojs_worker.over_httpx import BlockingHttpTransport
+        from ojs_worker.over_httpx import blocking_way_to
+        from ojs_worker.settings import deadline_of
         from ojs_worker.tls import tls_of
 
         config = self.config
         try:
-            transport = BlockingHttpTransport(config.url, config.auth_token, tls=tls_of(config))
+            transport = blocking_way_to(config.url, config.auth_token, tls_of(config))
         except ValueError as error:
             from ojs_cli.failures import MISUSED, Failure
 
@@ -63,7 +66,15 @@ class Session:
             raise Failure(str(error), hint, exit_code=MISUSED) from None
         self._at_end.append(transport.close)
         read_only = config.server if self.named is not None and self.named.read_only else None
-        return Server(transport, config.url, read_only=read_only)
+        # What the environment says holds for programs and for the command.
+        deadline_s = deadline_of({}, {"OJS_DEADLINE": str(DEADLINE_S), **self.environ})
+        return Server(
+            transport,
+            config.url,
+            read_only=read_only,
+            deadline_s=deadline_s,
+            environment=self.environment,
+        )
 
     @cached_property
     def environment(self) -> "Environment":
