@@ -16,5 +16,6 @@ def command(session: Session, port: int | None) -> int:
         from ojs_ui.__main__ import main
     except ModuleNotFoundError as missing:
         return explain("ojs ui", "server", missing)
-    words = ["--url", session.config.url]
+    # The pages are those of one server, the first of several.
+    words = ["--url", session.config.url.split(",")[0].strip()]
     return main(words if port is None else [*words, "--port", str(port)])

@@ -115,15 +115,17 @@ def _server_ms(session: Session) -> tuple[int, int] | None:
     import httpx
 
     from ojs_worker.tls import tls_of
-    from ojs_worker.transport import base_url
+    from ojs_worker.transport import urls_of
 
-    where = f"{base_url(session.config.url)}/ojs/v1/health"
-    try:
-        answer = httpx.get(where, verify=tls_of(session.config) or True, timeout=10)
-        told = round(parsedate_to_datetime(answer.headers["date"]).timestamp() * 1000)
-    except (httpx.HTTPError, KeyError, ValueError):
-        return None
-    return told, told + 1000
+    for url in urls_of(session.config.url):
+        where = f"{url}/ojs/v1/health"
+        try:
+            answer = httpx.get(where, verify=tls_of(session.config) or True, timeout=10)
+            told = round(parsedate_to_datetime(answer.headers["date"]).timestamp() * 1000)
+        except (httpx.HTTPError, KeyError, ValueError):
+            continue
+        return told, told + 1000
+    return None
 
 
 def _database_ms(session: Session) -> tuple[int, int] | None:
