@@ -3,6 +3,7 @@
 import contextlib
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -47,27 +48,28 @@ async def register(
     """Register entries, or replace those of the same names, once the server can be reached. A
     refused entry is logged, and the worker works without it."""
     for entry in entries:
-        handler = entry.handler
-
-        async def put(entry: Scheduled = entry, handler: Handler[..., Any, Any] = handler) -> None:
-            await client.put_cron(
-                entry.name,
-                entry.expression,
-                handler.type,
-                handler.binding.pack((), entry.arguments),
-                timezone=entry.timezone,
-                overlap=entry.overlap,
-                **_owned(handler.options_for(**entry.arguments), owner),
-            )
-
         try:
-            await patience.keep_on(put, (Unreachable,))
+            await patience.keep_on(partial(put, entry, client, owner), (Unreachable,))
         except Refused as refused:
             log.error("the cron entry %s is refused: %s", entry.name, refused)
         else:
             log.info("the cron entry %s is registered", entry.name)
     if owner is not None:
         await _look_for_removed(entries, client, patience, owner, prune=prune)
+
+
+async def put(entry: Scheduled, client: Client, owner: str | None) -> None:
+    """Register one entry, or replace the one of its name."""
+    handler = entry.handler
+    await client.put_cron(
+        entry.name,
+        entry.expression,
+        handler.type,
+        handler.binding.pack((), entry.arguments),
+        timezone=entry.timezone,
+        overlap=entry.overlap,
+        **_owned(handler.options_for(**entry.arguments), owner),
+    )
 
 
 async def _look_for_removed(

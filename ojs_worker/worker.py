@@ -170,6 +170,11 @@ class Worker:
 
         return scheduled
 
+    @property
+    def crons(self) -> Sequence[Scheduled]:
+        """The schedules that were declared by `cron`."""
+        return tuple(self._crons)
+
     def lifespan(self, make: M) -> M:
         """Make a generator function run around the worker: up to its `yield` before the first
         job, and the rest after the last one. Its value is what `depends(make, per="worker")` gives.

@@ -19,6 +19,7 @@ from ojs_worker.client.handle import JobName, id_of
 from ojs_worker.codec import CannotOpen
 from ojs_worker.durations import Moment
 from ojs_worker.job import Job
+from ojs_worker.schedule import put
 from ojs_worker.testing.clock import Clock
 from ojs_worker.testing.expectations import Expectations, JobType, type_of
 from ojs_worker.testing.here import Blocking, turning
@@ -69,13 +70,17 @@ class Sandbox(Performing, Expectations):
         self._stack.close()
 
     def attach(self, *targets: Target) -> None:
-        """Connect workers, with their clients, and other clients to this server, until the end."""
+        """Connect workers, with their clients, and other clients to this server, until the end.
+
+        The cron entries of workers are registered, as when they start.
+        """
         for target in targets:
             match target:
                 case Worker():
                     ways = self.transport, Blocking(self.transport)
                     self._stack.enter_context(target.diverted(*ways, self.clock))
                     self._workers.append(target)
+                    self._register_crons(target)
                 case Client():
                     self._stack.enter_context(target.diverted(self.transport, self.clock))
                 case _:
@@ -108,10 +113,18 @@ class Sandbox(Performing, Expectations):
         return cancelled
 
     def clear(self) -> None:
-        """Delete all jobs, queues, workflows and cron entries, and remove planted errors."""
+        """Delete all jobs, queues, workflows and cron entries but those of the workers' code, and
+        remove planted errors."""
         self._server.clear()
+        for worker in self._workers:
+            self._register_crons(worker)
         self._plants.clear()
         self._failures.clear()
+
+    def _register_crons(self, worker: Worker) -> None:
+        client = Client(transport=self._server.transport, codec=worker.codec)
+        for entry in worker.crons:
+            self._server.call(put(entry, client, worker.config().cron_owner))
 
     def _opened(self, job: Job) -> Job:
         """Return a job with its arguments decoded, if a worker here has the codec for it."""

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from ojs_worker import BlockingClient, Client, Worker, batch
+from ojs_worker import BlockingClient, Client, Refused, Worker, batch
 from ojs_worker.encryption import Encryption
 from ojs_worker.testing import Sandbox, ServerMissing
 from ojs_worker.transport import Request
@@ -200,3 +200,36 @@ async def test_what_cannot_be_opened_does_not_end_a_drain() -> None:
         await open_it.enqueue("open")
         assert [ran.result for ran in await ojs.drain()] == ["open"]
         ojs.assert_failed("open.it", count=1)
+
+
+def test_schedules_of_a_worker_fire_as_time_passes(worker: Worker) -> None:
+    report = worker.registry.get("sum.up")
+    assert report is not None
+    worker.cron("0 3 * * *", tz="Europe/Berlin", overlap="allow")(report)
+    worker.cron("@daily", name="once", overlap="skip")(report)
+    # At the first of January it is 00:00 in Berlin an hour before it is in UTC.
+    with Sandbox(worker, at="2030-01-01T00:00:00Z") as ojs:
+        ojs.clock.advance("3d")
+        jobs = ojs.assert_enqueued(report, count=4)
+        assert sorted(job.created_at for job in jobs) == [
+            "2030-01-01T02:00:00Z",
+            "2030-01-02T00:00:00Z",
+            "2030-01-02T02:00:00Z",
+            "2030-01-03T02:00:00Z",
+        ]
+        ojs.drain_blocking()
+        ojs.assert_completed(report, count=4)
+
+        ojs.clear()
+        ojs.clock.advance("1d")
+        ojs.assert_enqueued(report, count=2)
+
+
+def test_a_schedule_that_is_refused_is_said_at_once(worker: Worker) -> None:
+    report = worker.registry.get("sum.up")
+    assert report is not None
+    worker.cron("0 0 32 * *")(report)
+    with pytest.raises(Refused, match="32"), Sandbox(worker):
+        pass
+    with Sandbox() as ojs:
+        ojs.assert_not_enqueued()
