@@ -187,7 +187,7 @@ def _add_reports(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
         "--fail-on",
         choices=STRENGTHS,
         default="must",
-        help="should: what only should be spoils the run too (must)",
+        help='should: a failed "should" clause fails the run, too (must)',
     )
     add = parser.add_argument_group("reports").add_argument
     add(
@@ -208,7 +208,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         "--binding",
         choices=("http", "grpc"),
         default="http",
-        help="carry what gRPC has words for by that, the rest by HTTP (http)",
+        help="grpc: send each call that ojs.v1 defines over gRPC, the others over HTTP (http)",
     )
     add("--grpc", metavar="HOST:PORT", default="", help="where that server has gRPC")
     add(

@@ -39,7 +39,7 @@ class Patience:
         """Count a failure and return the seconds to wait before the next try."""
         self.failures += 1
         if self.failures == 1:
-            log.warning("cannot %s yet, trying on: %s", self._what, reason)
+            log.warning("cannot %s yet, will try again: %s", self._what, reason)
         return max(min(at_least_s or 0.0, ASKED_S), pause(self.failures, self._dice()))
 
     async def wait(self, reason: object, at_least_s: float | None = None) -> None:
