@@ -14,6 +14,7 @@ import msgspec
 from ojs_worker.codec import CannotOpen
 from ojs_worker.durations import Duration, milliseconds
 from ojs_worker.retrying import ALWAYS, Retrying
+from ojs_worker.tracebacks import without_sdk
 
 MAX_FRAMES: Final = 50
 MAX_BACKTRACE: Final = 10_000
@@ -154,8 +155,8 @@ def _plain(details: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def backtrace_of(error: BaseException) -> list[str]:
-    """Return the innermost frames, one per line, cut to what the protocol allows."""
-    frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
+    """Return the program's innermost frames, one per line, cut to what the protocol allows."""
+    frames = traceback.extract_tb(without_sdk(error.__traceback__))[-MAX_FRAMES:]
     lines: list[str] = []
     room = MAX_BACKTRACE
     for frame in reversed(frames):

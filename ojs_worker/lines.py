@@ -2,19 +2,15 @@
 
 import contextlib
 import logging
-import sysconfig
-from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 
 from ojs_worker.faults import BadArguments, Discard, Fault, Retry, Snooze, words_of
 from ojs_worker.job import Job
+from ojs_worker.tracebacks import place_of, without_sdk
 
 log = logging.getLogger("ojs.worker")
 
 _ASKED: Final = {Snooze: "snoozed", Discard: "discarded", Retry: "to be tried again"}
-_OWN: Final = str(Path(__file__).parent)
-_LIBRARIES: Final = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
 
 
 def counted(number: int, noun: str, plural: str = "s") -> str:
@@ -53,34 +49,23 @@ def asked(job: Job, error: Snooze | Discard | Retry, seconds: float) -> None:
 def failed(job: Job, error: BaseException | Fault, seconds: float) -> None:
     """Log that a handler has failed."""
     if isinstance(error, Fault):
-        kind, said, place = error.type, error.message, ""
+        kind, said, place, shown = error.type, error.message, None, None
     else:
-        kind, said, place = type(error).__name__, words_of(error), _place_of(error)
-    traced = error if isinstance(error, BaseException) else None
+        kind, said, trace = type(error).__name__, words_of(error), error.__traceback__
+        place = place_of(trace)
+        if not log.isEnabledFor(logging.DEBUG):
+            trace = without_sdk(trace)
+        shown = None if isinstance(error, BadArguments) else (type(error), error, trace)
     # An exception may not even say what it is, which is no reason to keep its job.
     with contextlib.suppress(Exception):
         log.warning(
             "%s failed in %s (job %s, attempt %d): %s: %s%s",
-            *(job.type, took(seconds), job.id, job.attempt, kind, said, place),
-            exc_info=None if isinstance(traced, BadArguments) else traced,
+            *(job.type, took(seconds), job.id, job.attempt, kind, said),
+            f", at {place}" if place else "",
+            exc_info=shown,
             extra={**_of(job), "outcome": "failed", "duration_ms": round(seconds * 1000)},
         )
 
 
 def _of(job: Job) -> dict[str, Any]:
     return {"job_id": job.id, "job_type": job.type, "queue": job.queue, "attempt": job.attempt}
-
-
-def _place_of(error: BaseException) -> str:
-    """Return the innermost line of the program's own code in a traceback."""
-    found: tuple[FrameType, int] | None = None
-    trace = error.__traceback__
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if not file.startswith((_OWN, *_LIBRARIES, "<")):
-            found = trace.tb_frame, trace.tb_lineno
-        trace = trace.tb_next
-    if found is None:
-        return ""
-    code = found[0].f_code
-    return f", at {code.co_filename}:{found[1]} in {code.co_name}"

@@ -211,7 +211,7 @@ def test_schedules_of_a_worker_fire_as_time_passes(worker: Worker) -> None:
     with Sandbox(worker, at="2030-01-01T00:00:00Z") as ojs:
         ojs.clock.advance("3d")
         jobs = ojs.assert_enqueued(report, count=4)
-        assert sorted(job.created_at for job in jobs) == [
+        assert sorted(str(job.created_at) for job in jobs) == [
             "2030-01-01T02:00:00Z",
             "2030-01-02T00:00:00Z",
             "2030-01-02T02:00:00Z",
