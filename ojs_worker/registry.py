@@ -5,7 +5,17 @@ import functools
 import inspect
 from collections.abc import Callable, Coroutine, Iterator
 from difflib import get_close_matches
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 import msgspec
 
@@ -123,7 +133,7 @@ class Handler(Generic[P, C, R]):
         """The queue of its enqueues; None if it names none."""
         return self._options.get("queue")
 
-    def options(self, **options: Any) -> "Handler[P, C, R]":
+    def options(self, **options: Unpack[Options]) -> "Handler[P, C, R]":
         """Return the same handler with other options for its enqueues."""
         merged: Any = {**self._options, **check_names(options)}
         return Handler(

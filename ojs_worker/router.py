@@ -13,16 +13,20 @@ worker.include(router)  # or worker.discover("myapp.jobs")
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
-from typing import Any, Unpack, cast
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, Unpack, cast
 
 from ojs_worker.batching import Gathering
+from ojs_worker.client.calls import Overlap
 from ojs_worker.client.handle import BlockingJobHandle, JobHandle
 from ojs_worker.client.options import Options, check_names
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.durations import Duration
 from ojs_worker.registry import JobDecorator, ManyDecorator, Registry, Runs, Sender
 from ojs_worker.retrying import Exceptions, retrying
+from ojs_worker.schedule import Schedules
+
+H = TypeVar("H")
 
 
 class Router:
@@ -33,6 +37,7 @@ class Router:
         self._options = check_names(options)
         self._sender = _Later()
         self.registry = Registry(self._sender)
+        self.schedules = Schedules()
 
     def job(
         self,
@@ -72,6 +77,18 @@ class Router:
             return self.registry.add_many(type, Gathering(do, size, wait), merged, rules)
 
         return register
+
+    def cron(
+        self,
+        expression: str,
+        *,
+        name: str | None = None,
+        tz: str | None = None,
+        overlap: Overlap | None = None,
+        **arguments: Any,
+    ) -> Callable[[H], H]:
+        """Run a handler on a schedule, as `Worker.cron` does."""
+        return self.schedules.declare(expression, name, tz, overlap, arguments)
 
     def belong(self, sender: Sender) -> None:
         """Send the enqueues of these handlers through a worker, the first one that includes it."""

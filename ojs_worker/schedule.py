@@ -2,9 +2,9 @@
 
 import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ from ojs_worker.errors import NotFound, Refused, Unreachable
 from ojs_worker.registry import Handler
 
 log = logging.getLogger("ojs.worker")
+H = TypeVar("H")
 
 # The member of an entry's `meta`, and so of its jobs', that names its owner.
 OWNER: Final = "cron_owner"
@@ -37,8 +38,54 @@ def name_of(job_type: str) -> str:
     return job_type.replace("_", "-")
 
 
+class Schedules:
+    """The schedules of a worker or router, each under a name of its own."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Scheduled] = {}
+
+    def __iter__(self) -> Iterator[Scheduled]:
+        return iter(self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def declare(
+        self,
+        expression: str,
+        name: str | None,
+        timezone: str | None,
+        overlap: Overlap | None,
+        arguments: Mapping[str, Any],
+    ) -> Callable[[H], H]:
+        """Return a decorator that adds a schedule of a handler."""
+
+        def scheduled(handler: H) -> H:
+            if not isinstance(handler, Handler):
+                raise TypeError("`cron` stands above `job`, which makes the handler")
+            named = name or name_of(handler.type)
+            handler.binding.pack((), arguments)
+            self._add(Scheduled(named, expression, handler, arguments, timezone, overlap))
+            return handler
+
+        return scheduled
+
+    def include(self, others: "Schedules") -> None:
+        """Include the schedules of a router."""
+        for entry in others:
+            if self._entries.get(entry.name) is not entry:
+                self._add(entry)
+
+    def _add(self, entry: Scheduled) -> None:
+        if entry.name in self._entries:
+            raise ValueError(
+                f"a cron entry {entry.name} is declared already; give one of them another `name`"
+            )
+        self._entries[entry.name] = entry
+
+
 async def register(
-    entries: Sequence[Scheduled],
+    entries: Iterable[Scheduled],
     client: Client,
     patience: Patience,
     *,
@@ -73,7 +120,7 @@ async def put(entry: Scheduled, client: Client, owner: str | None) -> None:
 
 
 async def _look_for_removed(
-    entries: Sequence[Scheduled], client: Client, patience: Patience, owner: str, *, prune: bool
+    entries: Iterable[Scheduled], client: Client, patience: Patience, owner: str, *, prune: bool
 ) -> None:
     names = {entry.name for entry in entries}
 

@@ -29,12 +29,12 @@ from ojs_worker.environment import Environment, machine
 from ojs_worker.limits import Limits, compare, limits_of
 from ojs_worker.manual import Manual
 from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_layer
-from ojs_worker.registry import Handler, JobDecorator, ManyDecorator, Registry, Runs
+from ojs_worker.registry import JobDecorator, ManyDecorator, Registry, Runs
 from ojs_worker.resources import Overrides
 from ojs_worker.retrying import Exceptions, retrying
 from ojs_worker.router import Router, routers_of
 from ojs_worker.running import Running
-from ojs_worker.schedule import Scheduled, name_of, register
+from ojs_worker.schedule import Schedules, register
 from ojs_worker.settings import check, deadline_of, load
 from ojs_worker.signals import SignalBox
 from ojs_worker.tls import tls_of
@@ -91,7 +91,7 @@ class Worker:
         self._blocking_client: BlockingClient | None = None
         self._running: Running | None = None
         self.middleware: Chain[ProcessLayer] = Chain()
-        self._crons: list[Scheduled] = []
+        self.schedules = Schedules()
         self._lifespans: list[Need] = []
         self._overrides: dict[Make, Make] = {}
         self._sender = _Sender(self)
@@ -160,20 +160,7 @@ class Worker:
         the name is the job type.
         """
 
-        def scheduled(handler: H) -> H:
-            if not isinstance(handler, Handler):
-                raise TypeError("`cron` stands above `job`, which makes the handler")
-            named = name or name_of(handler.type)
-            handler.binding.pack((), arguments)
-            self._crons.append(Scheduled(named, expression, handler, arguments, tz, overlap))
-            return handler
-
-        return scheduled
-
-    @property
-    def crons(self) -> Sequence[Scheduled]:
-        """The schedules that were declared by `cron`."""
-        return tuple(self._crons)
+        return self.schedules.declare(expression, name, tz, overlap, arguments)
 
     def lifespan(self, make: M) -> M:
         """Make a generator function run around the worker: up to its `yield` before the first
@@ -198,9 +185,10 @@ class Worker:
         return dict(self._overrides)
 
     def include(self, *routers: Router) -> None:
-        """Run the handlers of routers as well."""
+        """Run the handlers of routers as well, and register their cron entries."""
         for router in routers:
             self.registry.include(router.registry)
+            self.schedules.include(router.schedules)
             router.belong(self._sender)
 
     def discover(self, package: str) -> None:
@@ -369,13 +357,13 @@ class Worker:
     def _preparation(self, config: Config) -> Callable[[], Awaitable[None]] | None:
         limits = limits_of(self.registry.handlers)
         # Of an owner the last entry may have been removed.
-        has_crons = bool(self._crons) or config.cron_owner is not None
+        has_crons = bool(self.schedules) or config.cron_owner is not None
         return partial(self._prepare, config, limits) if has_crons or limits else None
 
     async def _prepare(self, config: Config, limits: Limits) -> None:
         dice = self._environment.dice
         await register(
-            self._crons,
+            self.schedules,
             self.client,
             Patience("register the cron entries", dice),
             owner=config.cron_owner,

@@ -1,10 +1,11 @@
 """Workflows: chains, groups and batches of jobs, nested where need be, as the server takes them."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import msgspec
 
+from ojs_worker.client.options import JobDefaults, check_default_names, wire_defaults
 from ojs_worker.client.requests import JobRequest
 
 CallbackName = Literal["on_complete", "on_success", "on_failure"]
@@ -17,7 +18,7 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     members: tuple["JobRequest | Flow", ...]
     name: str | None = None
     callbacks: Mapping[CallbackName, "JobRequest | Flow"] = {}
-    # Options for all jobs that do not set them, as on the wire.
+    # Options for all jobs that do not set them, as the server takes them.
     options: Mapping[str, Any] = {}
 
     def map(self, change: Callable[[JobRequest], JobRequest]) -> "Flow":
@@ -47,13 +48,17 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
         return body
 
 
-def chain(*steps: JobRequest | Flow, name: str | None = None, **options: Any) -> Flow:
+def chain(
+    *steps: JobRequest | Flow, name: str | None = None, **options: Unpack[JobDefaults]
+) -> Flow:
     """Return a workflow of steps one after the other; each gets the results of those before it, as
     `parent_results`."""
     return _flow("chain", steps, name, options)
 
 
-def group(*jobs: JobRequest | Flow, name: str | None = None, **options: Any) -> Flow:
+def group(
+    *jobs: JobRequest | Flow, name: str | None = None, **options: Unpack[JobDefaults]
+) -> Flow:
     """Return a workflow whose jobs run at once."""
     return _flow("group", jobs, name, options)
 
@@ -64,7 +69,7 @@ def batch(
     on_complete: JobRequest | Flow | None = None,
     on_success: JobRequest | Flow | None = None,
     on_failure: JobRequest | Flow | None = None,
-    **options: Any,
+    **options: Unpack[JobDefaults],
 ) -> Flow:
     """Return a workflow whose jobs run at once, with callbacks for when they have ended."""
     given: dict[CallbackName, JobRequest | Flow | None] = {
@@ -86,7 +91,8 @@ def _flow(
 ) -> Flow:
     if not members:
         raise ValueError(f"a {type} has at least one job")
-    return Flow(type=type, members=members, name=name, options=options)
+    defaults = wire_defaults(check_default_names(options))
+    return Flow(type=type, members=members, name=name, options=defaults)
 
 
 def _step(one: JobRequest | Flow) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from difflib import get_close_matches
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Final, Literal, TypedDict, cast
 
 import msgspec
 
@@ -57,15 +57,11 @@ class RateLimit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return "{" in self.key
 
 
-class Options(TypedDict, total=False):
-    """The options of an enqueue, as keyword arguments."""
+class JobDefaults(TypedDict, total=False):
+    """Options that a workflow may also give to all of its jobs that do not set them."""
 
     queue: str
     priority: int
-    delay: Duration
-    at: Moment
-    expires_at: Moment
-    expires_in: Duration
     timeout: Duration
     grace_period: Duration
     visibility_timeout: Duration
@@ -73,6 +69,15 @@ class Options(TypedDict, total=False):
     unique: Unique | bool
     rate_limit: RateLimit
     tags: Sequence[str]
+
+
+class Options(JobDefaults, total=False):
+    """The options of an enqueue, as keyword arguments."""
+
+    delay: Duration
+    at: Moment
+    expires_at: Moment
+    expires_in: Duration
     meta: Mapping[str, Any]
     pending: bool
     schema: str
@@ -80,17 +85,16 @@ class Options(TypedDict, total=False):
     idempotency_key: str
 
 
-NAMES = frozenset(Options.__annotations__)
+NAMES: Final = frozenset(Options.__annotations__)
+DEFAULT_NAMES: Final = frozenset(JobDefaults.__annotations__)
 
 
 def wire_options(options: Options, now: datetime) -> dict[str, Any]:
     """The `options` object of an enqueue. Delays are counted from `now`, so that the request
     stays the same when it is sent again."""
-    given: dict[str, Any] = {
-        name: options[name] for name in ("queue", "priority", "pending") if name in options
-    }
-    if "tags" in options:
-        given["tags"] = list(options["tags"])
+    given = wire_defaults(options)
+    if "pending" in options:
+        given["pending"] = options["pending"]
     if "delay" in options and "at" in options:
         raise ValueError("give `delay` or `at`, not both")
     if "expires_in" in options and "expires_at" in options:
@@ -103,6 +107,16 @@ def wire_options(options: Options, now: datetime) -> dict[str, Any]:
             given[name] = _later(now, options[relative], relative)  # type: ignore[literal-required]
         elif absolute in options:
             given[name] = moment(options[absolute], absolute)  # type: ignore[literal-required]
+    return given
+
+
+def wire_defaults(options: JobDefaults) -> dict[str, Any]:
+    """The members of the `options` object that are not about one job alone."""
+    given: dict[str, Any] = {
+        name: options[name] for name in ("queue", "priority") if name in options
+    }
+    if "tags" in options:
+        given["tags"] = list(options["tags"])
     if "timeout" in options:
         given["timeout_ms"] = milliseconds(options["timeout"], "timeout")
     if "grace_period" in options:
@@ -144,9 +158,19 @@ def _members(policy: msgspec.Struct, durations: Sequence[str]) -> dict[str, Any]
 
 def check_names(options: Mapping[str, Any]) -> Options:
     """Return the options; raises TypeError if one of the names is no option."""
-    for name in options:
-        if name not in NAMES:
-            close = get_close_matches(name, NAMES, n=1)
-            hint = f'; did you mean "{close[0]}"?' if close else ""
-            raise TypeError(f"{name!r} is not an option of a job{hint}")
+    _check(options, NAMES, "a job")
     return cast(Options, options)
+
+
+def check_default_names(options: Mapping[str, Any]) -> JobDefaults:
+    """Return the options of a workflow's jobs; raises TypeError if one of the names is none."""
+    _check(options, DEFAULT_NAMES, "all jobs of a workflow")
+    return cast(JobDefaults, options)
+
+
+def _check(options: Mapping[str, Any], names: frozenset[str], bearer: str) -> None:
+    for name in options:
+        if name not in names:
+            close = get_close_matches(name, names, n=1)
+            hint = f'; did you mean "{close[0]}"?' if close else ""
+            raise TypeError(f"{name!r} is not an option of {bearer}{hint}")

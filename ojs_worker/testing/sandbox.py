@@ -123,7 +123,7 @@ class Sandbox(Performing, Expectations):
 
     def _register_crons(self, worker: Worker) -> None:
         client = Client(transport=self._server.transport, codec=worker.codec)
-        for entry in worker.crons:
+        for entry in worker.schedules:
             self._server.call(put(entry, client, worker.config().cron_owner))
 
     def _opened(self, job: Job) -> Job:

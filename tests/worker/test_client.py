@@ -330,6 +330,16 @@ async def test_a_batch_calls_back_and_can_be_cancelled(client: Client) -> None:
         batch(one)
     with pytest.raises(ValueError, match="at least one job"):
         chain()
+    with pytest.raises(TypeError, match=r"option of all jobs of a workflow; did you mean .timeout"):
+        chain(one, timeut="5m")  # type: ignore[call-arg]
+
+
+async def test_a_workflow_has_options_for_its_jobs_as_an_enqueue_has(client: Client) -> None:
+    flow = chain(client.request("a.b"), timeout="5m", retry=7, tags=["t"], queue="slow")
+    started = await client.start(flow)
+    job = await client.get(started.steps[0].job_id or "")
+    assert (job.queue, job.tags, job.max_attempts) == ("slow", ["t"], 7)
+    assert job.timeout_ms == 300_000
 
 
 async def test_workflows_and_cron_entries_have_members_with_types(client: Client) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ojs_server.app import Application, Server
-from ojs_worker import CronEntry, Worker
+from ojs_worker import CronEntry, Router, Worker
 from ojs_worker.config import SettingError
-from ojs_worker.testing import AsgiTransport
+from ojs_worker.testing import AsgiTransport, Sandbox
 from tests.http.conftest import Serve
 from tests.worker.conftest import Start
 from tests.worker.scripted import MemoryTransport, ScriptedServer
@@ -104,3 +104,23 @@ def test_wrong_entries_are_told_where_they_are_written() -> None:
         worker.cron("* * * * *")(lambda: None)
     with pytest.raises(TypeError, match="unexpected keyword argument 'days'"):
         worker.cron("* * * * *", days=3)(worker.job("a.b")(lambda: None))
+
+
+def test_schedules_of_a_router_belong_to_the_worker_that_includes_it() -> None:
+    router = Router(queue="slow")
+
+    @router.cron("@daily", keep_days=30)
+    @router.job("rows.prune")
+    def prune(keep_days: int) -> None: ...
+
+    worker = Worker("http://127.0.0.1:9")
+    for _ in range(2):
+        worker.include(router)
+    with Sandbox(worker, at="2030-01-01T12:00:00Z") as ojs:
+        ojs.clock.advance("1d")
+        ojs.assert_enqueued(prune, args={"keep_days": 30}, queue="slow", count=1)
+
+    other = Router()
+    other.cron("@hourly", name="rows.prune")(other.job("rows.prune_all")(lambda: None))
+    with pytest.raises(ValueError, match=r"a cron entry rows\.prune is declared already"):
+        worker.include(other)

@@ -53,6 +53,21 @@ def make(ctx: BlockingContext, pages: int, tenant: str = "acme") -> list[Receipt
     return []
 
 
+@dataclass
+class Resize:
+    """A handler class, whose fields are the arguments."""
+
+    width: int
+
+    async def run(self, ctx: Context) -> Receipt:
+        """Do the job."""
+        return Receipt(self.width)
+
+
+resize = worker.job("image.resize")(Resize)
+
+
+@router.cron("@daily", keep_days=30)
 @worker.job("rows.prune")
 def prune(keep_days: int) -> None:
     """A function without a context."""
@@ -83,6 +98,8 @@ async def producer(client: Client) -> None:
     assert_type(await prune.enqueue(keep_days=3), JobHandle[None])
     assert_type(await insert.enqueue(Receipt(1)), JobHandle[str])
     assert_type(await insert(Receipt(1), unit="EUR"), str)
+    assert_type(await resize.enqueue(width=80), JobHandle[Receipt])
+    assert_type(await pay.options(delay="5m", queue="slow").enqueue(4), JobHandle[Receipt])
     assert_type(client.handle("id", type=Receipt), JobHandle[Receipt])
     assert_type(await client.enqueue("a.b", [1], delay="5m"), JobHandle[Any])
     assert_type(await client.start(chain(pay.request(1), prune.request(2))), Workflow)
@@ -98,3 +115,9 @@ def mistakes() -> None:
     pay.request("four")  # type: ignore[arg-type]
     make.request()  # type: ignore[call-arg]
     insert.request([Receipt(1)])  # type: ignore[arg-type]
+    resize.request("wide")  # type: ignore[arg-type]
+    pay.options(dela="5m")  # type: ignore[call-arg]
+    pay.options(priority="high")  # type: ignore[arg-type]
+    worker.job("a.b", dela="5m")  # type: ignore[call-arg]
+    router.job("a.b", dela="5m")  # type: ignore[call-arg]
+    chain(pay.request(1), dela="5m")  # type: ignore[call-arg]
