@@ -29,7 +29,8 @@ def command(session: Session, file: Path, database: str, yes: bool) -> None:
     from ojs_server.store.sqlite.lock import FileLock
 
     embedded.schema_of(file)
-    target = file_of(database)
+    # As the server has it, which locks the file that a link leads to.
+    target = file_of(database).resolve()
     try:
         lock = FileLock(target, session.environment.process)
     except StoreUnavailable as error:

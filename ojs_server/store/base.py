@@ -92,6 +92,10 @@ class Store(Protocol):
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""
 
+    def displaced(self) -> str | None:
+        """Return why no change is kept: which file of the database is not under its name any more.
+        None if all are."""
+
     def listener(
         self, on_wake: OnWake, on_log: OnLog = unheard, on_due: OnDue = unheard
     ) -> Listener | None:

@@ -84,7 +84,9 @@ def test_a_dump_needs_the_programs_of_postgres(
 
 async def test_a_backup_of_a_running_server_is_restored(run: Ojs, sqlite_store: Path) -> None:
     copy = sqlite_store.with_name("copy.db")
-    words = ("--database", str(sqlite_store))
+    link = sqlite_store.with_name("link.db")
+    link.symlink_to(sqlite_store)
+    words = ("--database", str(link))
     async with serving(sqlite_store) as client:
         kept = await client.enqueue("kept")
         assert run("backup", str(copy), *words).code == OK

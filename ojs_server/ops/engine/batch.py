@@ -81,7 +81,8 @@ class Committed(msgspec.Struct, frozen=True):
             if self.doubt.carried_out():
                 return msgspec.structs.replace(self, doubt=None, asked=True)
         except OutcomeUnknown as error:
-            log.error("%s", error)
+            if error is not self.doubt:
+                log.error("%s", error)
             outcomes = [refusal(error) for _ in self.outcomes]
             return Committed(outcomes, refused=str(error), unknown=len(outcomes), asked=True)
         reason = "the connection to the store was lost before this was stored"

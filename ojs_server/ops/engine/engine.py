@@ -52,7 +52,14 @@ class Engine:
         self.endings = Wakeups()
         self.availability = availability = Availability(environment.monotonic)
         threads, rng = environment.threads, environment.chance
-        self.pulse = Pulse(lambda: store.ping(), threads.executor(1, "ojs-pulse"))
+        loop = asyncio.get_running_loop()
+
+        def ping() -> None:
+            store.ping()
+            if (reason := store.displaced()) is not None:
+                loop.call_soon_threadsafe(availability.lose, reason)
+
+        self.pulse = Pulse(ping, threads.executor(1, "ojs-pulse"))
         self.log_reader = EventLogReader(
             lambda after, limit: self.read(lambda reader: reader.events(after, ALL, limit)),
             lambda: self.read(lambda reader: reader.log_span()),
@@ -70,7 +77,6 @@ class Engine:
         self._reading = threads.executor(READERS, "ojs-reader")
         schedulers = Schedulers()
         contention = Contention(store, rules, environment, schedulers)
-        loop = asyncio.get_running_loop()
 
         def carry_out(
             ops: list[AnyOperation], begun: batch.UncommittedBatch | None

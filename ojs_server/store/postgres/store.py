@@ -151,6 +151,10 @@ class PostgresStore:
         with self._reading(PING_S, min(PING_S, self._answer_s)) as reader:
             reader.ping()
 
+    def displaced(self) -> str | None:
+        """None: the database looks after its files."""
+        return None
+
     def listener(
         self, on_wake: OnWake, on_log: OnLog = unheard, on_due: OnDue = unheard
     ) -> PostgresListener:

@@ -19,6 +19,11 @@ def private(path: Path, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
+def beside(database: Path, suffix: str) -> Path:
+    """Return the path of a file that belongs to a database."""
+    return database.with_name(database.name + suffix)
+
+
 class FileLock:
     """Held from creation until `release`, or until the process ends in any way."""
 
@@ -28,7 +33,7 @@ class FileLock:
                 "the embedded store needs file locks that this system does not have; name a "
                 "PostgreSQL database with --database"
             )
-        self._path = database.with_name(database.name + ".lock")
+        self._path = beside(database, ".lock")
         try:
             descriptor = private(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             self._file = os.fdopen(descriptor, "a+")

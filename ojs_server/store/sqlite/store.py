@@ -1,6 +1,5 @@
 """The embedded SQLite store: opening, transactions and reading."""
 
-import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,10 +16,11 @@ from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.environment import Environment, machine
 from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
 from ojs_server.store.clock import RisingClock
-from ojs_server.store.errors import SchemaError, StoreBusy, StoreUnavailable
+from ojs_server.store.errors import OutcomeUnknown, SchemaError, StoreBusy, StoreUnavailable
 from ojs_server.store.records import POSITION_BITS, Contended, Foreseen
 from ojs_server.store.sqlite.backfill import Backfill
-from ojs_server.store.sqlite.lock import FileLock, private
+from ojs_server.store.sqlite.database_file import HOLD_JOBS, DatabaseFile
+from ojs_server.store.sqlite.lock import FileLock
 from ojs_server.store.sqlite.migrate import migrate
 from ojs_server.store.sqlite.read import SqliteReader
 from ojs_server.store.sqlite.statements import PACKAGE, QUERIES
@@ -43,6 +43,8 @@ _PRAGMAS: Final = {
 }
 # Time limit to wait for another process that writes to the file.
 PATIENCE_MS: Final = 5000
+# Interval of looks at the files that hold no jobs.
+LOOK_MS: Final = 1000
 
 
 class SqliteStore:
@@ -53,6 +55,11 @@ class SqliteStore:
     lost_connections = 0
     _closed = False
     _backfill: Backfill | None = None
+    _file: DatabaseFile | None = None
+    # A file was not under its name at the last look.
+    _displaced = False
+    # When all files were looked at after a commit, by the store's clock.
+    _looked_at = 0
 
     def __init__(
         self,
@@ -66,8 +73,9 @@ class SqliteStore:
     ) -> None:
         # Two in-memory connections would see two databases, so `:memory:` is a private file.
         self._private = TemporaryDirectory(prefix="ojs-") if path == ":memory:" else None
+        name = Path(f"{self._private.name}/ojs.db" if self._private else path).absolute()
         # Resolved, so that two names of one file share one lock.
-        self.path = Path(f"{self._private.name}/ojs.db" if self._private else path).resolve()
+        self.path = name.resolve()
         self.location = str(self.path)
         self.node = node
         # No other process may have the file, so that nobody needs to find it there.
@@ -79,8 +87,7 @@ class SqliteStore:
         self._lock = threading.Lock()
         self._file_lock = FileLock(self.path, environment.process)
         try:
-            # SQLite gives the files beside the database the mode of the database.
-            os.close(private(self.path, os.O_RDONLY | os.O_CREAT))
+            self._file = DatabaseFile(name, self.path, environment.process)
             # One thread at a time has it, so that it needs no lock of its own.
             self._writer = self._connect(apsw.SQLITE_OPEN_NOMUTEX)
             migrate(self._writer, PACKAGE, apply=migrations)
@@ -92,13 +99,14 @@ class SqliteStore:
             self._routings = begun.all_routings()
             self._sharing: Sharing = begun.stored_sharing()
             self._number = max(self._last_position() >> POSITION_BITS, self._clock())
+            self._file.note_log()
             self._backfill = Backfill(self._writer, self._connect(), environment.threads)
             # The caller of `transaction` sets the wait.
             self._writer.set_busy_timeout(0)
         except (apsw.Error, OSError) as error:
             self.close()
             raise StoreUnavailable(f"cannot open {self.path}: {error}") from error
-        except SchemaError:
+        except (SchemaError, StoreUnavailable):
             self.close()
             raise
 
@@ -121,6 +129,9 @@ class SqliteStore:
                     self._configs = tx.configs
                     self._maintenance, self._schemas = tx.maintenance, tx.schemas
                     self._sharing, self._routings = tx.sharing, tx.routings
+                # What is in a file that has no name is not there after the next start.
+                if (reason := self._displaced_at(tx.now)) is not None:
+                    raise OutcomeUnknown(reason)
             except BaseException:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
@@ -138,8 +149,17 @@ class SqliteStore:
 
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""
-        with self.reader() as reader:
-            reader.ping()
+        # One that is displaced can be read only by who has it open.
+        if self.displaced() is None:
+            with self.reader() as reader:
+                reader.ping()
+
+    def displaced(self, most: int | None = None) -> str | None:
+        """Return which file is not under its name any more; None if all are, or the first ones."""
+        reason = self._file.displaced(most) if self._file is not None else None
+        if reason is not None or most is None:
+            self._displaced = reason is not None
+        return reason
 
     def synchronous(self) -> int:
         """`PRAGMA synchronous` of the writing connection: 2 is FULL."""
@@ -189,6 +209,9 @@ class SqliteStore:
             for connection in self._connections:
                 connection.close()
             self._connections.clear()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
         self._file_lock.release()
         if self._private:
             self._private.cleanup()
@@ -204,7 +227,16 @@ class SqliteStore:
         except _OUTSIDE as error:
             raise StoreUnavailable(str(error)) from error
 
+    def _displaced_at(self, now: int) -> str | None:
+        """Look at the files after a commit: at those that hold jobs, now and then at all."""
+        if now < self._looked_at + LOOK_MS:
+            return self.displaced(HOLD_JOBS)
+        self._looked_at = now
+        return self.displaced()
+
     def _begin(self, patient: bool) -> None:
+        if self._displaced and (reason := self.displaced()) is not None:
+            raise StoreUnavailable(reason)
         try:
             self._writer.execute("BEGIN IMMEDIATE")
         except apsw.BusyError:
@@ -217,8 +249,11 @@ class SqliteStore:
                 self._writer.set_busy_timeout(0)
 
     def _connect(self, flags: int = 0) -> apsw.Connection:
-        flags |= apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        flags |= apsw.SQLITE_OPEN_READWRITE
         connection = apsw.Connection(str(self.path), flags=flags, statementcachesize=512)
+        if (reason := self.displaced()) is not None:
+            connection.close()
+            raise StoreUnavailable(reason)
         with self._lock:
             self._connections.append(connection)
         # Otherwise each new value may be a reason to plan its statement anew.
