@@ -161,7 +161,7 @@ faults: $(VENV)/.dev ## Plant each known fault and see that the conformance suit
 mutants: $(VENV)/.dev ## Change the domain's rules in 200 small ways, and see that the conformance suite catches it (ARGS="--count 20")
 	$(BIN)/python -m tests.mutants $(ARGS)
 
-chaos: $(VENV)/.dev ## Kill PostgreSQL and nodes under load, and account for every job (ARGS="--help" shows its options)
+chaos: $(VENV)/.dev ## Kill PostgreSQL and nodes under load, strike the files of SQLite, and account for every job (ARGS="--help" shows its options)
 	nice $(BIN)/python -m tests.chaos $(ARGS)
 
 fuzz: $(VENV)/.dev ## Send raw bytes that are hardly HTTP, at every place of openapi.yaml (ARGS="--help" shows its options)

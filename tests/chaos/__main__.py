@@ -1,4 +1,4 @@
-"""``python -m tests.chaos``: kills PostgreSQL and nodes under load; `make chaos`.
+"""``python -m tests.chaos``: kills databases and nodes under load; `make chaos`.
 
 Every job of every round is accounted for; the first line of tests/chaos/accounting.py says how.
 Exit 0 where no promise was broken, 1 where one was or the servers did not come back, 2 where it
@@ -12,27 +12,32 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
 
 import psycopg
 
 from conformance.nearest import nearest
+from tests.chaos.cluster import Cluster
+from tests.chaos.file_kinds import FILES
+from tests.chaos.files import Files
 from tests.chaos.kinds import FAILOVERS, KILLS, planned
-from tests.chaos.rounds import Size, play, stage
+from tests.chaos.rounds import Size, file_stage, play, stage
 from tests.chaos.tally import Tally, load, save, told_of
+from tests.e2e.node import Node
 from tests.postgres import Run
 from tests.postgres_programs import DISTRIBUTION, MISSING, distribution, of_wheel
 
 # Kills in a round, whose history is in memory.
-ROUND: Final = {"kills": 20, "failovers": 5}
+ROUND: Final = {"kills": 20, "failovers": 5, "blows": 20}
 Tell = Callable[[str], None]
 
 
 def main(arguments: Sequence[str] | None = None, tell: Tell = print) -> int:
     """Run the command."""
     options = _parser().parse_args(arguments)
-    known = {*KILLS, *FAILOVERS}
+    known = {*KILLS, *FAILOVERS, *FILES}
     chosen = options.kinds.split(",") if options.kinds else list(known)
     for kind in chosen:
         if kind not in known:
@@ -42,8 +47,7 @@ def main(arguments: Sequence[str] | None = None, tell: Tell = print) -> int:
     tell(f"seed {tally.seed}, {sum(tally.kills.values())} kills done before")
     run, code = Run(), 1
     try:
-        programs = _programs(options.postgres, run.folder)
-        code = asyncio.run(_campaign(options, chosen, tally, programs, run.folder, tell))
+        code = asyncio.run(_campaign(options, chosen, tally, run.folder, tell))
     except* (TimeoutError, RuntimeError, psycopg.Error) as group:
         for error in group.exceptions:
             tell(f"STOPPED: {error}")
@@ -62,7 +66,6 @@ async def _campaign(
     options: argparse.Namespace,
     chosen: list[str],
     tally: Tally,
-    programs: Path,
     folder: Path,
     tell: Tell,
 ) -> int:
@@ -75,17 +78,12 @@ async def _campaign(
     for phase, wanted, all_kinds in (
         ("kills", options.kills, KILLS),
         ("failovers", options.failovers, FAILOVERS),
+        ("blows", options.blows, FILES),
     ):
         kinds = [kind for kind in all_kinds if kind in chosen]
         if not kinds or tally.done(kinds) >= wanted:
             continue
-        async with stage(
-            programs,
-            folder,
-            nodes=options.nodes,
-            flush_ms=options.flush_ms,
-            standby=phase == "failovers",
-        ) as (cluster, nodes):
+        async with _stage(options, phase, folder) as (database, nodes):
             while (left := wanted - tally.done(kinds)) > 0:
                 if time.monotonic() > end:
                     tell("the time is over")
@@ -95,7 +93,7 @@ async def _campaign(
                 begun = time.monotonic()
                 plan = planned(kinds, min(left, ROUND[phase]), tally.done(kinds), luck)
                 size = Size(options.producers, options.workers)
-                played = await play(cluster, nodes, f"{phase}-{number}", plan, luck, size)
+                played = await play(database, nodes, f"{phase}-{number}", plan, luck, size)
                 stories = tally.add(phase, played, time.monotonic() - begun)
                 save(tally, options.state)
                 for story in stories:
@@ -105,6 +103,20 @@ async def _campaign(
                     f"{time.monotonic() - begun:.1f} s, {len(stories)} broken promises"
                 )
     return 0
+
+
+def _stage(
+    options: argparse.Namespace, phase: str, folder: Path
+) -> AbstractAsyncContextManager[tuple[Cluster | Files, list[Node]]]:
+    if phase == "blows":
+        return file_stage(folder)
+    return stage(
+        _programs(options.postgres, folder),
+        folder,
+        nodes=options.nodes,
+        flush_ms=options.flush_ms,
+        standby=phase == "failovers",
+    )
 
 
 def _programs(name: str, folder: Path) -> Path:
@@ -124,11 +136,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--failovers", type=int, default=10, metavar="N", help="to a synchronous standby"
     )
+    parser.add_argument("--blows", type=int, default=20, metavar="N", help="to a SQLite database")
     parser.add_argument(
         "--kinds",
         default="",
         metavar="A,B",
-        help=f"only these: {', '.join([*KILLS, *FAILOVERS])}",
+        help=f"only these: {', '.join([*KILLS, *FAILOVERS, *FILES])}",
     )
     parser.add_argument(
         "--postgres",

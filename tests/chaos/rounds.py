@@ -2,9 +2,11 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Final
 
 import httpx
@@ -12,6 +14,8 @@ import msgspec
 
 from tests.chaos.accounting import Kept, Violation, judge
 from tests.chaos.cluster import Cluster
+from tests.chaos.file_kinds import FILES, FileScene
+from tests.chaos.files import Files
 from tests.chaos.history import History
 from tests.chaos.kinds import FAILOVERS, KILLS, LIMIT_S, Scene
 from tests.chaos.load import NO_TLS, Load
@@ -69,8 +73,27 @@ async def stage(
         await asyncio.to_thread(cluster.destroy)
 
 
+@asynccontextmanager
+async def file_stage(folder: Path) -> AsyncIterator[tuple[Files, list[Node]]]:
+    """A SQLite database with its one node."""
+    files = Files(folder / token_hex(4))
+    async with running(files.url, *OPTIONS) as node:
+        yield files, [node]
+
+
+def strikes(
+    database: Cluster | Files, nodes: Sequence[Node], history: History, luck: random.Random
+) -> dict[str, Callable[[], Awaitable[None]]]:
+    """The kinds of kills that a database has."""
+    if isinstance(database, Files):
+        struck = FileScene(database, nodes[0], history, luck)
+        return {kind: partial(strike, struck) for kind, strike in FILES.items()}
+    scene = Scene(database, nodes, history, luck)
+    return {kind: partial(strike, scene) for kind, strike in (KILLS | FAILOVERS).items()}
+
+
 async def play(
-    cluster: Cluster,
+    database: Cluster | Files,
     nodes: Sequence[Node],
     queue: str,
     kinds: Sequence[str],
@@ -81,12 +104,11 @@ async def play(
     history = History()
     for node in nodes:
         node.output.clear()
-    scene = Scene(cluster, nodes, history, luck)
+    known = strikes(database, nodes, history, luck)
     async with Load(nodes, history, queue, luck).running(size.producers, size.workers) as load:
         for kind in kinds:
-            strike = KILLS.get(kind) or FAILOVERS[kind]
             try:
-                await strike(scene)
+                await known[kind]()
                 await _recovered(history)
             except TimeoutError as error:
                 raise RuntimeError(_stalled(kind, history, nodes)) from error

@@ -1,13 +1,14 @@
-"""A few kills of each kind on a real PostgreSQL: no promise is broken."""
+"""A few kills of each kind on a real database: no promise is broken."""
 
 import random
 from pathlib import Path
 
 import pytest
 
+from tests.chaos.file_kinds import FILES
 from tests.chaos.history import told
 from tests.chaos.kinds import FAILOVERS, KILLS, WRITES_IN_FLIGHT, planned
-from tests.chaos.rounds import Played, Size, play, stage
+from tests.chaos.rounds import Played, Size, file_stage, play, stage
 from tests.postgres_programs import chosen
 
 FLUSH_MS = 5
@@ -41,6 +42,16 @@ async def test_fail_overs_break_no_promise(distribution_programs: Path, run_fold
         distribution_programs, run_folder, nodes=2, flush_ms=FLUSH_MS, standby=True
     ) as (cluster, nodes):
         holds(await play(cluster, nodes, "promoted", plan, luck, Size()), plan)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.store_sqlite
+async def test_blows_to_files_break_no_promise(tmp_path: Path) -> None:
+    luck = random.Random(17)
+    plan = planned(list(FILES), 2 * len(FILES), 0, luck)
+    async with file_stage(tmp_path) as (files, nodes):
+        holds(await play(files, nodes, "struck", plan, luck, Size()), plan)
 
 
 async def kills(programs: Path, run_folder: Path) -> None:
