@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -32,13 +32,14 @@ from ojs_server.http.system.inventory import Inventories
 from ojs_server.loops.announce import announce
 from ojs_server.loops.deliver import Deliver
 from ojs_server.loops.housekeeping import Housekeeping
+from ojs_server.loops.opening import open_in_time, opens
 from ojs_server.loops.runner import Loops
 from ojs_server.loops.silences import watch_silences
 from ojs_server.metrics import Metrics
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.settings import Settings
 from ojs_server.stop_signals import stop_signals
-from ojs_server.store.base import Store
+from ojs_server.store.base import SchemaError, Store, StoreUnavailable
 from ojs_server.store.open import open_store
 from ojs_server.webhooks.client import WebhookClient
 
@@ -81,6 +82,9 @@ class Server:
         self._metrics = Metrics()
         self._lifetime = Lifetime(self._environment.monotonic)
         self.ports = Ports()
+        # Why the database could not be used in the time for the start.
+        self.failure: str | None = None
+        self.on_failure: Callable[[], None] = lambda: log.error("%s", self.failure)
 
     @property
     def serves_socketio(self) -> bool:
@@ -126,6 +130,7 @@ class Server:
             max_waiting=self.settings.max_waiting,
             max_streams=self.settings.max_streams,
             stream_buffer=self.settings.stream_buffer,
+            read_s=self.settings.store_timeout_ms / 1000,
         )
         webhook_client = WebhookClient(
             self.settings.reach,
@@ -145,9 +150,6 @@ class Server:
         housekeeping = Housekeeping(
             self.engine, self._environment.monotonic_ms, shared=not self.store.embedded
         )
-        listener = self.store.listener(
-            self._heard, self.engine.log_reader.wake, housekeeping.expect
-        )
         self.engine.log_reader.shared = not self.store.embedded
         self.engine.on_due = housekeeping.expect
         self.engine.on_events = self._happened
@@ -160,25 +162,59 @@ class Server:
         loops = Loops()
         if self._socket_server is not None:
             self.socketio = self._socket_server(self.services)
-            loops.start("socketio", self.socketio.run)
             loops.start("socketio sessions", self.socketio.sessions.run)
-        loops.start("housekeeping", housekeeping.run)
-        loops.start("announce", partial(announce, self.engine, self._announcement))
-        if not self.settings.conformance:
-            # Published cases subscribe addresses on the internet, and then make events.
-            self.engine.on_logged = deliver.nudge
-            loops.start("deliver", deliver.run)
-        if listener is not None:
-            loops.start("listener", listener.run)
-            loops.start("silences", partial(watch_silences, self.engine))
+
+        def begin() -> None:
+            if self.socketio is not None:
+                loops.start("socketio", self.socketio.run)
+            loops.start("housekeeping", housekeeping.run)
+            loops.start("announce", partial(announce, self.engine, self._announcement))
+            if not self.settings.conformance:
+                # Published cases subscribe addresses on the internet, and then make events.
+                self.engine.on_logged = deliver.nudge
+                loops.start("deliver", deliver.run)
+            listener = self.store.listener(
+                self._heard, self.engine.log_reader.wake, housekeeping.expect
+            )
+            if listener is not None:
+                loops.start("listener", listener.run)
+                loops.start("silences", partial(watch_silences, self.engine))
+
+        opening = None
+        if self.store.is_open:
+            begin()
+        else:
+            opening = asyncio.create_task(self._open(begin), name="opening")
         try:
             yield
         finally:
             self._lifetime.stopping = True
+            if opening is not None:
+                opening.cancel()
+                await asyncio.wait({opening})
             await loops.stop()
             await webhook_client.close()
             await self.engine.close()
             await asyncio.to_thread(self.store.close)
+
+    async def _open(self, begin: Callable[[], None]) -> None:
+        """Wait for the database, and begin the work of the node once it is there."""
+        within_s = self.settings.start_timeout_ms / 1000
+        try:
+            await open_in_time(
+                self.store, self._environment, within_s, self.engine.availability.lose
+            )
+        except (StoreUnavailable, SchemaError) as error:
+            self.failure = str(error)
+            self.on_failure()
+            return
+        begin()
+        await asyncio.to_thread(self.warn_of_durability)
+
+    def warn_of_durability(self) -> None:
+        """Log the settings of the database under which a confirmed commit could be lost."""
+        for warning in self.store.durability_warnings():
+            log.warning("%s", warning)
 
     def _announcement(self) -> Announcement:
         """Return what this node says of itself."""
@@ -254,8 +290,9 @@ class Application(Starlette):
 def create_app(settings: Settings | None = None) -> Application:
     """A server as an application, for any ASGI server or to be mounted into another application.
 
-    The store is opened at once; the server runs for as long as the application's lifespan does,
-    which an application that it is mounted into enters with its own.
+    The store is opened at once, unless its database is not there yet; the server runs for as long
+    as the application's lifespan does, which an application that it is mounted into enters with
+    its own.
     """
     settings = settings or Settings()
     environment = machine()
@@ -264,7 +301,10 @@ def create_app(settings: Settings | None = None) -> Application:
         environment=environment,
         migrations=settings.migrate,
         listen_url=settings.listen_url,
+        answer_s=settings.store_timeout_ms / 1000,
+        at_once=False,
     )
+    opens(store)
     extras = tracing_of(settings), socket_server_of(settings)
     return Application(Server(settings, store, environment, *extras))
 

@@ -1,5 +1,6 @@
 """The command `ojs-server`: start the server, or migrate its database."""
 
+import asyncio
 import logging
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from ojs_server.app import Server, socket_server_of, tracing_of
 from ojs_server.domain.profile import Profile
 from ojs_server.environment import Environment, machine
 from ojs_server.logs import set_up
+from ojs_server.loops.opening import open_in_time, opens
 from ojs_server.options import make_parser, refuse_unknown
 from ojs_server.server import serve
 from ojs_server.settings import SettingError, Settings, load_settings
@@ -51,7 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             environment=environment,
             migrations=settings.migrate or command == "migrate",
             listen_url=settings.listen_url,
+            answer_s=settings.store_timeout_ms / 1000,
+            at_once=False,
         )
+        if not opens(store) and command == "migrate":
+            asyncio.run(open_in_time(store, environment, settings.start_timeout_ms / 1000))
     except (StoreUnavailable, SchemaError, ValueError) as error:
         print(f"ojs-server: {error}", file=sys.stderr)
         return 1
@@ -86,11 +92,14 @@ def _serve(settings: Settings, store: Store, environment: Environment) -> int:
         )
         if settings.conformance:
             log.warning("conformance hooks are on: any client of the admin API can delete all jobs")
-        for warning in store.durability_warnings():
-            log.warning("%s", warning)
+        if store.is_open:
+            server.warn_of_durability()
 
     try:
-        return serve(server, settings, announce, beside)
+        code = serve(server, settings, announce, beside)
+        if server.failure is not None:
+            print(f"ojs-server: {server.failure}", file=sys.stderr)
+        return code
     finally:
         if tracing is not None:
             tracing.close()

@@ -42,6 +42,7 @@ class OjsUvicorn(uvicorn.Server):
     ) -> None:
         super().__init__(config)
         self._server = server
+        server.on_failure = self._give_up
         self._on_start = on_start
         self._beside = beside
 
@@ -51,6 +52,11 @@ class OjsUvicorn(uvicorn.Server):
         self.should_exit = True
         if self._beside is not None:
             self._loop.call_soon_threadsafe(self._beside.begin_stop)
+
+    def _give_up(self) -> None:
+        """End the process, as the database could not be used."""
+        self._server.begin_stop()
+        self.failed = self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Announce the addresses once they are bound."""

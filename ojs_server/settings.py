@@ -44,6 +44,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     grpc_port: int | None = None
     database: str = DEFAULT_DATABASE
     listen_url: str | None = None
+    start_timeout_ms: int = 60_000
+    store_timeout_ms: int = 5_000
     migrate: bool = True
     conformance: bool = False
     insecure: bool = False
@@ -181,6 +183,18 @@ TABLE: Final[tuple[Setting, ...]] = (
         "listen_url",
         "text",
         "direct PostgreSQL URL for LISTEN when --database goes through PgBouncer",
+    ),
+    Setting(
+        "start_timeout",
+        "duration",
+        "how long a start waits for a PostgreSQL that is not there yet, or takes no changes yet",
+        field="start_timeout_ms",
+    ),
+    Setting(
+        "store_timeout",
+        "duration",
+        "how long a call waits for a database that does not answer, 1 s to 60 s",
+        field="store_timeout_ms",
     ),
     Setting("conformance", "flag", "test hooks on: /ojs/v1/admin/reset and meta.test_directive"),
     Setting("insecure", "flag", "allow a bind beyond loopback without any key"),
@@ -451,6 +465,8 @@ def _checked(settings: Settings) -> Settings:
         )
     if not 5_000 <= settings.webhook_timeout_ms <= 60_000:
         raise SettingError("webhook_timeout must lie between 5 and 60 seconds")
+    if not 1_000 <= settings.store_timeout_ms <= 60_000:
+        raise SettingError("store_timeout must lie between 1 and 60 seconds")
     _check_profile(settings.profile)
     return settings
 

@@ -7,7 +7,7 @@ import select
 from collections import defaultdict
 from typing import Any, Self, cast
 
-from psycopg.pq import TransactionStatus
+from psycopg.pq import PipelineStatus, TransactionStatus
 
 from ojs_server.store.postgres.bounded import BoundedConnection
 from tests.plans import Watched
@@ -45,10 +45,11 @@ class KeptConnection(BoundedConnection):
         return self._is_idle or super().closed
 
     def close(self) -> None:
-        """Keep the connection for reuse; close it if it is in a transaction."""
+        """Keep the connection for reuse; close it if it is in a transaction or a pipeline."""
         if self._is_idle:
             return
-        if self.info.transaction_status is TransactionStatus.IDLE:
+        idle = self.info.transaction_status is TransactionStatus.IDLE
+        if idle and self.info.pipeline_status is PipelineStatus.OFF:
             self._is_idle = True
             _idle[self._made_with].append(self)
         else:

@@ -15,6 +15,7 @@ from ojs_server.http.errors import answer_of
 from ojs_server.http.hot_call import Asked, HotCall, Work
 from ojs_server.http.paths import Paths
 from ojs_server.http.pipeline import Calls
+from ojs_server.http.prefer_header import patient_until
 from ojs_server.http.route import Route
 from ojs_server.http.server.exchange import Exchange
 
@@ -72,6 +73,11 @@ class _Taken:
                 self._exchange.wait(self._outlast(asked.patiently()))
         except Exception as error:
             self._refuse(error)
+
+    @property
+    def patient_until(self) -> float:
+        """The moment up to which the client is ready to wait."""
+        return patient_until(self._call, self._started)
 
     def gone(self) -> bool:
         """Always False: a call is carried out to its end, even if the client has gone."""

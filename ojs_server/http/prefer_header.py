@@ -44,6 +44,12 @@ def preference(call: Call) -> Preference:
     return parse(b",".join(lines).decode("latin-1"))
 
 
+def patient_until(call: Call, started: float) -> float:
+    """Return the moment of the stopwatch up to which the client of a request is ready to wait."""
+    wait_ms = preference(call).wait_ms(call.server.settings.profile.max_wait_ms)
+    return started + (wait_ms or 0) / 1000
+
+
 def parse(text: str) -> Preference:
     """Read a Prefer header; if a preference is repeated, the first counts."""
     found: dict[str, str] = {}

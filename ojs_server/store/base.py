@@ -10,7 +10,9 @@ from ojs_server.store.errors import (
     SchemaError,
     StaleWrite,
     StoreBusy,
+    StoreDenied,
     StoreUnavailable,
+    StoreUnreachable,
 )
 from ojs_server.store.records import Contended, Foreseen
 from ojs_server.store.tables.contract import Reader, Tx
@@ -27,7 +29,9 @@ __all__ = [
     "StaleWrite",
     "Store",
     "StoreBusy",
+    "StoreDenied",
     "StoreUnavailable",
+    "StoreUnreachable",
     "Tx",
     "unheard",
 ]
@@ -70,6 +74,16 @@ class Store(Protocol):
     @property
     def node(self) -> str:
         """Return the id of this node."""
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the database has been found and migrated; nothing works before."""
+
+    def open(self) -> None:
+        """Find the database, and migrate it.
+
+        Raise StoreUnavailable if that may go later, and StoreDenied or SchemaError if it will not.
+        """
 
     @property
     def lost_connections(self) -> int:

@@ -7,6 +7,14 @@ class StoreUnavailable(Exception):
     """The database cannot be reached or refuses to work; nothing was committed."""
 
 
+class StoreUnreachable(StoreUnavailable):
+    """No connection to the database could be opened."""
+
+
+class StoreDenied(StoreUnavailable):
+    """The database refuses this server, and will until a setting or the database is changed."""
+
+
 class StoreBusy(StoreUnavailable):
     """A lock was not obtained in time, as another transaction holds it."""
 

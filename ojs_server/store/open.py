@@ -6,6 +6,8 @@ from urllib.parse import unquote, urlsplit
 from ojs_server.environment import Environment
 from ojs_server.store.base import Clock, Store
 
+# How long a PostgreSQL may take to answer, unless set.
+ANSWER_S: Final = 5.0
 FORMS: Final = (
     "`:memory:`, a file path, sqlite:///PATH (sqlite:////PATH for an absolute one), "
     "postgresql://USER@HOST/NAME or postgres://USER@HOST/NAME"
@@ -20,8 +22,13 @@ def open_store(
     node: str | None = None,
     migrations: bool = True,
     listen_url: str | None = None,
+    answer_s: float = ANSWER_S,
+    at_once: bool = True,
 ) -> Store:
-    """Open the store that a setting names; the drivers are loaded when they are needed."""
+    """Open the store that a setting names; the drivers are loaded when they are needed.
+
+    `answer_s` is how long a PostgreSQL may take to answer; it is left to `open` unless `at_once`.
+    """
     path = _file_of(url)
     if path is None:
         from ojs_server.store.postgres.store import PostgresStore
@@ -33,6 +40,8 @@ def open_store(
             node=node,
             migrations=migrations,
             listen_url=listen_url,
+            answer_s=answer_s,
+            at_once=at_once,
         )
     from ojs_server.store.sqlite.store import SqliteStore
 

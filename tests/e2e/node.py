@@ -83,6 +83,14 @@ class Node:
         """Ask the server to stop; answers its exit code."""
         return await self._end(sig)
 
+    async def ended(self) -> int:
+        """Wait until the server ends by itself; answers its exit code."""
+        assert self._process is not None
+        assert self._reader is not None
+        code = await asyncio.wait_for(self._process.wait(), START_S)
+        await self._reader
+        return code
+
     def send(self, sig: signal.Signals) -> None:
         """Send a signal and return at once."""
         assert self._process is not None

@@ -19,7 +19,14 @@ from ojs_server.ops.operation import AnyOperation, Composite, Outcome, Stage, ha
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.unit_of_work import Work
 from ojs_server.ops.workflows.advance import advance
-from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreBusy, StoreUnavailable
+from ojs_server.store.base import (
+    OutcomeUnknown,
+    StaleWrite,
+    Store,
+    StoreBusy,
+    StoreUnavailable,
+    StoreUnreachable,
+)
 
 log = logging.getLogger("ojs.store")
 
@@ -153,10 +160,12 @@ def apply(
             if len(ops) > 1:
                 raise
             return held(ops, str(error))
-        if len(ops) == 1 or (busy and store.embedded):
-            return _refused(ops, error, in_vain=[str(error)] if busy else [])
-        if not _answers(store):
+        if busy and (len(ops) == 1 or store.embedded):
+            return _refused(ops, error, in_vain=[str(error)])
+        if isinstance(error, StoreUnreachable) or not _answers(store):
             return _refused(ops, error, away=True)
+        if len(ops) == 1:
+            return _refused(ops, error)
     except Exception as error:
         if len(ops) == 1 and ops == _parts(ops):
             return Committed([error])
@@ -188,6 +197,10 @@ def one_by_one(
         if part.asked:
             part = msgspec.structs.replace(part, unheard=_hears([op]))
         done.append(part)
+        if part.away and place < len(ops):
+            lost = StoreUnavailable(part.refused or "")
+            done.append(_refused(ops[place:], lost, away=True))
+            break
         in_vain += done[-1].in_vain
         if in_vain and place < len(ops) and (store.embedded or len(in_vain) >= WAITS):
             untried = ops[place:]
@@ -243,6 +256,7 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         unheard=any(part.unheard for part in parts),
         unknown=sum(part.unknown for part in parts),
         in_vain=[reason for part in parts for reason in part.in_vain],
+        away=any(part.away for part in parts),
         logged=logged,
         freed=freed,
         events=EventBuffer(event for part in parts for event in part.events),

@@ -22,11 +22,11 @@ from ojs_server.ops.rules import Rules
 from ojs_server.ops.streams.event_log_reader import ALL, EventLogReader
 from ojs_server.ops.workers.signs_of_life import Signs
 from ojs_server.ops.workers.wakeups import Wakeups
-from ojs_server.store.base import Reader, Store, StoreUnavailable
+from ojs_server.store.base import Reader, StaleWrite, Store, StoreUnavailable
 
 READERS: Final = 4
-# A read that waits longer, for a thread or for the store, is refused.
-READ_S: Final = 20.0
+# A read that waits longer, for a thread or for the store, is refused, unless set.
+READ_S: Final = 5.0
 # No transaction takes so long where all is well.
 STALLED_S: Final = 5.0
 
@@ -45,9 +45,11 @@ class Engine:
         max_waiting: int = 10_000,
         max_streams: int = 1000,
         stream_buffer: int = 1000,
+        read_s: float = READ_S,
     ) -> None:
         self.store = store
         self.rules = rules
+        self._read_s = read_s
         self.wakeups = Wakeups()
         self.endings = Wakeups()
         self.availability = availability = Availability(environment.monotonic)
@@ -162,9 +164,9 @@ class Engine:
 
     async def _in_thread(self, call: Callable[[], Answer]) -> Answer:
         try:
-            async with asyncio.timeout(READ_S):
+            async with asyncio.timeout(self._read_s):
                 return await asyncio.get_running_loop().run_in_executor(self._reading, call)
-        except (StoreUnavailable, TimeoutError) as error:
+        except (StoreUnavailable, StaleWrite, TimeoutError) as error:
             raise refusal(error) from error
 
     async def close(self) -> None:

@@ -17,14 +17,17 @@ outcome is looked up while the next batch is carried out.
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, Final, Protocol
+
+import msgspec
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.environment import Environment
 from ojs_server.ops.engine.availability import refusal
 from ojs_server.ops.engine.batch import Committed, LocksBusy, UncommittedBatch
 from ojs_server.ops.operation import AnyOperation, Operation, Outcome, Result
-from ojs_server.store.base import StoreUnavailable
+from ojs_server.store.base import OutcomeUnknown, StoreUnavailable
 from ojs_wire import codes
 
 MAX_BATCH: Final = 512
@@ -34,6 +37,8 @@ TURNS: Final = 8
 # Who is held up by another server's lock is tried again after so long, and so often in all.
 AGAIN_S: Final = 0.1
 HELD_UP_S: Final = 10.0
+# A caller that is not ready to wait is told after so long that its outcome is unknown.
+ASKED_S: Final = 2.0
 # Most operations in conflict with a batch that are skipped to fill it.
 MAX_KEPT: Final = 512
 # Batches whose outcomes are looked up at a time.
@@ -43,6 +48,10 @@ ASKING: Final = 8
 class Caller(Protocol):
     """The caller of an operation."""
 
+    @property
+    def patient_until(self) -> float:
+        """The moment of the stopwatch up to which it is ready to wait for an outcome."""
+
     def gone(self) -> bool:
         """True if the caller was cancelled."""
 
@@ -50,10 +59,18 @@ class Caller(Protocol):
         """Deliver the outcome: the operation is committed, or was refused with an error."""
 
 
+# Set for a request that says how long it is ready to wait: a moment of the stopwatch.
+PATIENT_UNTIL: Final[ContextVar[float]] = ContextVar("patient_until", default=0.0)
+
+
 class _Awaited(asyncio.Future[Any]):
     """A task that waits for the outcome."""
 
     gone = asyncio.Future.cancelled
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop=loop)
+        self.patient_until = PATIENT_UNTIL.get()
 
     def resolve(self, outcome: Outcome) -> None:
         """Set the outcome, unless the task was cancelled."""
@@ -72,6 +89,7 @@ class _HeldUp:
         self.until = until
         self.gone = caller.gone
         self.resolve = caller.resolve
+        self.patient_until = caller.patient_until
 
 
 # An operation, its caller, and the time of its arrival.
@@ -131,7 +149,7 @@ class GroupCommit:
 
     async def submit(self, operation: Operation[Result]) -> Result:
         """Carry out an operation; return its outcome after the commit, or raise its error."""
-        awaited = _Awaited(loop=self._loop)
+        awaited = _Awaited(self._loop)
         self.enter(operation, awaited)
         result: Result = await awaited
         return result
@@ -267,29 +285,52 @@ class GroupCommit:
                 self._ask(batch, committed)
             if committed.away:
                 # Each batch would find that out for itself, one after the other.
-                waiting = [*self._due, *self._waiting]
+                callers = [caller for _, caller, *_ in (*self._held_up, *self._due, *self._waiting)]
+                self._held_up.clear()
                 self._due.clear()
                 self._waiting.clear()
-                for _, caller, _ in waiting:
+                for caller in callers:
                     self._resolve(caller, refusal(StoreUnavailable()))
         finally:
             if not begun:
                 self._gather(TURNS)
 
     def _ask(self, batch: list[Waiting], committed: Committed) -> None:
-        """Ask the store for the outcome of a batch, then tell its callers."""
+        """Ask the store for the outcome of a batch, then tell its callers.
+
+        Those that do not wait so long are told that it is unknown, and the store is still asked.
+        """
         asked = self._loop.run_in_executor(self._asking, committed.resolved)
+        asked_at = self._monotonic()
+        callers = dict(enumerate(caller for _, caller, _ in batch))
+        timers = [
+            self._loop.call_later(due - asked_at, self._give_up, callers, due)
+            for due in {max(asked_at + ASKED_S, one.patient_until) for one in callers.values()}
+        ]
 
         def told(answer: asyncio.Future[Committed]) -> None:
+            for timer in timers:
+                timer.cancel()
             self._asked.discard(answer)
             error = answer.exception()
+            done = answer.result() if error is None else Committed([error] * len(batch), asked=True)
+            given_up = len(batch) - len(callers)
             self._tell(
-                batch,
-                answer.result() if error is None else Committed([error] * len(batch), asked=True),
+                [batch[place] for place in callers],
+                msgspec.structs.replace(
+                    done,
+                    outcomes=[done.outcomes[place] for place in callers],
+                    unknown=max(done.unknown, given_up),
+                ),
             )
 
         self._asked.add(asked)
         asked.add_done_callback(told)
+
+    def _give_up(self, callers: dict[int, Caller], now: float) -> None:
+        """Tell callers whose patience has ended that the outcome is unknown, and forget them."""
+        for place in [place for place, one in callers.items() if one.patient_until <= now]:
+            self._resolve(callers.pop(place), refusal(OutcomeUnknown("")))
 
     def _tell(self, batch: list[Waiting], committed: Committed) -> None:
         for (operation, caller, _), outcome in zip(batch, committed.outcomes, strict=True):

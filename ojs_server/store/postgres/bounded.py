@@ -14,7 +14,7 @@ import psycopg
 from psycopg.pq.abc import PGconn
 
 # The database gives up waiting for a lock by itself before that.
-ANSWER_S: Final = 15.0
+ANSWER_S: Final = 5.0
 # A look at whether the database answers at all.
 PING_S: Final = 2.0
 # To migrate is to rewrite tables, and to wait for another node that does.

@@ -8,9 +8,10 @@ import msgspec
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, timeout_from_conninfo
 
-from ojs_server.store.errors import StoreUnavailable
+from ojs_server.store.errors import StoreUnavailable, StoreUnreachable
 from ojs_server.store.postgres import arrays
 from ojs_server.store.postgres.bounded import ANSWER_S, BoundedConnection
+from ojs_server.store.postgres.failures import first_line
 from ojs_server.store.postgres.statements import STATEMENTS
 
 # A server that is gone is noticed within seconds, at the start and later.
@@ -29,7 +30,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
 _SEVERAL: Final[dict[str, Any]] = {"connect_timeout": 3}
 # Said for each session where nothing stands between us and the database; a transaction says
 # it again for itself. The URL may ask for other limits, but not for less than a durable commit.
-_LIMITS: Final = "-c statement_timeout=30s -c lock_timeout=10s"
+_LIMITS: Final = "-c statement_timeout=30s -c lock_timeout=4s"
 # Short statements over and over: to compile one takes longer than to carry it out.
 _FIXED: Final = "-c synchronous_commit=on -c jit=off"
 # Options of every connection but the listening one.
@@ -51,14 +52,17 @@ class Address(msgspec.Struct, frozen=True):
     def connect(self, within_s: float | None = None) -> BoundedConnection:
         """Open a connection in autocommit mode: transactions are begun and ended by statements.
 
-        With `within_s` all hosts together are given that time.
+        All hosts together are given `within_s`, by default as long as an answer may take; each has
+        two seconds at least. Raise StoreUnreachable if none takes the connection.
         """
-        parameters = self.parameters
-        if within_s is not None:
-            share = max(1, int(within_s / _hosts_in(parameters)))
-            limit = min(timeout_from_conninfo(parameters), share)
-            parameters = {**parameters, "connect_timeout": limit}
-        connection = DRIVER.connect(**parameters, **self.driver_settings())
+        within_s = self.answer_s if within_s is None else within_s
+        share = max(1, int(within_s / _hosts_in(self.parameters)))
+        limit = min(timeout_from_conninfo(self.parameters), share)
+        parameters = {**self.parameters, "connect_timeout": limit}
+        try:
+            connection = DRIVER.connect(**parameters, **self.driver_settings())
+        except psycopg.OperationalError as error:
+            raise StoreUnreachable(first_line(error)) from error
         try:
             self.set_up(connection)
         except BaseException:

@@ -33,12 +33,13 @@ def translated(error: psycopg.Error) -> Exception:
     if isinstance(error, _HELD):
         return StoreBusy(first_line(error))
     away = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
-    if away or _is_at_a_standby(error):
+    if away or is_at_a_standby(error):
         return StoreUnavailable(first_line(error))
     return error
 
 
-def _is_at_a_standby(error: psycopg.Error) -> bool:
+def is_at_a_standby(error: psycopg.Error) -> bool:
+    """True if the database takes no changes, as it follows another one."""
     if isinstance(error, errors.FeatureNotSupported):
         # The class has many meanings, and the message may be in any language.
         return error.diag.source_function == _READ_WRITE_REFUSED

@@ -5,8 +5,10 @@ import select
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import partial
 from typing import Final
 
+import msgspec
 import psycopg
 from psycopg_pool import ConnectionPool
 
@@ -17,7 +19,7 @@ from ojs_server.domain.jobs.version_routing import Routings
 from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.environment import Environment, machine
 from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
-from ojs_server.store.errors import StoreUnavailable
+from ojs_server.store.errors import StaleWrite, StoreUnavailable, StoreUnreachable
 from ojs_server.store.postgres import connect
 from ojs_server.store.postgres.bounded import ANSWER_S, PING_S, BoundedConnection
 from ojs_server.store.postgres.enter import enter
@@ -27,6 +29,7 @@ from ojs_server.store.postgres.listen import PostgresListener
 from ojs_server.store.postgres.migrate import migrate
 from ojs_server.store.postgres.outcome import PATIENCE_S
 from ojs_server.store.postgres.read import PostgresReader
+from ojs_server.store.postgres.refusals import refused_start
 from ojs_server.store.postgres.silence import Silences
 from ojs_server.store.postgres.statements import PACKAGE, STATEMENTS
 from ojs_server.store.postgres.transaction import Node, PostgresTx
@@ -39,7 +42,7 @@ log = logging.getLogger("ojs.store")
 # One more than the server has threads that read: whoever looks at its health waits for none.
 READERS: Final = 5
 # Time limit for a lock, and the one for transactions that others wait for.
-LOCK_MS: Final = 10_000
+LOCK_MS: Final = 4_000
 BRIEF_MS: Final = 250
 # For a connection of the pool.
 POOL_S: Final = 5.0
@@ -66,6 +69,7 @@ class PostgresStore:
         readers: int = READERS,
         patience_s: float = PATIENCE_S,
         answer_s: float = ANSWER_S,
+        at_once: bool = True,
     ) -> None:
         environment = environment or machine()
         self._pooled = listen_url is not None and listen_url != url
@@ -83,23 +87,44 @@ class PostgresStore:
         self._silences = Silences()
         self._writer = Writer(address, environment.chance.bits, patience_s)
         self._lost_readers = 0
+        self._migrations = migrations
+        # Its channel is told by the database.
+        self._node = Node(node or _name_in(environment), "", Followers())
+        self._closed = False
+        self._make_pool = partial(_pool, address, readers, pooled=self._pooled)
+        # Made by `open`.
+        self._pool: ConnectionPool[BoundedConnection] | None = None
+        if at_once:
+            self.open()
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the database has been found and migrated."""
+        return self._pool is not None
+
+    def open(self) -> None:
+        """Connect, migrate, and register this node."""
         try:
             connection = self._writer.connection()
             with at_the_boundary():
-                migrate(connection, PACKAGE, apply=migrations)
-                name = node or _name_in(environment)
-                self._node = Node(name, _channel(connection), Followers())
+                migrate(connection, PACKAGE, apply=self._migrations)
+                self._node = msgspec.structs.replace(self._node, channel=_channel(connection))
                 enter(connection, self._node.name)
-        except BaseException:
-            self._writer.close()
+        except BaseException as error:
+            self._writer.drop()
+            if isinstance(error, (psycopg.Error, StaleWrite, StoreUnavailable)):
+                raise refused_start(error, self.location) from error
             raise
-        self._pool = _pool(address, readers, pooled=self._pooled)
+        self._pool = self._make_pool()
+        if self._closed:
+            self.close()
 
     @contextmanager
     def transaction(
         self, foreseen: Foreseen | None = None, *, patient: bool = True
     ) -> Iterator[PostgresTx]:
         """One write transaction; a broken one is rolled back whole."""
+        self._opened()
         with self._writer.transaction(foreseen, LOCK_MS if patient else BRIEF_MS) as begun:
             now = self._clock() if self._clock else begun.now
             tx = PostgresTx(begun, now, self._node, self._configs)
@@ -116,17 +141,27 @@ class PostgresStore:
 
     def reader(self) -> AbstractContextManager[PostgresReader]:
         """A connection for reading, each statement by itself."""
-        return self._reading(self._pool.timeout, self._answer_s)
+        return self._reading(self._opened().timeout, self._answer_s)
+
+    def _opened(self) -> ConnectionPool[BoundedConnection]:
+        if self._pool is None:
+            raise StoreUnreachable("the database has not been found yet")
+        return self._pool
+
+    def _soon(self) -> AbstractContextManager[PostgresReader]:
+        """Return a connection for reading that is waited for briefly, as are its answers."""
+        return self._reading(PING_S, min(PING_S, self._answer_s))
 
     @contextmanager
     def _reading(self, pool_s: float, answer_s: float) -> Iterator[PostgresReader]:
+        pool = self._opened()
         with at_the_boundary():
-            connection = self._pool.getconn(pool_s)
+            connection = pool.getconn(pool_s)
             while _has_died(connection):
                 self._lost_readers += 1
                 connection.close()
-                self._pool.putconn(connection)
-                connection = self._pool.getconn(pool_s)
+                pool.putconn(connection)
+                connection = pool.getconn(pool_s)
             connection.patience_s = answer_s
             try:
                 with connection.cursor(binary=True) as cursor:
@@ -139,7 +174,7 @@ class PostgresStore:
                 raise StoreUnavailable(first_line(error)) from error
             finally:
                 self._lost_readers += connection.closed
-                self._pool.putconn(connection)
+                pool.putconn(connection)
 
     @property
     def lost_connections(self) -> int:
@@ -148,7 +183,7 @@ class PostgresStore:
 
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""
-        with self._reading(PING_S, min(PING_S, self._answer_s)) as reader:
+        with self._soon() as reader:
             reader.ping()
 
     def displaced(self) -> str | None:
@@ -194,12 +229,12 @@ class PostgresStore:
 
     def held(self, wanted: Contended, for_ms: int) -> Contended:
         """Rows that another transaction has had for a while."""
-        with self.reader() as reader:
+        with self._soon() as reader:
             return reader.held(wanted, for_ms)
 
     def end_silent_transactions(self) -> int:
         """End transactions of servers that have fallen silent; answers how many."""
-        with self.reader() as reader:
+        with self._soon() as reader:
             gone = self._silences.over(reader.silent(), time.monotonic())
             ended = sum(reader.end_silent(one) for one in gone)
         if ended:
@@ -209,7 +244,8 @@ class PostgresStore:
     def synchronous_commit(self) -> list[str]:
         """The setting on every connection: the writer's in a transaction, then the readers'."""
         with self.transaction() as tx, ExitStack() as held:
-            readers = [held.enter_context(self.reader()) for _ in range(self._pool.max_size)]
+            most = self._opened().max_size
+            readers = [held.enter_context(self.reader()) for _ in range(most)]
             return [tx.synchronous_commit(), *(one.synchronous_commit() for one in readers)]
 
     def durability_warnings(self) -> list[str]:
@@ -222,9 +258,11 @@ class PostgresStore:
             ]
 
     def close(self) -> None:
-        """Let go of the database."""
-        self._pool.close()
-        self._writer.close()
+        """Let go of the database; a thread that opens it does so when it is done."""
+        self._closed = True
+        if self._pool is not None:
+            self._pool.close()
+            self._writer.close()
 
 
 def _pool(

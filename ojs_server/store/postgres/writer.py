@@ -55,20 +55,20 @@ class Writer:
         # Number of lost connections.
         self.lost = 0
 
-    def connection(self) -> BoundedConnection:
-        """Return the open connection, or a new one."""
+    def connection(self, within_s: float | None = None) -> BoundedConnection:
+        """Return the open connection, or a new one, for which all hosts have `within_s`."""
         if self._closed:
             raise StoreUnavailable("the store is closed")
         if self._connection is None:
             with at_the_boundary():
-                self._connection = self._address.connect()
+                self._connection = self._address.connect(within_s)
         return self._connection
 
     @contextmanager
     def transaction(self, foreseen: Foreseen | None, lock_ms: int) -> Iterator[StartedTransaction]:
         """Commit at the end of the block, or roll back; OutcomeUnknown if the COMMIT gets no
         answer. `lock_ms` bounds the wait for a lock."""
-        begun = self._begin(foreseen, lock_ms)
+        begun = self._begin(foreseen, lock_ms, time.monotonic() + self._address.answer_s)
         try:
             yield begun
             begun.pipe.look()
@@ -82,13 +82,15 @@ class Writer:
     def close(self) -> None:
         """Close the connection for good."""
         self._closed = True
-        self._drop()
+        self.drop()
 
-    def _begin(self, foreseen: Foreseen | None, lock_ms: int) -> StartedTransaction:
+    def _begin(
+        self, foreseen: Foreseen | None, lock_ms: int, deadline: float
+    ) -> StartedTransaction:
         """Start a transaction. A connection that has died meanwhile, or lost its prepared
-        statements, is replaced first."""
+        statements, is replaced first, where the deadline leaves time for it."""
         fresh = self._connection is None
-        connection = self.connection()
+        connection = self.connection(deadline - time.monotonic())
         try:
             with at_the_boundary():
                 pipe = Pipe(
@@ -105,11 +107,12 @@ class Writer:
                 ((now, number, offset, configs, *_),) = told()
                 reads.take()
         except BaseException as error:
-            self._drop()
+            self.drop()
             outlived = isinstance(error, (StoreUnavailable, StaleWrite))
-            if fresh or not outlived or isinstance(error, StoreBusy):
+            late = time.monotonic() >= deadline
+            if fresh or late or not outlived or isinstance(error, StoreBusy):
                 raise
-            return self._begin(foreseen, lock_ms)
+            return self._begin(foreseen, lock_ms, deadline)
         base = (number + offset) << POSITION_BITS
         return StartedTransaction(
             pipe, reads, now, base, configs, outcome.token_at(now, self._random_bits)
@@ -127,7 +130,7 @@ class Writer:
                 # One of the last statements was refused, and so nothing was committed.
                 self._roll_back(pipe)
                 raise self._refused(error) from error
-            self._drop()
+            self.drop()
             if not changed:
                 raise StoreUnavailable(first_line(error)) from error
             raise self._unknown(begun, first_line(error)) from error
@@ -147,7 +150,7 @@ class Writer:
         """Return the exception for a refusal; a server that takes no writes is left."""
         known = translated(error)
         if isinstance(known, StoreUnavailable) and not isinstance(known, StoreBusy):
-            self._drop()
+            self.drop()
         return known
 
     def _roll_back(self, pipe: Pipe) -> None:
@@ -155,9 +158,10 @@ class Writer:
             pipe.roll_back()
         except psycopg.Error:
             # The server rolls back what has no connection any more.
-            self._drop()
+            self.drop()
 
-    def _drop(self) -> None:
+    def drop(self) -> None:
+        """Close the connection; the next transaction opens another one."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

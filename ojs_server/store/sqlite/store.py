@@ -52,6 +52,7 @@ class SqliteStore:
 
     kind = "sqlite"
     embedded = True
+    is_open = True
     lost_connections = 0
     _closed = False
     _backfill: Backfill | None = None
@@ -109,6 +110,9 @@ class SqliteStore:
         except (SchemaError, StoreUnavailable):
             self.close()
             raise
+
+    def open(self) -> None:
+        """Do nothing: a file is opened when the store is made."""
 
     @contextmanager
     def transaction(
