@@ -35,6 +35,9 @@ def example(setting: Setting) -> tuple[str, object]:
         case "duration" if setting.name == "webhook_timeout":
             # A target that may take longer would hold its place for as long.
             return "PT40S", 40_000
+        case "duration" if setting.name == "store_timeout":
+            # Clients would not wait longer for a 503.
+            return "PT50S", 50_000
         case "duration" | "retention":
             return "PT10H", 36_000_000
         case "hosts":

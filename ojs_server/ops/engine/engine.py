@@ -49,7 +49,7 @@ class Engine:
     ) -> None:
         self.store = store
         self.rules = rules
-        self._read_s = read_s
+        self.read_s = read_s
         self.wakeups = Wakeups()
         self.endings = Wakeups()
         self.availability = availability = Availability(environment.monotonic)
@@ -164,7 +164,7 @@ class Engine:
 
     async def _in_thread(self, call: Callable[[], Answer]) -> Answer:
         try:
-            async with asyncio.timeout(self._read_s):
+            async with asyncio.timeout(self.read_s):
                 return await asyncio.get_running_loop().run_in_executor(self._reading, call)
         except (StoreUnavailable, StaleWrite, TimeoutError) as error:
             raise refusal(error) from error

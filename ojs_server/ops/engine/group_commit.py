@@ -285,7 +285,8 @@ class GroupCommit:
                 self._ask(batch, committed)
             if committed.away:
                 # Each batch would find that out for itself, one after the other.
-                callers = [caller for _, caller, *_ in (*self._held_up, *self._due, *self._waiting)]
+                callers = [caller for _, caller in self._held_up]
+                callers += [caller for _, caller, _ in (*self._due, *self._waiting)]
                 self._held_up.clear()
                 self._due.clear()
                 self._waiting.clear()

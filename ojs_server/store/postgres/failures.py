@@ -10,7 +10,7 @@ from ojs_server.store.errors import StaleWrite, StoreBusy, StoreUnavailable
 
 # The server lost a race against itself and rolled back: decided anew, the work will go through.
 _COLLISIONS = (errors.DeadlockDetected, errors.SerializationFailure)
-# The error of a BEGIN READ WRITE at a standby.
+# The error of a BEGIN READ WRITE at a standby; another class if a statement was sent before it.
 _READ_WRITE_REFUSED = "call_bool_check_hook"
 # A lock was not obtained in time.
 _HELD = (errors.LockNotAvailable, errors.QueryCanceled)
@@ -40,7 +40,7 @@ def translated(error: psycopg.Error) -> Exception:
 
 def is_at_a_standby(error: psycopg.Error) -> bool:
     """True if the database takes no changes, as it follows another one."""
-    if isinstance(error, errors.FeatureNotSupported):
+    if isinstance(error, (errors.FeatureNotSupported, errors.ActiveSqlTransaction)):
         # The class has many meanings, and the message may be in any language.
         return error.diag.source_function == _READ_WRITE_REFUSED
     return isinstance(error, errors.ReadOnlySqlTransaction)

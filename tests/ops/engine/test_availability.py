@@ -213,14 +213,14 @@ async def test_a_store_that_hangs_is_found_out_without_it(
 
 
 async def test_a_read_that_finds_no_thread_is_refused_in_time(
-    engine: Engine, refusing: Refusing, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, refusing: Refusing
 ) -> None:
-    monkeypatch.setattr("ojs_server.ops.engine.engine.READ_S", 0.05)
+    engine.read_s = 0.05
     refusing.flows.clear()
     reads = [engine.read(lambda reader: reader.now()) for _ in range(20)]
     async with asyncio.timeout(30):
         outcomes = await asyncio.gather(*reads, return_exceptions=True)
     assert {type(outcome) for outcome in outcomes} == {Unavailable}
     refusing.flows.set()
-    monkeypatch.setattr("ojs_server.ops.engine.engine.READ_S", 30)
+    engine.read_s = 30
     assert await engine.read(lambda reader: reader.now())

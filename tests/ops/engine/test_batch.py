@@ -26,7 +26,13 @@ from ojs_server.ops.tenants.administration import SaveTenant
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.heartbeat import Beat
 from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
-from ojs_server.store.base import OutcomeUnknown, StaleWrite, Store, StoreUnavailable
+from ojs_server.store.base import (
+    OutcomeUnknown,
+    StaleWrite,
+    Store,
+    StoreUnavailable,
+    StoreUnreachable,
+)
 from ojs_server.store.postgres.transaction import PostgresTx
 from ojs_server.store.records import EventFilter, Foreseen
 from ojs_server.store.sqlite.transaction import SqliteTx
@@ -158,6 +164,13 @@ def test_a_commit_that_is_in_doubt_is_asked_about(bench: Bench, carried_out: boo
     assert committed.wakes == ({"q": 2} if carried_out else {})
     assert committed.doubt is None
     assert faulty.tries == 1
+
+
+def test_one_by_one_ends_where_the_store_is_lost(bench: Bench) -> None:
+    faulty: Any = Faulty(bench.store, ValueError("a bug"), StoreUnreachable("refused"))
+    committed = batch.apply(faulty, Rules(), rng(), [enqueue() for _ in range(5)])
+    assert [type(outcome) for outcome in committed.outcomes] == [Unavailable] * 5
+    assert (committed.away, faulty.tries) == (True, 2)
 
 
 def test_one_by_one_no_doubt_is_left(bench: Bench) -> None:

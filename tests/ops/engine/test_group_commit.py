@@ -9,8 +9,15 @@ import pytest
 
 from ojs_server.domain.errors import Conflict, Unavailable
 from ojs_server.environment import machine
-from ojs_server.ops.engine.batch import Committed, UncommittedBatch
-from ojs_server.ops.engine.group_commit import MAX_BATCH, MAX_KEPT, TURNS, GroupCommit
+from ojs_server.ops.engine import group_commit
+from ojs_server.ops.engine.batch import Committed, LocksBusy, UncommittedBatch
+from ojs_server.ops.engine.group_commit import (
+    MAX_BATCH,
+    MAX_KEPT,
+    PATIENT_UNTIL,
+    TURNS,
+    GroupCommit,
+)
 from ojs_server.ops.operation import Operation
 from ojs_server.store.base import OutcomeUnknown
 
@@ -50,6 +57,12 @@ class Writer:
     async def busy(self) -> None:
         """Until a batch is in the works."""
         await asyncio.to_thread(self.started.wait, 30)
+
+
+@pytest.fixture(autouse=True)
+def long_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test on a slow machine loses no caller in doubt."""
+    monkeypatch.setattr(group_commit, "ASKED_S", 3600.0)
 
 
 @pytest.fixture
@@ -459,3 +472,46 @@ async def test_closing_finishes_what_was_submitted_and_refuses_the_rest(writer: 
     await closing
     assert await asyncio.gather(*first, *waiting) == ["first", "a", "b"]
     assert writer.batches == [["first"], ["a"], ["b"]]
+
+
+async def test_a_caller_in_doubt_waits_as_long_as_it_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_commit, "ASKED_S", 0.0)
+    doubtful, heard = Doubtful(carried_out=True), list[Committed]()
+    commits = GroupCommit(doubtful, heard.append, machine())
+    hasty = asyncio.create_task(commits.submit(Touch("doubtful")))
+    patience = PATIENT_UNTIL.set(machine().monotonic() + 3600)
+    patient = asyncio.create_task(commits.submit(Touch("doubtful")))
+    PATIENT_UNTIL.reset(patience)
+    with pytest.raises(Unavailable, match="did not confirm"):
+        await hasty
+    assert not patient.done()
+    doubtful.known.set()
+    assert await patient == "doubtful"
+    # It was carried out, and one caller was not told.
+    assert [committed.unknown for committed in heard] == [1]
+    await commits.close()
+
+
+async def test_a_store_that_is_away_is_not_tried_again_for_who_was_put_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(group_commit, "AGAIN_S", 3600.0)
+    batches: list[list[str]] = []
+
+    def carry_out(ops: list[Any], begun: UncommittedBatch | None) -> Committed:
+        batches.append([op.name for op in ops])
+        if len(batches) == 1:
+            return Committed([LocksBusy("locked")])
+        return Committed([Unavailable("away")], away=True)
+
+    commits = GroupCommit(carry_out, lambda committed: None, machine())
+    (held_up,) = await submitted(commits, Touch("held up"))
+    async with asyncio.timeout(30):
+        while not (batches and commits.depth):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        with pytest.raises(Unavailable):
+            await commits.submit(Touch("other"))
+        with pytest.raises(Unavailable, match="cannot be reached"):
+            await held_up
+    assert batches == [["held up"], ["other"]]
+    await commits.close()

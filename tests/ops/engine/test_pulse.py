@@ -1,6 +1,7 @@
 """Checks that the store answers."""
 
 import asyncio
+import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -31,3 +32,24 @@ async def test_who_waited_for_a_look_is_told_of_it_although_the_next_one_has_beg
     answers.release()
     assert await again
     await pulse.close()
+
+
+async def test_an_error_after_the_last_caller_has_left_is_no_failure() -> None:
+    failures: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, about: failures.append(about))
+    go = threading.Event()
+
+    def ping() -> None:
+        assert go.wait(60)
+        raise ConnectionError("the store is away")
+
+    pulse = Pulse(ping, ThreadPoolExecutor(1))
+    assert not await pulse.beats(0)
+    go.set()
+    await pulse.close()
+    # The thread has told the loop, which delivers it in its next turns.
+    for _ in range(3):
+        await asyncio.sleep(0)
+    del pulse
+    gc.collect()
+    assert failures == []

@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 from ojs_server.store.base import StoreUnavailable
+from ojs_server.store.postgres import writer
 from ojs_server.store.postgres.connect import address_of
 from ojs_server.store.postgres.store import PostgresStore
 from tests.postgres import Server
@@ -129,3 +130,20 @@ def test_each_of_several_hosts_has_less_time() -> None:
     assert [address.connect_s for address in (one, two, own)] == [5, 6, 30]
     wanted = [address.parameters["target_session_attrs"] for address in (one, two, own)]
     assert wanted == ["read-write", "read-write", "any"]
+
+
+def test_a_standby_takes_no_changes_whatever_was_sent_before(
+    durable_postgres: Server, standby: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each transaction begins with a statement before its BEGIN.
+    monkeypatch.setattr(writer, "PLANS_KEPT_S", 0.0)
+    with (
+        proxy_before(durable_postgres.url) as proxy,
+        closing(PostgresStore(f"{proxy.url}?target_session_attrs=any", node="a")) as store,
+    ):
+        put(store, a_job("j1"))
+        proxy.lead_to(standby.url)
+        proxy.cut()
+        for _ in range(3):
+            with pytest.raises(StoreUnavailable):
+                put(store, a_job("j2"))
