@@ -105,6 +105,14 @@ async def _node(scene: Scene) -> None:
     await node.start()
 
 
+async def _start_in_recovery(scene: Scene) -> None:
+    """SIGKILL of PostgreSQL and of a node, which starts while PostgreSQL recovers."""
+    await _end_primary(scene, "start-in-recovery")
+    node = scene.luck.choice(scene.nodes)
+    await node.kill()
+    await asyncio.gather(node.start(), asyncio.to_thread(scene.cluster.restart))
+
+
 async def _promote(scene: Scene) -> None:
     """The primary's machine ends, and the standby is promoted."""
     await _end_primary(scene, "promote")
@@ -179,6 +187,7 @@ KILLS: Final[dict[str, Callable[[Scene], Awaitable[None]]]] = {
     "terminate": _terminate,
     "cancel": _cancel,
     "node": _node,
+    "start-in-recovery": _start_in_recovery,
 }
 FAILOVERS: Final[dict[str, Callable[[Scene], Awaitable[None]]]] = {
     "promote": _promote,

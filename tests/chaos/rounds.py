@@ -33,6 +33,7 @@ OPTIONS: Final = (
     "--visibility-timeout=PT2H",
     "--heartbeat-timeout=PT2H",
     "--worker-unreachable-threshold=PT2H",
+    "--start-timeout=PT2H",
 )
 
 

@@ -13,7 +13,7 @@ from tests.store.postgres.proxy import Proxy, proxy_before
 V1 = "/ojs/v1"
 # The server promises two seconds; the rest is for a busy machine.
 HEALTH_S = 10
-# An answer is waited for 15 s, then a new connection is, then whether it answers at all.
+# For an answer 5 s, and two more for a look whether it answers at all; the rest as above.
 CALL_S = 60
 READS, WRITES = 30, 30
 
@@ -71,6 +71,46 @@ async def test_a_database_that_hangs_hangs_nobody(proxy: Proxy) -> None:
     lines = [line for line in node.output if "the store is" in line]
     assert ["lost" in line for line in lines] == [True, False]
     assert "127.0.0.1" in lines[1]
+
+
+@pytest.mark.long
+async def test_a_call_waits_for_the_database_as_long_as_is_set(proxy: Proxy) -> None:
+    async with (
+        running(proxy.url, "--store-timeout=1s") as node,
+        running(proxy.url, "--store-timeout=60s") as patient,
+        httpx.AsyncClient(timeout=2 * CALL_S) as client,
+    ):
+        assert (await enqueue(client, node)).status_code == 201
+        (job,) = (await fetch(client, node, "default")).json()["jobs"]
+        waiting = asyncio.create_task(fetch(client, node, "empty", wait_ms=5_000))
+        await until(lambda: node.holds_waiting(1), CALL_S)
+        proxy.freeze()
+        later = asyncio.create_task(enqueue(client, patient))
+        beat = {"worker_id": "w", "active_jobs": [job["id"]]}
+        for _ in range(2):
+            answers = await asyncio.gather(
+                enqueue(client, node),
+                fetch(client, node, "default"),
+                client.post(f"{node.url}{V1}/workers/ack", json={"job_id": job["id"]}),
+                client.post(f"{node.url}{V1}/workers/heartbeat", json=beat),
+                client.get(f"{node.url}{V1}/queues"),
+            )
+            assert [answer.status_code for answer in answers] == [503] * len(answers)
+            assert all("retry-after" in answer.headers for answer in answers)
+        # The other node, under the same circumstances, has not given up yet.
+        assert not later.done()
+        # A FETCH that waits is answered in its time, too.
+        assert (await waiting).status_code == 503
+        assert not later.done()
+        proxy.thaw()
+        assert (await later).status_code in (201, 503)
+
+
+async def fetch(
+    client: httpx.AsyncClient, node: Node, queue: str, **more: object
+) -> httpx.Response:
+    body = {"queues": [queue], "worker_id": "w", **more}
+    return await client.post(f"{node.url}{V1}/workers/fetch", json=body)
 
 
 async def enqueue(client: httpx.AsyncClient, node: Node) -> httpx.Response:

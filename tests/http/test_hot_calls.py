@@ -18,12 +18,13 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from ojs_server.app import Server
 from ojs_server.domain.errors import Unavailable
+from ojs_server.environment import machine
 from ojs_server.http import responses
 from ojs_server.http.access.keys import parse_keys
 from ojs_server.http.hot_dispatch import Dispatcher
 from ojs_server.http.server.exchange import Exchange
 from ojs_server.http.tracing import Tracing
-from ojs_server.ops.engine.group_commit import Caller
+from ojs_server.ops.engine.group_commit import Caller, GroupCommit
 from ojs_wire import codes
 from ojs_wire.codec import encode
 from tests.http.conftest import Serve
@@ -307,6 +308,28 @@ async def test_a_full_server_refuses(
     assert (told.status, told.headers["retry-after"]) == (503, "1")
     assert told.body["error"]["code"] == "overloaded"
     assert taken[JOBS] == 1
+
+
+@pytest.mark.parametrize("asks_first", [False, True], ids=["taken", "in-a-task"])
+async def test_a_client_waits_for_an_outcome_as_long_as_it_prefers(
+    url: str, server: Server, monkeypatch: pytest.MonkeyPatch, *, asks_first: bool
+) -> None:
+    patience: list[float] = []
+
+    def refuse(operation: object, caller: Caller) -> None:
+        patience.append(caller.patient_until)
+        raise Unavailable("full")
+
+    monotonic = machine().monotonic
+    async with line_to(url) as line:
+        monkeypatch.setattr(server.engine, "enter", refuse)
+        monkeypatch.setattr(GroupCommit, "enter", lambda _, *given: refuse(*given))
+        say = line.asks_first if asks_first else line
+        assert (await say(JOBS, JOB)).status == 503
+        assert max(patience) <= monotonic()
+        begun = monotonic()
+        assert (await say(JOBS, JOB, {"Prefer": "wait=20"})).status == 503
+        assert begun + 20 <= max(patience) <= monotonic() + 20
 
 
 async def test_what_cannot_be_told_is_answered_as_a_failure(

@@ -9,11 +9,13 @@ from ojs_server.domain.jobs.job import Lease
 from ojs_server.domain.jobs.reported_error import Fault
 from ojs_server.domain.workers.requirements import ability_of
 from ojs_server.domain.workers.worker import Worker
+from ojs_server.ops.engine.availability import refusal
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.jobs.settle import Fail
 from ojs_server.ops.workers.claim import Claim, FetchedJobs
 from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
 from ojs_server.ops.workers.wakeups import Waiter, first
+from ojs_server.store.base import StoreUnavailable
 
 # Number of tries to return jobs to a store that refuses, and the pauses between them.
 GIVE_BACK_TRIES: Final = 30
@@ -78,6 +80,10 @@ async def _wait(
             await first(waiter.wait(), left, remaining)
         if left is not None and left.done():
             return FetchedJobs()
+        is_over = deadline <= asyncio.get_running_loop().time()
+        if is_over and not engine.writable and not engine.wakeups.closed:
+            # One more look would wait for the store, beyond the time that the caller has.
+            raise refusal(StoreUnavailable())
 
 
 def is_picky(claim: Claim) -> bool:

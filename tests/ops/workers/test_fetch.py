@@ -77,6 +77,25 @@ async def test_a_job_that_is_there_needs_no_waiting(engine: Engine) -> None:
 
 async def test_the_wait_ends_empty_handed(engine: Engine) -> None:
     assert await fetch(engine, Claim(("q",)), 5) == ()
+
+
+async def test_who_has_waited_does_not_wait_for_a_store_that_is_lost(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = 0
+    run = engine.run
+
+    async def look(claim: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        found = await run(claim)
+        engine.availability.lose("it hangs")
+        return found
+
+    monkeypatch.setattr(engine, "run", look)
+    with pytest.raises(Unavailable):
+        await fetch(engine, Claim(("q",)), 50)
+    assert looks == 1
     assert engine.wakeups.queues() == []
 
 
