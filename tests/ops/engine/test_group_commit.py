@@ -292,6 +292,8 @@ async def test_the_loop_gathers_for_a_few_turns_unless_nobody_more_would_find_a_
 class Listener:
     """A caller without a task, which notes its outcome and may raise."""
 
+    patient_until = 0.0
+
     def __init__(self, *, away: bool = False, chokes: bool = False) -> None:
         self._away = away
         self._chokes = chokes
