@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import msgspec
 from psycopg.errors import Diagnostic
 
-from ojs_server.store.postgres.statements import STATEMENTS
+from ojs_server.store.postgres.statements import STATEMENTS, claim_of
 
 # What people configure, who is there, and single rows; every other table may grow.
 SMALL: Final = frozenset(
@@ -46,6 +46,8 @@ TELLING: Final = (
     " -cauto_explain.log_level=notice -cauto_explain.log_format=json"
     " -cauto_explain.log_nested_statements=on"
 )
+# The same, with the number of pages that each statement has read.
+COUNTING: Final = " -cauto_explain.log_analyze=on -cauto_explain.log_buffers=on"
 _PARAMETER: Final = re.compile(r"%\(\w+\)s|\$\d+")
 _EMPTIES: Final = re.compile(r"DELETE FROM \w+\s*$")
 _INDEX_SCANS: Final = ("Index Scan", "Index Only Scan", "Bitmap Index Scan")
@@ -65,6 +67,12 @@ class Plan(msgspec.Struct, frozen=True):
         described = json.loads(text.partition("plan:\n")[2])
         query = described["Query Text"]
         return cls(_NAMES.get(_shape(query), query), described)
+
+    @property
+    def pages(self) -> int:
+        """The pages that the statement has read, where they were counted."""
+        plan = self.described["Plan"]
+        return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
 
     def compiled(self) -> bool:
         """True if the statement is compiled by JIT."""
@@ -95,11 +103,11 @@ class Watched:
         return plans
 
 
-def telling(url: str) -> str:
-    """Return the URL with auto_explain on; the user must be a superuser."""
+def telling(url: str, more: str = "") -> str:
+    """Return the URL with auto_explain on, with more options; the user must be a superuser."""
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
-    query["options"] = f"{query.get('options', '')} {TELLING}"
+    query["options"] = f"{query.get('options', '')} {TELLING}{more}"
     return parts._replace(query=urlencode(query, quote_via=quote)).geturl()
 
 
@@ -129,4 +137,8 @@ def _shape(query: str) -> str:
     return _PARAMETER.sub("?", query)
 
 
-_NAMES: Final = {_shape(statement.sql): name for name, statement in STATEMENTS.items()}
+_NAMES: Final = {
+    **{_shape(statement.sql): name for name, statement in STATEMENTS.items()},
+    **{_shape(claim_of(10**digits)): "claim" for digits in range(5)},
+    **{_shape(claim_of(1, types)): "claim_types" for types in range(1, 3)},
+}

@@ -9,7 +9,8 @@ results are checked when they are loaded:
   (`id text, priority int8`). `{rows}` in the statement stands for a table of them, `{columns}` for
   their names, as an INSERT lists them, and `{list}` for the values of the only column.
 - `-- returns: …` names the record that each row of the answer becomes.
-- `-- lane: …` is a part that is repeated where the statement says `{lanes}`.
+- `-- lane: …` is a part that is repeated where the statement says `{lanes}`, and `-- other_lane: …`
+  one for `{other_lanes}`.
 
 `{Worker}` stands for the columns of a record. A text under `-- fragment: …` is put in wherever a
 statement or fragment says `{that_name}`.
@@ -29,10 +30,12 @@ from ojs_server.store.columns import RECORDS, Row, Rows, columns_of, reader_of, 
 SHARED: Final = "ojs_server.store.tables"
 _NAME: Final = re.compile(r"^-- (name|fragment): (\w+)$", re.MULTILINE)
 # Goes on where the next line is indented.
-_SAID: Final = re.compile(r"^-- (row|returns|lane): (.+(?:\n--(?:   .*| \)))*)$", re.MULTILINE)
+_SAID: Final = re.compile(
+    r"^-- (row|returns|lane|other_lane): (.+(?:\n--(?:   .*| \)))*)$", re.MULTILINE
+)
 _PUT_IN: Final = re.compile(r"\{(\w+)\}")
 # Filled in by each store, for as many rows or lanes as there are.
-_BOUND: Final = frozenset({"rows", "columns", "list", "lanes", "lane", "n", "most"})
+_BOUND: Final = frozenset({"rows", "columns", "list", "lanes", "other_lanes", "lane", "n", "most"})
 
 
 class Dialect(msgspec.Struct, frozen=True):
@@ -50,6 +53,7 @@ class Query(msgspec.Struct, frozen=True, eq=False):
     rows: Rows | None = None
     returns: type | None = None
     lane: str = ""
+    other_lane: str = ""
     # True if it takes the values of one column as a list instead of rows.
     is_list: bool = False
     # Makes what it returns of a row.
@@ -119,6 +123,7 @@ def _query(part: Part, put_in: Mapping[str, str], dialect: Dialect) -> Query:
         sql,
         rows,
         lane=_filled(part.said.get("lane", ""), put_in),
+        other_lane=_filled(part.said.get("other_lane", ""), put_in),
         is_list="{list}" in sql,
     )
     if "returns" not in part.said:

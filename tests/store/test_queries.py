@@ -22,10 +22,13 @@ ONLY_POSTGRES = {
     "channel",
     "clock",
     "enter",
+    "find_floors",
+    "find_floors_of_types",
     "fold_counts",
     "held",
     "forget_nodes",
     "forget_plans",
+    "forget_returns",
     "insert_new_jobs",
     "leases_of",
     "lock_configs",
@@ -45,6 +48,7 @@ ONLY_POSTGRES = {
     "plan_by_index",
     "primary",
     "note_outcome",
+    "note_returns",
     "ask_outcome",
     "asking",
     "forget_outcomes",
@@ -115,7 +119,7 @@ def test_a_file_is_split_into_its_statements_and_fragments() -> None:
 @pytest.mark.parametrize("queries", [QUERIES, STATEMENTS])
 def test_no_fragment_is_left_to_be_filled(queries: Mapping[str, Query]) -> None:
     for query in queries.values():
-        left = re.sub(r"\{(rows|columns|list|lanes|most)\}", "", query.sql)
+        left = re.sub(r"\{(rows|columns|list|lanes|other_lanes|most)\}", "", query.sql)
         assert "{" not in left, query.name
 
 

@@ -15,7 +15,7 @@ import pytest
 from ojs_server.store.base import Store
 from ojs_server.store.columns import RECORDS, columns_of
 from ojs_server.store.open import open_store
-from ojs_server.store.postgres.arrays import TextArray, register, texts
+from ojs_server.store.postgres.arrays import Int8Array, TextArray, numbers, register, texts
 from ojs_server.store.postgres.statements import STATEMENTS, claim_of
 from ojs_server.store.records import Held, Leased, WholeJob
 from ojs_server.store.sqlite.statements import QUERIES, of_lanes, of_rows
@@ -92,7 +92,14 @@ def _scans(plan: dict[str, Any]) -> Iterator[Scan]:
 
 
 def claim_bound(**more: Any) -> dict[str, Any]:
-    return {"queues": TextArray(texts(["q1", "q0"])), "now": START, "limit": LIMIT, **more}
+    spans = {
+        "queues": TextArray(texts(["q1", "q0"])),
+        "tops": Int8Array(numbers([9, 0])),
+        "bottoms": Int8Array(numbers([-9, 0])),
+        "floors": Int8Array(numbers([None, 1])),
+        "since": 0,
+    }
+    return {**spans, "now": START, "limit": LIMIT, **more}
 
 
 def test_a_claim_reads_what_it_takes_on_postgres(connection: psycopg.Connection[Any]) -> None:
@@ -106,7 +113,8 @@ def test_a_claim_by_type_reads_what_it_takes_on_postgres(
 ) -> None:
     sql = claim_of(LIMIT, 3)
     scans = explained(connection, sql, claim_bound(types=TextArray(texts(["t.3", "t.1", "none"]))))
-    assert {scan.index for scan in scans} == {"jobs_claim_type", "jobs_pkey", "queues_pkey"}
+    indexes = {"jobs_claim_type", "jobs_pkey", "queues_pkey", "returns_pos"}
+    assert {scan.index for scan in scans} == indexes
     assert all(scan.rows <= LIMIT for scan in scans)
 
 
@@ -230,7 +238,8 @@ def test_gates_are_opened_without_reading_who_waits_on_postgres(
         ("gated_keys", [("k0",)]),
     ):
         statement = STATEMENTS[name]
-        scans = explained(connection, statement.sql, statement.bound(columns))
+        bound = {**statement.bound(columns), "pos": 1, "now": START}
+        scans = explained(connection, statement.sql, bound)
         # Looked up by id, a job is read again for each that was found.
         assert all(scan.index and scan.rows <= 4 * LIMIT for scan in scans if scan.table == "jobs")
 
@@ -553,7 +562,7 @@ def test_both_stores_have_the_same_tables_and_columns(postgres_url: str, sqlite_
         "SELECT table_name, column_name, is_nullable FROM information_schema.columns"
         " WHERE table_schema = current_schema()"
         " AND table_name NOT IN"
-        " ('nodes', 'settings', 'schema_versions', 'unique_locks', 'outcomes')",
+        " ('nodes', 'settings', 'schema_versions', 'unique_locks', 'outcomes', 'returns')",
     )
     with closing(apsw.Connection(str(sqlite_path))) as connection:
         tables = [

@@ -125,6 +125,7 @@ TYPES: Final = {
     "bool": ArrayType(_packer(16, _bools), BoolArray, 1000),
 }
 texts: Final = TYPES["text"].pack
+numbers: Final = TYPES["int8"].pack
 
 
 def register(context: AdaptContext) -> None:

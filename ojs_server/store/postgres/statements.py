@@ -33,6 +33,11 @@ class Statement(Query, frozen=True, eq=False):
         packers = _packers(self.types)
         return [pack(column) for pack, column in zip(packers, columns, strict=True)]
 
+    def named(self, columns: Sequence[Values]) -> dict[str, Any]:
+        """The same by the names of the columns, beside which other parameters can be bound."""
+        assert self.rows is not None
+        return dict(zip(self.rows.names, self.packed(columns), strict=True))
+
     def bound(self, columns: Sequence[Values]) -> dict[str, Array]:
         """Return the parameters by column name, as the driver takes them."""
         assert self.rows is not None
@@ -65,6 +70,7 @@ def statement_of(query: Query) -> Statement:
         query.rows,
         query.returns,
         query.lane,
+        query.other_lane,
         query.is_list,
         query.read,
         types=types,
@@ -90,8 +96,11 @@ def _with_room(most: int) -> str:
 @lru_cache(maxsize=64)
 def _with_lanes(count: int) -> str:
     statement = STATEMENTS["claim_types"]
-    lanes = (statement.lane.replace("{n}", str(n + 1)) for n in range(count))
-    return statement.sql.replace("{lanes}", " UNION ALL ".join(lanes))
+    sql = statement.sql
+    for name, lane in (("{lanes}", statement.lane), ("{other_lanes}", statement.other_lane)):
+        lanes = (lane.replace("{n}", str(n + 1)) for n in range(count))
+        sql = sql.replace(name, " UNION ALL ".join(lanes))
+    return sql
 
 
 def can_hold(*texts: str | None) -> bool:

@@ -24,6 +24,7 @@ from ojs_server.store.postgres import connect
 from ojs_server.store.postgres.bounded import ANSWER_S, PING_S, BoundedConnection
 from ojs_server.store.postgres.enter import enter
 from ojs_server.store.postgres.failures import at_the_boundary, first_line, is_outdated
+from ojs_server.store.postgres.floors import Floors
 from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.listen import PostgresListener
 from ojs_server.store.postgres.migrate import migrate
@@ -85,6 +86,7 @@ class PostgresStore:
         self._sharing = ALONE
         self._routings: Routings = {}
         self._silences = Silences()
+        self._floors = Floors()
         self._writer = Writer(address, environment.chance.bits, patience_s)
         self._lost_readers = 0
         self._migrations = migrations
@@ -127,7 +129,7 @@ class PostgresStore:
         self._opened()
         with self._writer.transaction(foreseen, LOCK_MS if patient else BRIEF_MS) as begun:
             now = self._clock() if self._clock else begun.now
-            tx = PostgresTx(begun, now, self._node, self._configs)
+            tx = PostgresTx(begun, now, self._node, self._configs, self._floors)
             if begun.configs != self._configs_read:
                 tx.configs = self._configs = tx.all_configs()
                 self._maintenance = tx.stored_maintenance()
@@ -138,6 +140,7 @@ class PostgresStore:
             tx.maintenance, tx.schemas = self._maintenance, self._schemas
             tx.sharing, tx.routings = self._sharing, self._routings
             yield tx
+        tx.committed()
 
     def reader(self) -> AbstractContextManager[PostgresReader]:
         """A connection for reading, each statement by itself."""

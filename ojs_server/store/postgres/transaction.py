@@ -15,7 +15,7 @@ which of them it concerns; whoever holds a limit passes over jobs that are locke
 Sweeps wait for nobody: they leave what is locked to whoever holds the lock.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -25,7 +25,15 @@ from ojs_server.domain.fairness.sharing import ALONE
 from ojs_server.domain.jobs.job import Change, Job, Lease, StoredJob
 from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.domain.workers.worker import Worker
-from ojs_server.store.postgres.arrays import texts
+from ojs_server.store.postgres.arrays import numbers, texts
+from ojs_server.store.postgres.floors import (
+    FORGOTTEN,
+    NOTES_KEPT_MS,
+    Floors,
+    Level,
+    inserted,
+    returned,
+)
 from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.pipe import Look, touched
 from ojs_server.store.postgres.statements import (
@@ -35,7 +43,7 @@ from ojs_server.store.postgres.statements import (
     claim_of,
 )
 from ojs_server.store.postgres.writer import StartedTransaction
-from ojs_server.store.records import Claimed, Lane, Leased, Released
+from ojs_server.store.records import POSITION_BITS, Claimed, Lane, Leased, Released
 from ojs_server.store.tables.contract import WIPED, Tx
 from ojs_server.store.tables.events import Events
 from ojs_server.store.tables.jobs import check_written, in_turn
@@ -64,12 +72,17 @@ class PostgresTx(PostgresStatements, Tx):
         now: int,
         node: Node,
         configs: Mapping[str, QueueConfig],
+        floors: Floors,
     ) -> None:
         self._pipe, self._reads = begun.pipe, begun.reads
         Writing.__init__(self, now, begun.base, node.name)
         self._channel = node.channel
         self._followers = node.followers
         self.configs = configs
+        self._floors = floors
+        # Looks for floors, whose answers hold once this transaction is committed.
+        self._looks: list[Callable[[], Sequence[Any]]] = []
+        self._forgotten: Callable[[], Sequence[Any]] = list
 
     def _rows(self, sql: str, bound: Mapping[str, Any]) -> list[Any]:
         return self._pipe.rows(sql, bound)
@@ -179,6 +192,7 @@ class PostgresTx(PostgresStatements, Tx):
         now = self.now
         if any((due := change.after.due_at) is not None and due <= now for change in changes):
             self._reads.forget_due()
+        self._note_returns(returned((change.after for change in changes), self._base))
         columns = self.columns_of("write_changes", changes)
         self._send("write_changes", columns, lambda result: check_written(touched(result), changes))
 
@@ -194,6 +208,7 @@ class PostgresTx(PostgresStatements, Tx):
     def insert_new_jobs(self, jobs: Sequence[StoredJob]) -> None:
         """Store jobs with ids that were just made."""
         if jobs:
+            self._note_returns(inserted(jobs, self._base))
             self._send("insert_new_jobs", self.new_jobs("insert_new_jobs", jobs))
 
     def add_counts(self, deltas: Mapping[str, Mapping[str, int]]) -> None:
@@ -213,6 +228,7 @@ class PostgresTx(PostgresStatements, Tx):
 
     def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
         """Store new jobs; answers the ids that another node stored before."""
+        self._note_returns(inserted(jobs, self._base))
         # In the order of ids, or two nodes that store the same ones could wait in a circle.
         ordered = sorted(jobs, key=lambda stored: stored.job.id)
         stored = {job_id for (job_id,) in self.all_records("insert_jobs", ordered)}
@@ -238,7 +254,16 @@ class PostgresTx(PostgresStatements, Tx):
         self, queues: Sequence[str], job_types: Sequence[str] | None, limit: int
     ) -> list[Claimed]:
         """Claim available jobs."""
-        bound = {"queues": texts([*dict.fromkeys(queues)]), "now": self.now, "limit": limit}
+        spans = self._floors.spans(queues, job_types, self.now)
+        bound = {
+            "queues": texts(spans.queues),
+            "tops": numbers(spans.tops),
+            "bottoms": numbers(spans.bottoms),
+            "floors": numbers(spans.floors),
+            "since": spans.since,
+            "now": self.now,
+            "limit": limit,
+        }
         if job_types is None:
             sql = claim_of(limit)
         elif job_types:
@@ -247,7 +272,54 @@ class PostgresTx(PostgresStatements, Tx):
         else:
             return []
         name = "claim" if job_types is None else "claim_types"
-        return in_turn(self.made(Claimed, name, self._pipe.rows(sql, bound)), queues)
+        claimed = in_turn(self.made(Claimed, name, self._pipe.rows(sql, bound)), queues)
+        self._floors.claimed(claimed, job_types, self.now)
+        self._find_floors(queues, job_types)
+        return claimed
+
+    def _find_floors(self, queues: Sequence[str], job_types: Sequence[str] | None) -> None:
+        """Look for new floors from time to time, without waiting for the answer."""
+        if not (due := self._floors.due(queues, job_types, self.now)):
+            return
+        name = "find_floors" if job_types is None else "find_floors_of_types"
+        statement = STATEMENTS[name]
+        bound = statement.named(list(zip(*due, strict=True)))
+        self._looks.append(self._pipe.ask(statement.sql, bound | {"bits": POSITION_BITS}))
+
+    def committed(self) -> None:
+        """Take over the floors that this transaction has found."""
+        for look in self._looks:
+            self._floors.learn(look(), self._base, self.now)
+        if removed := self._forgotten():
+            self._floors.notes_from = max(pos for (pos,) in removed)
+
+    def _note_returns(self, lowest: Mapping[Level, int]) -> None:
+        """Have every node look for jobs that are available at positions of earlier transactions."""
+        if lowest:
+            rows = [(self._base, *level, seq, self.now) for level, seq in lowest.items()]
+            self._send("note_returns", list(zip(*rows, strict=True)))
+            if self._floors.noted():
+                bound = {
+                    "after": self._floors.notes_from,
+                    "before": self.now - NOTES_KEPT_MS,
+                    "limit": FORGOTTEN,
+                }
+                self._forgotten = self._pipe.ask(STATEMENTS["forget_returns"].sql, bound)
+
+    def save_priorities(self, jobs: Sequence[Job]) -> None:
+        """Store the priorities of locked jobs."""
+        self._note_returns(returned(jobs, self._base))
+        super().save_priorities(jobs)
+
+    def override_jobs(self, jobs: Sequence[StoredJob]) -> None:
+        """Store what a retry or a move changes about jobs."""
+        self._note_returns(inserted(jobs, self._base))
+        super().override_jobs(jobs)
+
+    def send_back(self, jobs: Sequence[tuple[str, bool]]) -> None:
+        """Undo the claim of jobs with a rate key; floors were found without them."""
+        self._looks.clear()
+        super().send_back(jobs)
 
     def next_types(
         self, queues: Sequence[str], job_types: Sequence[str], most: int
@@ -283,7 +355,9 @@ class PostgresTx(PostgresStatements, Tx):
     def release_gated(self, wanted: Mapping[str, int]) -> list[Released]:
         """Let the next jobs of keys be claimed."""
         names, counts = list(wanted), list(wanted.values())
-        rows = self.all_columns("release_gated", name=names, count=counts)
+        statement = STATEMENTS["release_gated"]
+        bound = statement.named([names, counts]) | {"pos": self._base, "now": self.now}
+        rows = self._pipe.rows(statement.sql, bound)
         return self.made(Released, "release_gated", rows)
 
     def _tell(self, **notice: int) -> None:

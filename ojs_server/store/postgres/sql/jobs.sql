@@ -69,28 +69,65 @@ FOR UPDATE SKIP LOCKED
 started_at = CASE WHEN rate_key IS NULL THEN %(now)s::int8 ELSE started_at END,
 due_at = CASE WHEN rate_key IS NULL THEN NULL ELSE due_at END
 
+-- fragment: claimable
+-- In the words of the claim's indexes, or they would not be used.
+state = 'available' AND NOT gated AND queue = span.queue
+
+-- fragment: above_floor
+-- A span of one priority: the floor that the node remembers, or what came back below it since.
+span.floor IS NOT NULL AND priority = span.bottom AND seq >= LEAST(
+    span.floor,
+    (SELECT min(seq) FROM lowered WHERE queue = span.queue AND priority = span.bottom)
+)
+
+-- fragment: between_floors
+-- A span of priorities of which the node remembers nothing.
+span.floor IS NULL AND priority <= span.top AND priority >= span.bottom
+
+-- fragment: spans
+-- The queues in the order wanted, each in spans of priorities, highest first.
+unnest(
+    %(queues)s::text[], %(tops)s::int8[], %(bottoms)s::int8[], %(floors)s::int8[]
+) WITH ORDINALITY AS span (queue, top, bottom, floor, place)
+
+-- fragment: lowered
+-- What nodes have put below positions since this one has looked.
+SELECT queue, priority, seq FROM returns WHERE pos >= %(since)s::int8
+
+-- fragment: not_over
+-- Neither is the job expired nor its queue paused.
+(expires_at IS NULL OR expires_at > %(now)s::int8)
+    AND NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = span.queue)
+
 -- name: claim
 -- Hand out: the queues in the order wanted, each read in the order of its index and no further
--- than the limit, so that no job is locked that is not taken. `{most}` stands for a number that is
--- not less than the limit: a plan that is kept is for any limit, and would expect a tenth of all.
+-- than the limit, so that no job is locked that is not taken. Positions below a floor are left out:
+-- nothing waits there, but an old snapshot may keep index entries there that each claim would read
+-- again. `{most}` stands for a number that is not less than the limit: a plan that is kept is for any
+-- limit, and would expect a tenth of all.
 -- returns: Claimed
-WITH picked AS MATERIALIZED (
-    SELECT job.id, wanted.lane
-    FROM unnest(%(queues)s::text[]) WITH ORDINALITY AS wanted (queue, lane)
+WITH lowered AS MATERIALIZED (
+    {lowered}
+), picked AS MATERIALIZED (
+    SELECT job.id
+    FROM {spans}
     CROSS JOIN LATERAL (
         SELECT id FROM (
-            SELECT id FROM jobs
-            WHERE state = 'available' AND NOT gated AND queue = wanted.queue
-                AND (expires_at IS NULL OR expires_at > %(now)s::int8)
-                AND NOT (
-                    SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = wanted.queue
-                )
-            ORDER BY priority DESC, seq
-            LIMIT {most} FOR UPDATE SKIP LOCKED
+            SELECT id FROM (
+                SELECT id FROM jobs WHERE {claimable} AND {between_floors} AND {not_over}
+                ORDER BY priority DESC, seq
+                LIMIT {most} FOR UPDATE SKIP LOCKED
+            ) AS unknown
+            UNION ALL
+            SELECT id FROM (
+                SELECT id FROM jobs WHERE {claimable} AND {above_floor} AND {not_over}
+                ORDER BY seq
+                LIMIT {most} FOR UPDATE SKIP LOCKED
+            ) AS known
         ) AS first
         LIMIT %(limit)s::int8
     ) AS job
-    ORDER BY wanted.lane
+    ORDER BY span.place
     LIMIT %(limit)s::int8
 )
 UPDATE jobs
@@ -105,17 +142,27 @@ RETURNING {Claimed}
 -- is best planned for what is asked: a plan for any types reads a queue to its end for a rare one.
 -- lane: (
 --     SELECT id, priority, seq FROM jobs
---     WHERE state = 'available' AND NOT gated AND queue = wanted.queue
---         AND type = (%(types)s::text[])[{n}]
+--     WHERE {claimable} AND {between_floors} AND type = (%(types)s::text[])[{n}]
 --     ORDER BY priority DESC, seq
 -- )
+-- other_lane: (
+--     SELECT id, seq FROM jobs
+--     WHERE {claimable} AND {above_floor} AND type = (%(types)s::text[])[{n}]
+--     ORDER BY seq
+-- )
 -- returns: Claimed
-WITH picked AS MATERIALIZED (
-    SELECT job.id, wanted.lane
-    FROM unnest(%(queues)s::text[]) WITH ORDINALITY AS wanted (queue, lane)
+WITH lowered AS MATERIALIZED (
+    {lowered}
+), picked AS MATERIALIZED (
+    SELECT job.id
+    FROM {spans}
     CROSS JOIN LATERAL (
         SELECT found.id FROM (
-            SELECT id FROM ({lanes}) AS lane ORDER BY priority DESC, seq
+            SELECT id FROM (
+                SELECT id FROM ({lanes}) AS lane ORDER BY priority DESC, seq
+            ) AS unknown
+            UNION ALL
+            SELECT id FROM (SELECT id FROM ({other_lanes}) AS lane ORDER BY seq) AS known
         ) AS next
         CROSS JOIN LATERAL (
             SELECT id FROM jobs
@@ -123,10 +170,10 @@ WITH picked AS MATERIALIZED (
                 AND (expires_at IS NULL OR expires_at > %(now)s::int8)
             FOR UPDATE SKIP LOCKED
         ) AS found
-        WHERE NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = wanted.queue)
+        WHERE NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = span.queue)
         LIMIT %(limit)s::int8
     ) AS job
-    ORDER BY wanted.lane
+    ORDER BY span.place
     LIMIT %(limit)s::int8
 )
 UPDATE jobs

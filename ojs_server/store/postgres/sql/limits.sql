@@ -57,7 +57,12 @@ WITH RECURSIVE wanted AS (
     ORDER BY id FOR UPDATE SKIP LOCKED
 ), opened AS (
     UPDATE jobs SET gated = false FROM held
-    WHERE jobs.id = held.id AND jobs.state = 'available' RETURNING jobs.id
+    WHERE jobs.id = held.id AND jobs.state = 'available'
+    RETURNING jobs.id, jobs.queue, jobs.priority, jobs.seq
+), noted AS (
+    INSERT INTO returns (pos, queue, priority, seq, at)
+    SELECT %(pos)s::int8, queue, priority, min(seq), %(now)s::int8 FROM opened
+    GROUP BY queue, priority
 )
 SELECT shut.name, shut.id AS job_id, shut.queue, opened.id IS NOT NULL AS done
 FROM shut LEFT JOIN opened ON opened.id = shut.id

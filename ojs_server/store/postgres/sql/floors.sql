@@ -1,0 +1,47 @@
+-- What nodes know of the positions below which a queue has no available jobs; postgres/floors.py.
+
+-- name: note_returns
+-- Jobs of this transaction that are available at older positions than its own.
+-- row: pos int8, queue text, priority int8, seq int8, at int8
+INSERT INTO returns ({columns})
+{rows}
+
+-- name: forget_returns
+-- Notes that every node has read, or will have forgotten its floors by now.
+DELETE FROM returns WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM returns WHERE pos >= %(after)s::int8 AND at < %(before)s::int8
+    ORDER BY pos LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
+))
+RETURNING pos
+
+-- fragment: first_above
+-- The first of them that is available.
+AND seq >= LEAST(
+    level.floor,
+    (
+        SELECT min(seq) FROM returns
+        WHERE pos >= level.since AND queue = level.queue AND priority = level.priority
+    )
+)
+ORDER BY seq LIMIT 1
+
+-- name: find_floors
+-- The first available position of priorities of queues, and the position that every transaction
+-- that can be seen lies below.
+-- row: queue text, type text, priority int8, floor int8, since int8
+SELECT level.queue, level.type, level.priority, (
+    SELECT seq FROM jobs
+    WHERE state = 'available' AND NOT gated AND jobs.queue = level.queue
+        AND jobs.priority = level.priority {first_above}
+), {committed_positions}
+FROM ({rows}) AS level
+
+-- name: find_floors_of_types
+-- The same of one type each.
+-- row: queue text, type text, priority int8, floor int8, since int8
+SELECT level.queue, level.type, level.priority, (
+    SELECT seq FROM jobs
+    WHERE state = 'available' AND NOT gated AND jobs.queue = level.queue
+        AND jobs.type = level.type AND jobs.priority = level.priority {first_above}
+), {committed_positions}
+FROM ({rows}) AS level
