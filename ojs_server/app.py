@@ -35,6 +35,7 @@ from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.loops.opening import open_in_time, opens
 from ojs_server.loops.runner import Loops
 from ojs_server.loops.silences import watch_silences
+from ojs_server.loops.vacuum import watch_vacuum
 from ojs_server.metrics import Metrics
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.settings import Settings
@@ -179,6 +180,7 @@ class Server:
             if listener is not None:
                 loops.start("listener", listener.run)
                 loops.start("silences", partial(watch_silences, self.engine))
+                loops.start("vacuum", partial(watch_vacuum, self.engine))
 
         opening = None
         if self.store.is_open:

@@ -1,12 +1,13 @@
 """Metrics of the database connection: its availability for writes, and lost connections."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from ojs_server.domain.admin.vacuum_holder import VacuumHolder
 from ojs_server.ops.engine.engine import Engine
 
 
@@ -17,6 +18,7 @@ class StoreState(msgspec.Struct, frozen=True):
     waiting_writes: int = 0
     lost_connections: int = 0
     unknown_outcomes: int = 0
+    vacuum_holders: Sequence[VacuumHolder] = ()
 
 
 def state_of(engine: Engine) -> StoreState:
@@ -26,6 +28,7 @@ def state_of(engine: Engine) -> StoreState:
         waiting_writes=engine.depth,
         lost_connections=engine.store.lost_connections,
         unknown_outcomes=engine.availability.unknown,
+        vacuum_holders=engine.vacuum_holders,
     )
 
 
@@ -63,3 +66,11 @@ class StoreMetrics(Collector):
             "Changes answered with an error although they may have been stored.",
             value=state.unknown_outcomes,
         )
+        held = GaugeMetricFamily(
+            "ojs_store_vacuum_held_seconds",
+            "For how long something has kept the database from removing old row versions.",
+            labels=("kind", "name", "application", "user"),
+        )
+        for one in state.vacuum_holders:
+            held.add_metric((one.kind, one.name, one.application or "", one.user or ""), one.held_s)
+        yield held

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from ojs_server.domain.admin.server_node import Announcement, ServerNode
+from ojs_server.domain.admin.vacuum_holder import VacuumHolder
 from ojs_server.store.errors import (
     OutcomeUnknown,
     SchemaError,
@@ -141,6 +142,10 @@ class Store(Protocol):
     def end_silent_transactions(self) -> int:
         """End transactions of servers that fell silent while they hold locks; return how many. To
         be called about once a second."""
+
+    def vacuum_holders(self) -> list[VacuumHolder]:
+        """Return what has kept the database from removing old row versions for long. To be called
+        about twice a minute."""
 
     def durability_warnings(self) -> list[str]:
         """Return the settings of the database under which a confirmed commit could be lost."""

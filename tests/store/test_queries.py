@@ -57,6 +57,7 @@ ONLY_POSTGRES = {
     "tell",
     "synchronous_commit",
     "unsafe_settings",
+    "vacuum_holders",
     "wait_briefly",
     "watch_client",
     "withdraw_node",

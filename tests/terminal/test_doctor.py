@@ -105,6 +105,27 @@ def test_the_doctor_sees_webhooks_that_fail(run: Ojs) -> None:
     assert wrong[3] == "ojs webhooks test sub_1, then ojs webhooks redeliver --dead-of sub_1"
 
 
+def test_the_doctor_names_what_holds_vacuum_back(run: Ojs) -> None:
+    session = {"kind": "session", "name": "4711", "application": "reports", "user": "app"}
+    slot = {"kind": "slot", "name": "stale", "application": None, "user": None}
+    age = {"transactions": 9, "held_s": 600}
+    held = [{**session, **age, "at_least": True}, {**slot, **age, "at_least": False}]
+    store = {"writable": True, "vacuum_holders": held}
+    with answering({**LEAST, "/ojs/v1/health/detail": {"store": store}}) as url:
+        rows = [row[2:] for row in run("doctor", "--url", url).rows if row[0] == "store"]
+    kept = "has kept PostgreSQL from removing old rows for"
+    assert rows == [
+        [
+            f"the session 4711 (reports, user app) {kept} at least 10m",
+            "have it end its transaction, or SELECT pg_terminate_backend(4711)",
+        ],
+        [
+            f"the replication slot stale {kept} 10m",
+            "bring its reader back, or SELECT pg_drop_replication_slot('stale')",
+        ],
+    ]
+
+
 @pytest.mark.parametrize(
     ("status", "code", "words"), [(401, NO_ACCESS, "OJS_AUTH"), (404, NOT_FOUND, "Open Job Spec")]
 )

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
-from typing import Final
+from typing import Any, Final
 
 from ojs_cli.commands.doctor.findings import Check, Finding, Unchecked
 from ojs_cli.commands.nodes import read_nodes
@@ -66,8 +66,27 @@ def store(session: Session) -> Iterator[Finding]:
         yield "the store takes no writes", "look for a full disk or a lost database"
     if lost := state.get("lost_connections"):
         yield f"{lost} connections to the database were lost", "see the server's log"
+    for holder in state.get("vacuum_holders") or ():
+        yield _held_by(holder)
     if (waiting := int(state.get("waiting_writes") or 0)) > 1000:
         yield f"{waiting} writes wait", "the database is slower than what comes in"
+
+
+def _held_by(holder: dict[str, Any]) -> Finding:
+    """Name what keeps the database from removing old rows, and how to end it."""
+    name, user = holder.get("name"), holder.get("user")
+    match holder.get("kind"):
+        case "session":
+            what = f"the session {name} ({holder.get('application') or 'unnamed'}, user {user})"
+            hint = f"have it end its transaction, or SELECT pg_terminate_backend({name})"
+        case "prepared":
+            what = f"the prepared transaction {name} of user {user}"
+            hint = "COMMIT PREPARED or ROLLBACK PREPARED with its identifier"
+        case _:
+            what = f"the replication slot {name}"
+            hint = f"bring its reader back, or SELECT pg_drop_replication_slot('{name}')"
+    held = "at least " * bool(holder.get("at_least")) + span(1000 * int(holder.get("held_s") or 0))
+    return f"{what} has kept PostgreSQL from removing old rows for {held}", hint
 
 
 def nodes(session: Session) -> Iterator[Finding]:

@@ -94,6 +94,9 @@ async def _examined(call: Call) -> dict[str, Any]:
         latency = round((call.server.environment.monotonic() - started) * 1000)
         status = "ok" if engine.writable else "degraded"
         store.update(connection="connected", latency_ms=latency)
+        if held := engine.vacuum_holders:
+            # By whom is only for those with a key: health in detail.
+            store["vacuum_held_s"] = max(one.held_s for one in held)
         if status == "degraded":
             store["error"] = "the store takes no changes"
     store["status"] = status

@@ -1,13 +1,15 @@
 """The interface to all operations: writes are committed in groups, reads run in threads."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import logging
+from collections.abc import Callable, Coroutine, Sequence
 from math import ceil
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from ojs_server.domain.admin.server_node import Announcement, ServerNode
+from ojs_server.domain.admin.vacuum_holder import VacuumHolder, said
 from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.fairness.weighted_fair import Schedulers
 from ojs_server.environment import Environment
@@ -31,6 +33,8 @@ READ_S: Final = 5.0
 STALLED_S: Final = 5.0
 
 Answer = TypeVar("Answer")
+
+log = logging.getLogger("ojs.store")
 
 
 class Engine:
@@ -71,6 +75,8 @@ class Engine:
         )
         self.producers = Wakeups()
         self.signs = Signs()
+        # What the store was found to be held back by.
+        self.vacuum_holders: Sequence[VacuumHolder] = ()
         self.on_due: Callable[[int], None] = lambda moment: None
         # Called with the events of each commit of this node.
         self.on_events: Callable[[EventBuffer], None] = lambda events: None
@@ -149,6 +155,14 @@ class Engine:
     async def end_silent_transactions(self) -> int:
         """End the transactions of servers that have fallen silent; answers how many."""
         return await self._in_thread(self.store.end_silent_transactions)
+
+    async def look_for_vacuum_holders(self) -> None:
+        """Find out what keeps the database from removing old row versions; warn of what is new."""
+        before = {(one.kind, one.name) for one in self.vacuum_holders}
+        self.vacuum_holders = await self._in_thread(self.store.vacuum_holders)
+        for one in self.vacuum_holders:
+            if (one.kind, one.name) not in before:
+                log.warning("%s; see `ojs doctor`", said(one))
 
     async def _note_following(self, for_ms: int) -> None:
         await self._in_thread(lambda: self.store.note_following(for_ms))

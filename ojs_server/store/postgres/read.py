@@ -115,6 +115,10 @@ class PostgresReader(PostgresStatements, Reader):
         of = {"pid": silence.pid, "backend": silence.backend, "since": silence.since}
         return sum(row[0] for row in self.all("end_silent", **of))
 
+    def vacuum_holders(self) -> list[tuple[Any, ...]]:
+        """Return what keeps old row versions alive."""
+        return self.all("vacuum_holders")
+
     def tell(self, channel: str, notice: str) -> None:
         """Send a notice to every node; it changes nothing that is stored."""
         self.run("tell", channel=channel, notice=notice)

@@ -14,6 +14,7 @@ from psycopg_pool import ConnectionPool
 
 from ojs_server.domain.admin.maintenance import Maintenance
 from ojs_server.domain.admin.server_node import Announcement, ServerNode
+from ojs_server.domain.admin.vacuum_holder import VacuumHolder
 from ojs_server.domain.fairness.sharing import ALONE
 from ojs_server.domain.jobs.version_routing import Routings
 from ojs_server.domain.queues.config import QueueConfig
@@ -34,6 +35,7 @@ from ojs_server.store.postgres.refusals import refused_start
 from ojs_server.store.postgres.silence import Silences
 from ojs_server.store.postgres.statements import PACKAGE, STATEMENTS
 from ojs_server.store.postgres.transaction import Node, PostgresTx
+from ojs_server.store.postgres.vacuum import VacuumHolders
 from ojs_server.store.postgres.writer import Writer
 from ojs_server.store.records import Contended, Foreseen, Marks
 from ojs_wire.codec import encode
@@ -86,6 +88,7 @@ class PostgresStore:
         self._sharing = ALONE
         self._routings: Routings = {}
         self._silences = Silences()
+        self._vacuum_holders = VacuumHolders()
         self._floors = Floors()
         self._writer = Writer(address, environment.chance.bits, patience_s)
         self._lost_readers = 0
@@ -243,6 +246,11 @@ class PostgresStore:
         if ended:
             log.warning("%d transactions of servers that had fallen silent were ended", ended)
         return ended
+
+    def vacuum_holders(self) -> list[VacuumHolder]:
+        """Return what has kept old row versions alive for long."""
+        with self.reader() as reader:
+            return self._vacuum_holders.long(reader.vacuum_holders(), time.monotonic())
 
     def synchronous_commit(self) -> list[str]:
         """The setting on every connection: the writer's in a transaction, then the readers'."""

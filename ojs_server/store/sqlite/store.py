@@ -11,6 +11,7 @@ import apsw
 
 from ojs_server.domain.admin.maintenance import Maintenance
 from ojs_server.domain.admin.server_node import Announcement, ServerNode
+from ojs_server.domain.admin.vacuum_holder import VacuumHolder
 from ojs_server.domain.fairness.sharing import Sharing
 from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.environment import Environment, machine
@@ -199,6 +200,10 @@ class SqliteStore:
     def end_silent_transactions(self) -> int:
         """There is no other server: the file has one."""
         return 0
+
+    def vacuum_holders(self) -> list[VacuumHolder]:
+        """There are none: an old snapshot only lets the write-ahead log grow."""
+        return []
 
     def durability_warnings(self) -> list[str]:
         """None: every connection is opened with `synchronous=FULL`."""

@@ -6,9 +6,11 @@ from contextlib import AbstractContextManager
 from email.utils import parsedate_to_datetime
 
 import httpx
+import msgspec
 import pytest
 
 from ojs_server.app import Server
+from ojs_server.domain.admin.vacuum_holder import VacuumHolder
 from ojs_server.http.system import health as system
 from ojs_server.ops.engine import engine
 from ojs_server.store.base import Reader, StoreBusy, StoreUnavailable, Tx
@@ -252,3 +254,19 @@ async def test_health_in_detail_has_the_figures_of_operators(
     assert (told["status"], told["queues"], told["jobs"]) == ("unhealthy", None, None)
     # What the driver says may name addresses.
     assert "connection refused" not in answer.text
+
+
+async def test_what_holds_vacuum_back_is_named_to_those_with_a_key(
+    client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder = VacuumHolder("session", "4711", "reports", "app", 90_000, 600)
+    monkeypatch.setattr(server.store, "vacuum_holders", lambda: [holder])
+    assert "vacuum_held_s" not in body(await client.get("/ready"))["backend"]
+    await server.engine.look_for_vacuum_holders()
+    ready = await client.get("/ready")
+    assert (ready.status_code, body(ready)["backend"]["vacuum_held_s"]) == (200, 600)
+    assert "reports" not in ready.text
+    detail = body(await client.get(f"{V1}/health/detail"))
+    assert detail["store"]["vacuum_holders"] == [msgspec.structs.asdict(holder)]
+    labels = 'application="reports",kind="session",name="4711",user="app"'
+    assert f"ojs_store_vacuum_held_seconds{{{labels}}} 600.0" in (await client.get("/metrics")).text

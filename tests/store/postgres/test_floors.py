@@ -28,9 +28,10 @@ from tests.store.records import HandClock, a_job, change, ids
 
 QUEUES = ("q1", "q2")
 TYPES = ("a", "b")
-priorities = st.integers(-1, 1)
+priorities = st.integers(0, 1)
 either = st.integers(0, 1)
 queues = st.sampled_from(QUEUES)
+Nodes = tuple[PostgresStore, PostgresStore]
 
 
 class Undone(Exception):
@@ -40,7 +41,7 @@ class Undone(Exception):
 class Histories(RuleBasedStateMachine):
     """Each rule is a transaction of a node, or a part of one that stays open."""
 
-    def __init__(self, nodes: tuple[PostgresStore, PostgresStore], clock: HandClock) -> None:
+    def __init__(self, nodes: Nodes, clock: HandClock) -> None:
         super().__init__()
         self.nodes, self.clock = nodes, clock
         with nodes[0].transaction() as tx:
@@ -116,8 +117,14 @@ class Histories(RuleBasedStateMachine):
                 tx.override_jobs([msgspec.structs.replace(stored, job=moved)])
             self.jobs[job.id] = moved
 
-    @rule(node=either, number=st.integers(1, 3), types=st.none() | st.sets(st.sampled_from(TYPES)))
-    def claim(self, node: int, number: int, types: set[str] | None) -> None:
+    @rule(
+        node=either,
+        number=st.integers(1, 3),
+        types=st.none() | st.sets(st.sampled_from(TYPES)),
+        looks=st.booleans(),
+    )
+    def claim(self, node: int, number: int, types: set[str] | None, looks: bool) -> None:
+        self.clock.forward(EVERY_MS * looks)
         with self.on(node) as tx:
             claimed = tx.claim(QUEUES, sorted(types) if types is not None else None, number)
         self.take(claimed, self.jobs, number, types)
@@ -129,9 +136,9 @@ class Histories(RuleBasedStateMachine):
         assert ids(claimed) == [job.id for job in waiting[:number]]
         jobs.update((one.job.id, one.job) for one in claimed)
 
-    @rule(milliseconds=st.sampled_from([EVERY_MS, EVERY_MS, KEPT_MS]))
-    def pass_time(self, milliseconds: int) -> None:
-        self.clock.forward(milliseconds)
+    @rule()
+    def forget(self) -> None:
+        self.clock.forward(KEPT_MS)
 
     # A transaction that is open while the other node goes on.
 
@@ -171,7 +178,7 @@ class Histories(RuleBasedStateMachine):
 
 
 @pytest.fixture
-def nodes(postgres_store: str, clock: HandClock) -> Iterator[tuple[PostgresStore, PostgresStore]]:
+def nodes(postgres_store: str, clock: HandClock) -> Iterator[Nodes]:
     """Two nodes on one store."""
     with (
         closing(PostgresStore(postgres_store, node="a", clock=clock)) as one,
@@ -182,16 +189,62 @@ def nodes(postgres_store: str, clock: HandClock) -> Iterator[tuple[PostgresStore
 
 @pytest.mark.long
 @pytest.mark.timeout(600)  # for a hang; a loaded machine may take minutes
-def test_claims_are_in_order_whatever_nodes_remember(
-    nodes: tuple[PostgresStore, PostgresStore], clock: HandClock
-) -> None:
+def test_claims_are_in_order_whatever_nodes_remember(nodes: Nodes, clock: HandClock) -> None:
     run_state_machine_as_test(
         lambda: Histories(nodes, clock),  # type: ignore[arg-type]  # any factory will do
         settings=settings(
-            max_examples=60,
+            max_examples=30,
             stateful_step_count=40,
             derandomize=True,
             database=None,
             suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+def put_one(tx: Tx, job_id: str) -> None:
+    assert tx.insert_jobs([a_job(job_id, seq=tx.position())]) == set()
+
+
+def look(store: PostgresStore, clock: HandClock) -> None:
+    """Have a node learn of the priority, and look for its floor."""
+    with store.transaction() as tx:
+        put_one(tx, "first")
+    with store.transaction() as tx:
+        assert ids(tx.claim(["default"], None, 1)) == ["first"]
+    clock.forward(EVERY_MS)
+
+
+def test_a_look_goes_no_further_than_transactions_that_are_open(
+    nodes: Nodes, clock: HandClock
+) -> None:
+    one, other = nodes
+    look(one, clock)
+    with other.transaction() as tx:
+        put_one(tx, "late")
+        with one.transaction() as beside:
+            assert beside.claim(["default"], None, 1) == []
+    with one.transaction() as tx:
+        assert ids(tx.claim(["default"], None, 1)) == ["late"]
+
+
+def test_a_look_goes_no_further_than_its_own_transaction(nodes: Nodes, clock: HandClock) -> None:
+    one, _ = nodes
+    look(one, clock)
+    with one.transaction() as tx:
+        assert tx.claim(["default"], None, 1) == []
+        put_one(tx, "late")
+    with one.transaction() as tx:
+        assert ids(tx.claim(["default"], None, 1)) == ["late"]
+
+
+def test_a_trial_that_is_sent_back_is_found(nodes: Nodes, clock: HandClock) -> None:
+    one, _ = nodes
+    look(one, clock)
+    with one.transaction() as tx:
+        put_one(tx, "again")
+    with one.transaction() as tx:
+        (claimed,) = tx.claim(["default"], None, 1)
+        tx.send_back([(claimed.job.id, False)])
+    with one.transaction() as tx:
+        assert ids(tx.claim(["default"], None, 1)) == ["again"]
