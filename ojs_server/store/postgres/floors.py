@@ -129,12 +129,11 @@ class Floors:
             for priority, floor in known.levels.items()
         ]
 
-    def learn(self, rows: Iterable[Sequence[Any]], base: int, now: int) -> None:
-        """Take over what a committed transaction has found; `base` is its own position."""
-        for queue, type_, priority, first, committed in rows:
+    def learn(self, rows: Iterable[Sequence[Any]], horizon: int, now: int) -> None:
+        """Take over what a committed transaction has found; all below the horizon had ended."""
+        for queue, type_, priority, first in rows:
             known = self._known.get((queue, type_))
             if known is not None:
-                horizon = min(base, committed)
                 known.since, known.looked, known.claimed = horizon, now, 0
                 known.levels[priority] = horizon if first is None else min(horizon, first)
 

@@ -81,7 +81,7 @@ class PostgresTx(PostgresStatements, Tx):
         self.configs = configs
         self._floors = floors
         # Looks for floors, whose answers hold once this transaction is committed.
-        self._looks: list[Callable[[], Sequence[Any]]] = []
+        self._looks: list[tuple[Callable[[], Sequence[Any]], Callable[[], Sequence[Any]]]] = []
         self._forgotten: Callable[[], Sequence[Any]] = list
 
     def _rows(self, sql: str, bound: Mapping[str, Any]) -> list[Any]:
@@ -284,12 +284,13 @@ class PostgresTx(PostgresStatements, Tx):
         name = "find_floors" if job_types is None else "find_floors_of_types"
         statement = STATEMENTS[name]
         bound = statement.named(list(zip(*due, strict=True)))
-        self._looks.append(self._pipe.ask(statement.sql, bound | {"bits": POSITION_BITS}))
+        end = self._pipe.ask(STATEMENTS["log_end"].sql, {})
+        self._looks.append((end, self._pipe.ask(statement.sql, bound)))
 
     def committed(self) -> None:
         """Take over the floors that this transaction has found."""
-        for look in self._looks:
-            self._floors.learn(look(), self._base, self.now)
+        for end, found in self._looks:
+            self._floors.learn(found(), end()[0][0] << POSITION_BITS, self.now)
         if removed := self._forgotten():
             self._floors.notes_from = max(pos for (pos,) in removed)
 

@@ -26,14 +26,13 @@ AND seq >= LEAST(
 ORDER BY seq LIMIT 1
 
 -- name: find_floors
--- The first available position of priorities of queues, and the position that every transaction
--- that can be seen lies below.
+-- The first available position of priorities of queues.
 -- row: queue text, type text, priority int8, floor int8, since int8
 SELECT level.queue, level.type, level.priority, (
     SELECT seq FROM jobs
     WHERE state = 'available' AND NOT gated AND jobs.queue = level.queue
         AND jobs.priority = level.priority {first_above}
-), {committed_positions}
+)
 FROM ({rows}) AS level
 
 -- name: find_floors_of_types
@@ -43,5 +42,5 @@ SELECT level.queue, level.type, level.priority, (
     SELECT seq FROM jobs
     WHERE state = 'available' AND NOT gated AND jobs.queue = level.queue
         AND jobs.type = level.type AND jobs.priority = level.priority {first_above}
-), {committed_positions}
+)
 FROM ({rows}) AS level
