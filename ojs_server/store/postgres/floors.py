@@ -186,3 +186,10 @@ def inserted(jobs: Sequence[StoredJob], base: int) -> dict[Level, int]:
         template = msgspec.structs.replace(jobs.template, seq=min(jobs.positions, default=base))
         return returned([template], base)
     return returned((one.job for one in jobs), base)
+
+
+def first_due(jobs: Sequence[StoredJob]) -> int | None:
+    """Return the earliest due moment of new jobs."""
+    if isinstance(jobs, UniformJobs):
+        return jobs.template.due_at
+    return min((due for one in jobs if (due := one.job.due_at) is not None), default=None)

@@ -10,9 +10,10 @@ import psycopg
 from ojs_server.domain.admin.server_node import Announcement, ServerNode
 from ojs_server.store.base import Clock
 from ojs_server.store.postgres.connect import plan_by_index
+from ojs_server.store.postgres.due_floors import DueFloors
 from ojs_server.store.postgres.silence import Silence
 from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements, can_hold
-from ojs_server.store.records import Contended
+from ojs_server.store.records import Contended, DueTimes
 from ojs_server.store.tables.contract import Reader
 from ojs_server.store.tables.statements import Values
 
@@ -21,10 +22,16 @@ class PostgresReader(PostgresStatements, Reader):
     """The read operations of the store contract."""
 
     def __init__(
-        self, cursor: psycopg.Cursor[tuple[Any, ...]], clock: Clock | None, *, pooled: bool
+        self,
+        cursor: psycopg.Cursor[tuple[Any, ...]],
+        clock: Clock | None,
+        due_floors: DueFloors,
+        *,
+        pooled: bool,
     ) -> None:
         self._cursor = cursor
         self._clock = clock
+        self._due_floors = due_floors
         self._pooled = pooled
 
     def _rows(self, sql: str, bound: Mapping[str, Any]) -> list[Any]:
@@ -66,6 +73,13 @@ class PostgresReader(PostgresStatements, Reader):
     def now(self) -> int:
         """The store's clock."""
         return self._clock() if self._clock else int(self.all("clock")[0][0])
+
+    def due(self) -> DueTimes:
+        """Return the times at which housekeeping is needed next."""
+        look = self._due_floors.look(self.now())
+        (due,) = self.read(DueTimes, "next_due", jobs=look.jobs, leases=look.leases)
+        self._due_floors.found(look, due.job, due.lease)
+        return due
 
     def ping(self) -> None:
         """Check that the database answers."""

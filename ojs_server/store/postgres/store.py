@@ -23,6 +23,7 @@ from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
 from ojs_server.store.errors import StaleWrite, StoreUnavailable, StoreUnreachable
 from ojs_server.store.postgres import connect
 from ojs_server.store.postgres.bounded import ANSWER_S, PING_S, BoundedConnection
+from ojs_server.store.postgres.due_floors import DueFloors
 from ojs_server.store.postgres.enter import enter
 from ojs_server.store.postgres.failures import at_the_boundary, first_line, is_outdated
 from ojs_server.store.postgres.floors import Floors
@@ -90,6 +91,7 @@ class PostgresStore:
         self._silences = Silences()
         self._vacuum_holders = VacuumHolders()
         self._floors = Floors()
+        self._due_floors = DueFloors()
         self._writer = Writer(address, environment.chance.bits, patience_s)
         self._lost_readers = 0
         self._migrations = migrations
@@ -132,7 +134,7 @@ class PostgresStore:
         self._opened()
         with self._writer.transaction(foreseen, LOCK_MS if patient else BRIEF_MS) as begun:
             now = self._clock() if self._clock else begun.now
-            tx = PostgresTx(begun, now, self._node, self._configs, self._floors)
+            tx = PostgresTx(begun, now, self._node, self._configs, self._floors, self._due_floors)
             if begun.configs != self._configs_read:
                 tx.configs = self._configs = tx.all_configs()
                 self._maintenance = tx.stored_maintenance()
@@ -171,7 +173,7 @@ class PostgresStore:
             connection.patience_s = answer_s
             try:
                 with connection.cursor(binary=True) as cursor:
-                    yield PostgresReader(cursor, self._clock, pooled=self._pooled)
+                    yield PostgresReader(cursor, self._clock, self._due_floors, pooled=self._pooled)
             except psycopg.Error as error:
                 if not is_outdated(error):
                     raise

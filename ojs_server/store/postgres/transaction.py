@@ -26,11 +26,13 @@ from ojs_server.domain.jobs.job import Change, Job, Lease, StoredJob
 from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.domain.workers.worker import Worker
 from ojs_server.store.postgres.arrays import numbers, texts
+from ojs_server.store.postgres.due_floors import DueFloors
 from ojs_server.store.postgres.floors import (
     FORGOTTEN,
     NOTES_KEPT_MS,
     Floors,
     Level,
+    first_due,
     inserted,
     returned,
 )
@@ -43,7 +45,15 @@ from ojs_server.store.postgres.statements import (
     claim_of,
 )
 from ojs_server.store.postgres.writer import StartedTransaction
-from ojs_server.store.records import POSITION_BITS, Claimed, Lane, Leased, Released
+from ojs_server.store.records import (
+    JUDGED_AFTER_MS,
+    POSITION_BITS,
+    Claimed,
+    Held,
+    Lane,
+    Leased,
+    Released,
+)
 from ojs_server.store.tables.contract import WIPED, Tx
 from ojs_server.store.tables.events import Events
 from ojs_server.store.tables.jobs import check_written, in_turn
@@ -73,6 +83,7 @@ class PostgresTx(PostgresStatements, Tx):
         node: Node,
         configs: Mapping[str, QueueConfig],
         floors: Floors,
+        due_floors: DueFloors,
     ) -> None:
         self._pipe, self._reads = begun.pipe, begun.reads
         Writing.__init__(self, now, begun.base, node.name)
@@ -80,6 +91,9 @@ class PostgresTx(PostgresStatements, Tx):
         self._followers = node.followers
         self.configs = configs
         self._floors = floors
+        self._due_floors = due_floors
+        # The earliest moments below the floors that this transaction writes.
+        self._due: list[tuple[int | None, int | None]] = []
         # Looks for floors, whose answers hold once this transaction is committed.
         self._looks: list[tuple[Callable[[], Sequence[Any]], Callable[[], Sequence[Any]]]] = []
         self._forgotten: Callable[[], Sequence[Any]] = list
@@ -190,11 +204,40 @@ class PostgresTx(PostgresStatements, Tx):
         if not changes:
             return
         now = self.now
-        if any((due := change.after.due_at) is not None and due <= now for change in changes):
+        dues = [due for one in changes if (due := one.after.due_at) is not None]
+        first = min(dues, default=now + 1)
+        if first <= now:
             self._reads.forget_due()
+            self._lower_due(first)
         self._note_returns(returned((change.after for change in changes), self._base))
         columns = self.columns_of("write_changes", changes)
         self._send("write_changes", columns, lambda result: check_written(touched(result), changes))
+
+    def _lower_due(self, job: int | None = None, lease: int | None = None) -> None:
+        """Note a due moment that may lie below those that this node begins to look at."""
+        if self._due_floors.lower(job, lease):
+            self._due.append((job, lease))
+
+    def load_due(self, limit: int) -> list[Job]:
+        """Lock the jobs whose `due_at` has come, earliest first."""
+        since = self._due_floors.jobs
+        return self.read(Job, "load_due", since=since, now=self.now, limit=limit)
+
+    def load_lapsed(self, judged_since: int, until: int, limit: int) -> list[Held]:
+        """Lock the jobs whose lease or run time ended before the moment `until`."""
+        judged = {"since": judged_since, "until": until, "grace": JUDGED_AFTER_MS}
+        bound = {**judged, "from": self._due_floors.leases, "limit": limit}
+        return self.made(Held, "load_lapsed", self.all("load_lapsed", **bound))
+
+    def extend_leases(self, leases: Sequence[Lease]) -> None:
+        """Store the new `expires_at` of leases."""
+        self._lower_leases(leases)
+        super().extend_leases(leases)
+
+    def _lower_leases(self, leases: Sequence[Lease]) -> None:
+        ends = [min(one.expires_at, one.deadline_at or one.expires_at) for one in leases]
+        if ends and (first := min(ends)) <= self.now:
+            self._lower_due(lease=first)
 
     def drop_leases(self, job_ids: Sequence[str]) -> None:
         """End leases."""
@@ -203,12 +246,13 @@ class PostgresTx(PostgresStatements, Tx):
     def insert_leases(self, leases: Sequence[Lease]) -> None:
         """Store the leases of jobs that were just claimed."""
         if leases:
+            self._lower_leases(leases)
             self._send("insert_leases", self.columns_of("insert_leases", leases))
 
     def insert_new_jobs(self, jobs: Sequence[StoredJob]) -> None:
         """Store jobs with ids that were just made."""
         if jobs:
-            self._note_returns(inserted(jobs, self._base))
+            self._note_inserted(jobs)
             self._send("insert_new_jobs", self.new_jobs("insert_new_jobs", jobs))
 
     def add_counts(self, deltas: Mapping[str, Mapping[str, int]]) -> None:
@@ -228,7 +272,7 @@ class PostgresTx(PostgresStatements, Tx):
 
     def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
         """Store new jobs; answers the ids that another node stored before."""
-        self._note_returns(inserted(jobs, self._base))
+        self._note_inserted(jobs)
         # In the order of ids, or two nodes that store the same ones could wait in a circle.
         ordered = sorted(jobs, key=lambda stored: stored.job.id)
         stored = {job_id for (job_id,) in self.all_records("insert_jobs", ordered)}
@@ -289,10 +333,19 @@ class PostgresTx(PostgresStatements, Tx):
 
     def committed(self) -> None:
         """Take over the floors that this transaction has found."""
+        for job, lease in self._due:
+            # Once more: a look may have begun before the commit.
+            self._due_floors.lower(job, lease)
         for end, found in self._looks:
             self._floors.learn(found(), end()[0][0] << POSITION_BITS, self.now)
         if removed := self._forgotten():
             self._floors.notes_from = max(pos for (pos,) in removed)
+
+    def _note_inserted(self, jobs: Sequence[StoredJob]) -> None:
+        """Have new jobs found that lie below what nodes have seen already."""
+        self._note_returns(inserted(jobs, self._base))
+        if (first := first_due(jobs)) is not None:
+            self._lower_due(first)
 
     def _note_returns(self, lowest: Mapping[Level, int]) -> None:
         """Have every node look for jobs that are available at positions of earlier transactions."""

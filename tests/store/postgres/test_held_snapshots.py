@@ -14,13 +14,14 @@ import pytest
 
 from ojs_server.store.postgres import connect
 from ojs_server.store.postgres.bounded import BoundedConnection
+from ojs_server.store.postgres.due_floors import MARGIN_MS
 from ojs_server.store.postgres.store import PostgresStore
 from tests.plans import COUNTING, Watched, telling
 from tests.postgres import Database, uncounted
-from tests.store.records import HandClock, a_job, claim
+from tests.store.records import HandClock, a_job, a_lease, an_event, claim, log
 
 WORK = 3_000
-Work = Callable[[PostgresStore, int], object]
+Counting = tuple[PostgresStore, psycopg.Connection[Any]]
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
 @pytest.fixture
 def counting(
     distribution_database: Database, watched: Watched, clock: HandClock
-) -> Iterator[tuple[PostgresStore, psycopg.Connection[Any]]]:
+) -> Iterator[Counting]:
     """A store that counts pages, and a connection of another application to its database."""
     with distribution_database.store() as url:
         uncounted(url)
@@ -77,7 +78,7 @@ def fill(store: PostgresStore, number: int, prefix: str, **fields: Any) -> None:
     ("types", "statement"), [(None, "claim"), (["mail.send", "none"], "claim_types")]
 )
 def test_claims_read_no_further_under_a_foreign_snapshot(
-    counting: tuple[PostgresStore, psycopg.Connection[Any]],
+    counting: Counting,
     watched: Watched,
     types: list[str] | None,
     statement: str,
@@ -92,3 +93,72 @@ def test_claims_read_no_further_under_a_foreign_snapshot(
         claim(store, types=types, n=10)
     held = pages(watched, lambda: claim(store, types=types, n=10))[statement]
     assert 0 < held <= 1.5 * fresh
+
+
+def look(store: PostgresStore) -> None:
+    with store.reader() as reader:
+        reader.due()
+
+
+def sweep(store: PostgresStore) -> None:
+    with store.transaction() as tx:
+        tx.load_due(10)
+        tx.load_lapsed(0, tx.now, 10)
+
+
+def test_looks_for_what_is_due_read_no_further_under_a_foreign_snapshot(
+    counting: Counting, watched: Watched, clock: HandClock
+) -> None:
+    """Each step stores jobs that are due and leases that end, and removes them again."""
+    store, foreign = counting
+
+    def pass_by(steps: int) -> None:
+        for step in range(steps):
+            due = clock.now + 1000
+            waiting = [
+                a_job(f"{due}.{n}", state="scheduled", due_at=due + n, seq=step) for n in range(100)
+            ]
+            with store.transaction() as tx:
+                tx.insert_jobs(waiting)
+                tx.insert_leases(
+                    [a_lease(one.job.id, expires_at=due, deadline_at=due) for one in waiting]
+                )
+                tx.delete_jobs([one.job.id for one in waiting])
+                tx.drop_leases([one.job.id for one in waiting])
+            clock.forward(1000)
+        clock.forward(MARGIN_MS + 1000)
+        look(store)
+
+    pass_by(30)
+    fresh = pages(watched, lambda: look(store)) + pages(watched, lambda: sweep(store))
+    foreign.execute("SELECT 1 FROM jobs LIMIT 1")
+    pass_by(30)
+    held = pages(watched, lambda: look(store)) + pages(watched, lambda: sweep(store))
+    for statement in ("next_due", "load_due", "load_lapsed"):
+        assert 0 < held[statement] <= 1.5 * fresh[statement], statement
+
+
+def test_removing_events_reads_no_further_under_a_foreign_snapshot(
+    counting: Counting, watched: Watched
+) -> None:
+    store, foreign = counting
+
+    def remove(steps: int) -> None:
+        for _ in range(steps):
+            log(store, *[an_event()] * 100)
+            with store.transaction() as tx:
+                tx.tally_events(1000)
+                assert tx.delete_events(0, 100, 100) == 100
+
+    def span() -> None:
+        with store.reader() as reader:
+            reader.log_span()
+
+    log(store, *[an_event()] * 100)
+    remove(30)
+    fresh = pages(watched, lambda: remove(1)) + pages(watched, span)
+    foreign.execute("SELECT 1 FROM jobs LIMIT 1")
+    remove(30)
+    held = pages(watched, lambda: remove(1)) + pages(watched, span)
+    for statement in ("count_events", "delete_events", "lower_tally", "log_span"):
+        assert 0 < held[statement] <= 1.5 * fresh[statement], statement

@@ -52,14 +52,19 @@ SELECT count(*), max(pos) FROM (
 UPDATE event_tally SET upto = %(upto)s::int8, total = %(total)s::int8
 
 -- name: lower_tally
--- What was removed.
-UPDATE event_tally SET total = total - %(removed)s::int8
+-- What was removed. None is older than the first that is left, nor will be: what was counted is
+-- complete.
+UPDATE event_tally SET total = total - %(removed)s::int8, first = least(
+    upto + 1, COALESCE((SELECT min(pos) FROM events WHERE pos >= event_tally.first), upto + 1)
+)
 
 -- name: log_span
 -- The oldest place, and the newest before the end.
 -- returns: LogSpan
 SELECT
-    COALESCE((SELECT min(pos) FROM events), 0) AS first,
+    COALESCE(
+        (SELECT min(pos) FROM events WHERE pos >= (SELECT event_tally.first FROM event_tally)), 0
+    ) AS first,
     COALESCE((SELECT max(pos) FROM events WHERE pos < %(end)s::int8), 0) AS last
 
 -- name: delete_events
@@ -68,7 +73,9 @@ DELETE FROM events WHERE pos = ANY (ARRAY(
     SELECT pos FROM (
         SELECT pos, at, row_number() OVER (ORDER BY pos) AS place FROM (
             SELECT pos, at FROM events
-            WHERE pos <= (SELECT upto FROM event_tally) ORDER BY pos LIMIT %(limit)s::int8
+            WHERE pos >= (SELECT event_tally.first FROM event_tally)
+                AND pos <= (SELECT upto FROM event_tally)
+            ORDER BY pos LIMIT %(limit)s::int8
         ) AS oldest
     ) AS placed
     WHERE at < %(before)s::int8 OR place <= %(surplus)s::int8

@@ -59,9 +59,9 @@ CROSS JOIN LATERAL (
 ) AS jobs
 
 -- name: load_due
--- What time changes next, without what another node is busy with.
+-- What time changes next, without what another node is busy with, from the floor of due moments on.
 -- returns: Job
-SELECT {Job} FROM jobs WHERE due_at <= %(now)s::int8 ORDER BY due_at LIMIT %(limit)s::int8
+SELECT {Job} FROM jobs WHERE due_at >= %(since)s::int8 AND due_at <= %(now)s::int8 ORDER BY due_at LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED
 
 -- fragment: taken
@@ -234,13 +234,13 @@ SELECT ended_by FROM jobs WHERE id = %(job_id)s::text
 SELECT meta FROM jobs WHERE id = ANY ({list})
 
 -- name: next_due
--- When housekeeping has something to do, by kind.
+-- When housekeeping has something to do, by kind, from the floors of due moments on.
 -- returns: DueTimes
 SELECT
-    (SELECT min(due_at) FROM jobs WHERE due_at IS NOT NULL) AS job,
+    (SELECT min(due_at) FROM jobs WHERE due_at >= %(jobs)s::int8) AS job,
     least(
-        (SELECT min(expires_at) FROM leases),
-        (SELECT min(deadline_at) FROM leases WHERE deadline_at IS NOT NULL)
+        (SELECT min(expires_at) FROM leases WHERE expires_at >= %(leases)s::int8),
+        (SELECT min(deadline_at) FROM leases WHERE deadline_at >= %(leases)s::int8)
     ) AS lease,
     (SELECT min(alive_at) FROM workers WHERE gone_at IS NULL) AS worker,
     least(

@@ -46,13 +46,15 @@ WHERE leases.job_id = extension.job_id
 WITH late AS MATERIALIZED (
     (
         SELECT leases.job_id FROM leases JOIN jobs AS run ON run.id = leases.job_id
-        WHERE leases.expires_at <= %(until)s::int8 AND {judged}
+        WHERE leases.expires_at >= %(from)s::int8 AND leases.expires_at <= %(until)s::int8
+            AND {judged}
         ORDER BY leases.expires_at LIMIT %(limit)s::int8
     )
     UNION
     (
         SELECT leases.job_id FROM leases JOIN jobs AS run ON run.id = leases.job_id
-        WHERE leases.deadline_at <= %(until)s::int8 AND {judged}
+        WHERE leases.deadline_at >= %(from)s::int8 AND leases.deadline_at <= %(until)s::int8
+            AND {judged}
         ORDER BY leases.deadline_at LIMIT %(limit)s::int8
     )
     LIMIT %(limit)s::int8

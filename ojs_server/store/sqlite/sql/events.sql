@@ -33,14 +33,19 @@ SELECT count(*), max(pos) FROM (
 UPDATE event_tally SET upto = :upto, total = :total
 
 -- name: lower_tally
--- What was removed.
-UPDATE event_tally SET total = total - :removed
+-- What was removed. None is older than the first that is left, nor will be: what was counted is
+-- complete.
+UPDATE event_tally SET total = total - :removed, first = min(
+    upto + 1, COALESCE((SELECT min(pos) FROM events WHERE pos >= event_tally.first), upto + 1)
+)
 
 -- name: log_span
 -- The oldest and the newest place. Two searches of the key; one with both would read all of it.
 -- returns: LogSpan
 SELECT
-    COALESCE((SELECT min(pos) FROM events), 0) AS first,
+    COALESCE(
+        (SELECT min(pos) FROM events WHERE pos >= (SELECT event_tally.first FROM event_tally)), 0
+    ) AS first,
     COALESCE((SELECT max(pos) FROM events), 0) AS last
 
 -- name: delete_events
@@ -49,7 +54,9 @@ DELETE FROM events WHERE pos IN (
     SELECT pos FROM (
         SELECT pos, at, row_number() OVER (ORDER BY pos) AS place FROM (
             SELECT pos, at FROM events
-            WHERE pos <= (SELECT upto FROM event_tally) ORDER BY pos LIMIT :limit
+            WHERE pos >= (SELECT event_tally.first FROM event_tally)
+                AND pos <= (SELECT upto FROM event_tally)
+            ORDER BY pos LIMIT :limit
         )
     )
     WHERE at < :before OR place <= :surplus

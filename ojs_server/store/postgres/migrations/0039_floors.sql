@@ -13,3 +13,6 @@ CREATE TABLE returns (
 );
 
 CREATE INDEX returns_pos ON returns (pos);
+
+-- The position below which no event is left, where removing the oldest ones begins.
+ALTER TABLE event_tally ADD COLUMN first int8 NOT NULL DEFAULT 0;

@@ -1,2 +1,0 @@
--- Nothing to change: an old snapshot keeps no index entries alive on SQLite. The number is that of the
--- other store, so that both have the same version of the schema.
