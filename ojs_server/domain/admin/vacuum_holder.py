@@ -1,4 +1,4 @@
-"""Whoever keeps the database from removing old row versions."""
+"""Sessions, transactions and slots that keep the database from removing old row versions."""
 
 from typing import Literal
 

@@ -75,7 +75,7 @@ class Engine:
         )
         self.producers = Wakeups()
         self.signs = Signs()
-        # What the store was found to be held back by.
+        # Holders of old row versions, as of the last look.
         self.vacuum_holders: Sequence[VacuumHolder] = ()
         self.on_due: Callable[[int], None] = lambda moment: None
         # Called with the events of each commit of this node.

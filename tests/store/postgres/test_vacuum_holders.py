@@ -1,4 +1,4 @@
-"""What holds vacuum back is named, also to a role that sees little of others."""
+"""Sessions, transactions and slots that hold vacuum back are named, also to an ordinary role."""
 
 from contextlib import closing
 from typing import Any

@@ -1,4 +1,4 @@
--- What nodes know of the positions below which a queue has no available jobs; postgres/floors.py.
+-- The positions below which a queue has no available jobs; see postgres/floors.py.
 
 -- name: note_returns
 -- Jobs of this transaction that are available at older positions than its own.

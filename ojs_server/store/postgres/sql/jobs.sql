@@ -91,7 +91,7 @@ unnest(
 ) WITH ORDINALITY AS span (queue, top, bottom, floor, place)
 
 -- fragment: lowered
--- What nodes have put below positions since this one has looked.
+-- Positions below floors that became available since this node has looked.
 SELECT queue, priority, seq FROM returns WHERE pos >= %(since)s::int8
 
 -- fragment: not_over

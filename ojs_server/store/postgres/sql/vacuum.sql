@@ -1,5 +1,5 @@
 -- name: vacuum_holders
--- What keeps row versions of this database alive, the oldest five of each kind. Any role may see
+-- Holders of old row versions of this database, the oldest five of each kind. Any role may see
 -- this much, but since when only of its own sessions. Autovacuum has no user, and holds nothing back.
 (
     SELECT 'session', pid::text, application_name, usename::text,
