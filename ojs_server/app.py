@@ -92,6 +92,11 @@ class Server:
         """True if clients of Socket.IO are served."""
         return self._socket_server is not None
 
+    @property
+    def connections_closed(self) -> Callable[[int], None]:
+        """The counter of connections of HTTP that the bound has closed."""
+        return self._metrics.connections_closed("http")
+
     def begin_stop(self) -> None:
         """Answer all waiting requests; called as soon as the process is asked to end."""
         self._lifetime.stopping = True
@@ -241,7 +246,7 @@ class Server:
             socketio=self._socket_server is not None,
             environment=self._environment,
             metrics=self._metrics,
-            bodies=BodyBudget(self.settings.max_body_bytes),
+            bodies=BodyBudget(self.settings.max_bodies_bytes, self.settings.max_body_bytes),
             webhook_client=webhook_client,
             key_check=KeyCheck(self.settings, self._environment.monotonic_ms, self._metrics),
             inventories=Inventories(engine.read),

@@ -1,6 +1,6 @@
 """Prometheus metrics: activity of this node, and the state of the store."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from prometheus_client import (
     CollectorRegistry,
@@ -131,6 +131,13 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._closed = Counter(
+            "ojs_connections_closed",
+            "Connections that were closed or refused because a port had too many.",
+            ("port",),
+            registry=self._registry,
+        )
+
         self._deliveries = Counter(
             "ojs_webhook_deliveries",
             "Attempts to deliver a webhook, by event type and result.",
@@ -143,6 +150,10 @@ class Metrics:
             registry=self._registry,
             buckets=_LATENCIES,
         )
+
+    def connections_closed(self, port: str) -> Callable[[int], None]:
+        """Return the counter of the connections that a bound of a port has closed."""
+        return self._closed.labels(port).inc
 
     def observe_delivery(self, event_type: str, status: str, seconds: float) -> None:
         """One attempt to deliver a webhook."""

@@ -39,12 +39,15 @@ class OjsUvicorn(uvicorn.Server):
         server: Server,
         on_start: Callable[[], None],
         beside: "GrpcServer | None",
+        connections: int,
     ) -> None:
         super().__init__(config)
         self._server = server
         server.on_failure = self._give_up
         self._on_start = on_start
         self._beside = beside
+        # The share of the server beside it.
+        self._connections = connections
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal stops in order, the second at once, whichever they are."""
@@ -65,7 +68,7 @@ class OjsUvicorn(uvicorn.Server):
         if self.started and self._beside is not None:
             try:
                 self._server.ports.grpc = await self._beside.start(
-                    self._server.services, self._server.routes
+                    self._server.services, self._server.routes, self._connections
                 )
             except OSError as error:
                 log.error("%s", error)
@@ -111,10 +114,14 @@ def serve(
     most = most_connections(
         settings.max_connections, raised_limit(), others=settings.webhook_concurrency
     )
-    server.ports.connections = most
+    of_grpc = 0 if beside is None else max(most * settings.grpc_share // 100, 1)
+    server.ports.connections = max(most - of_grpc, 1)
     # uvicorn calls it as it would a class.
     protocol: Any = partial(
-        Connection, limit=ConnectionLimit(most), ports=server.ports, take=server.take
+        Connection,
+        limit=ConnectionLimit(server.ports.connections, server.connections_closed),
+        ports=server.ports,
+        take=server.take,
     )
     config = uvicorn.Config(
         Application(server),
@@ -134,7 +141,7 @@ def serve(
         timeout_keep_alive=120,
         backlog=2048,
     )
-    uvicorn_server = OjsUvicorn(config, server, on_start, beside)
+    uvicorn_server = OjsUvicorn(config, server, on_start, beside, of_grpc)
     try:
         uvicorn_server.run()
     except SystemExit:

@@ -58,8 +58,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     log_jobs: bool = False
     traces: bool = False
     max_body_bytes: int = 16 * 1024 * 1024
+    max_bodies_bytes: int = 256 * 1024 * 1024
     max_result_bytes: int = 1024 * 1024
     max_connections: int | None = None
+    grpc_share: int = 50
     max_waiting: int = 10_000
     max_streams: int = 1000
     stream_buffer: int = 1000
@@ -233,12 +235,25 @@ TABLE: Final[tuple[Setting, ...]] = (
         of_profile=True,
     ),
     Setting("max_body_bytes", "number", "largest request body", least=1),
+    Setting(
+        "max_bodies_bytes",
+        "number",
+        "bytes that request bodies of more than 64 KiB may have together before 503 answers",
+        least=1,
+    ),
     Setting("max_result_bytes", "number", "largest result of a job"),
     Setting(
         "max_connections",
         "number",
         "connections that may be open; unless set, 10000 or what descriptors leave room for",
         least=1,
+    ),
+    Setting(
+        "grpc_share",
+        "number",
+        "percentage of max_connections and max_bodies_bytes for the port of gRPC, if it is open",
+        least=1,
+        most=99,
     ),
     Setting(
         "max_waiting", "number", "requests that may wait for the store before 503 answers", least=1

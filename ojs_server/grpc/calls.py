@@ -3,32 +3,26 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote, urlencode
 
 import msgspec
-from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
-from google.protobuf.message import DecodeError, Message
-from google.protobuf.message_factory import GetMessageClass
-from grpc import (
-    GenericRpcHandler,
-    RpcMethodHandler,
-    StatusCode,
-    aio,
-    method_handlers_generic_handler,
-    unary_stream_rpc_method_handler,
-    unary_unary_rpc_method_handler,
-)
+from google.protobuf.message import Message
+from grpc import aio
 from grpc.aio import ServicerContext
 
-from ojs_server import __version__
-from ojs_server.domain.errors import MalformedPayload, Unavailable
+from ojs_server.domain.errors import OjsError, Unavailable
+from ojs_server.grpc.connections import Connections
 from ojs_server.grpc.errors import refusal_of
+from ojs_server.grpc.message_intake import MessageIntake
 from ojs_server.http.access.client_address import STANDARD, USUAL
+from ojs_server.http.access.keys import key_in
 from ojs_server.http.admission import prove
 from ojs_server.http.call import Answer, Call, RequestIds
 from ojs_server.http.dialects import PLAIN_JSON
 from ojs_server.http.route import Route
+from ojs_server.http.server.body_budget import SMALL
 from ojs_server.http.services import Services
 from ojs_wire import codes
 from ojs_wire.codec import decode, encode
@@ -46,7 +40,7 @@ _HEADERS: Final[Mapping[str, bytes]] = {
     "x-forwarded-for": USUAL,
 }
 _KEY: Final = "x-ojs-api-key"
-_REQUEST_ID: Final = "x-ojs-request-id"
+REQUEST_ID: Final = "x-ojs-request-id"
 # What RPCs whose client has left are counted as.
 CLIENT_LEFT: Final = 499
 
@@ -76,14 +70,50 @@ class Rpc:
         self._desk = desk
         # Once nobody waits for the answer any more.
         self.left = asyncio.Event()
-        self._metadata = {
+        metadata = {
             str(name): value if isinstance(value, str) else value.decode("latin-1")
             for name, value in context.invocation_metadata() or ()
         }
-        sent = self._metadata.get(_REQUEST_ID, "")
+        self._headers = {
+            header: metadata[name].encode("utf-8", "replace")
+            for name, header in _HEADERS.items()
+            if name in metadata
+        }
+        if _KEY in metadata:
+            key = f"Bearer {metadata[_KEY]}".encode("utf-8", "replace")
+            self._headers.setdefault(b"authorization", key)
+        # The result of its work, or an error that ends it before; None once it has ended.
+        self._outcome: asyncio.Future[Any] | None = None
+        self._client = _client_of(context.peer())
+        # Bytes of its message or body that count towards the budget.
+        self._held = 0
+        sent = metadata.get(REQUEST_ID, "")
         usable = 0 < len(sent) <= MAX_REQUEST_ID and sent.isascii() and sent.isprintable()
         self._sent_request_id = sent if usable else None
         self.request_id = self._sent_request_id or desk.request_ids()
+
+    def require_key(self) -> None:
+        """Raise Denied if the server has keys and the caller has none of them. The routes that the
+        RPC calls check roles and tenants."""
+        if self.server.settings.keys.needed:
+            shown = self._headers.get(b"authorization")
+            key = key_in(None if shown is None else shown.decode("latin-1"))
+            scope = {"client": self._client, "headers": [*self._headers.items()]}
+            self.server.key_check.prove(key, self.server.key_check.origin(scope))
+        self._desk.connections.prove(self.context.peer())
+
+    async def read(self) -> bytes:
+        """Return the message of the request; a large one is counted until `release`."""
+        message = await self._desk.intake.read(self.context, self._give_up)
+        if len(message) > SMALL:
+            self._desk.bodies.take(len(message))
+            self._held = len(message)
+        return message
+
+    def release(self) -> None:
+        """Give back what the request takes of the budget of bodies."""
+        self._desk.bodies.give(self._held)
+        self._held = 0
 
     def call(self, method: str, path: str, asked: RouteRequest = NOTHING) -> Call:
         """Return the call of a route after the check of its caller; raises Denied."""
@@ -92,32 +122,33 @@ class Rpc:
     async def ask(self, method: str, path: str, asked: RouteRequest = NOTHING) -> Any:
         """Call a route and return the JSON of its answer."""
         route = self._desk.routes[method, path]
-        return _json_of(await route.handler(self._admitted(route, asked)))
+        call = self._admitted(route, asked)
+        try:
+            return _json_of(await route.handler(call))
+        finally:
+            self._held = call.held
 
     def place(self) -> AbstractContextManager[None]:
         """Take one of the places for waiting RPCs; raises Unavailable if there is none."""
-        return self._desk.place()
+        return self._desk.waiting.take()
 
     def _admitted(self, route: Route, asked: RouteRequest) -> Call:
         body = b"" if asked.body is None else encode(asked.body)
-        headers = {
-            _HEADERS[name]: text for name, text in self._metadata.items() if name in _HEADERS
-        }
-        if _KEY in self._metadata:
-            headers.setdefault(b"authorization", f"Bearer {self._metadata[_KEY]}")
         scope = {
             "type": "http",
             "method": route.method,
             "path": route.path,
             "query_string": urlencode(asked.query).encode(),
             "path_params": asked.params,
-            "client": _client_of(self.context.peer()),
+            "client": self._client,
             "headers": [
                 (b"content-length", str(len(body)).encode()),
-                *((name, text.encode("utf-8", "replace")) for name, text in headers.items()),
+                *self._headers.items(),
             ],
         }
         call = Call(scope, _receiving(body, self.left), self.server)
+        # The body takes the place of the message in the budget.
+        call.held = self._held
         call.request_id, call.sent_request_id = self.request_id, self._sent_request_id
         call.media_type = PLAIN_JSON
         prove(call, route)
@@ -133,29 +164,43 @@ class Rpc:
             return False
         return not self.left.is_set()
 
-    async def finish(self, work: Awaitable[Told]) -> Told:
+    async def finish(self, work: Awaitable[Told]) -> Told | None:
         """Return the outcome of work that continues when the client leaves; it can learn of that by
         `left`.
 
-        An error ends the RPC with its status.
+        An error sets the status of the RPC, which has to return then; it is not raised, as
+        `context.abort` would do, since what an exception refers to stays in memory for a while.
         """
+        outcome = self._outcome = asyncio.get_running_loop().create_future()
         task = asyncio.ensure_future(work)
+        task.add_done_callback(partial(_settle, outcome))
         try:
-            return await asyncio.shield(task)
+            told: Told = await outcome
+            return told
         except asyncio.CancelledError:
             self.left.set()
             self.status = CLIENT_LEFT
-            task.add_done_callback(_forget)
             raise
         except Exception as error:
-            await self.refuse(error)
-            raise AssertionError("an aborted RPC goes no further") from error
+            self._refuse(error)
+            return None
+        finally:
+            # They would be in a cycle: future, error, traceback, this frame.
+            del outcome, task
+            self._outcome = None
 
-    async def refuse(self, error: Exception) -> None:
-        """End the RPC with the status of an error."""
+    def _give_up(self, error: OjsError) -> None:
+        """End the RPC with an error before its work has ended."""
+        if self._outcome is not None and not self._outcome.done():
+            self._outcome.set_exception(error)
+
+    def _refuse(self, error: Exception) -> None:
+        """Set the status of an error."""
         refusal = refusal_of(error, self.request_id)
         self.status = refusal.code.status
-        await self.context.abort(refusal.status, refusal.message, refusal.metadata)
+        self.context.set_code(refusal.status)
+        self.context.set_details(refusal.message)
+        self.context.set_trailing_metadata(refusal.metadata)
 
 
 def _client_of(peer: str) -> tuple[str, int] | None:
@@ -165,10 +210,15 @@ def _client_of(peer: str) -> tuple[str, int] | None:
     return (host.strip("[]"), int(port)) if kind in ("ipv4", "ipv6") else None
 
 
-def _forget(task: "asyncio.Future[Any]") -> None:
-    """Drop the error of a call whose client has disconnected."""
-    if not task.cancelled():
-        task.exception()
+def _settle(outcome: "asyncio.Future[Any]", task: "asyncio.Future[Any]") -> None:
+    """Pass on the result of the work of an RPC, unless its client has left or it was given up."""
+    if task.cancelled():
+        outcome.cancel()
+    elif (error := task.exception()) is None:
+        if not outcome.done():
+            outcome.set_result(task.result())
+    elif not outcome.done():
+        outcome.set_exception(error)
 
 
 def _receiving(body: bytes, left: asyncio.Event) -> Callable[[], Awaitable[dict[str, Any]]]:
@@ -192,101 +242,41 @@ def _json_of(answer: Answer) -> Any:
     return decode(body) if body else None
 
 
-class Desk:
-    """State shared by all RPCs of a server: the routes, the request ids, and the number of calls
-    that wait."""
+class Places:
+    """A bound on the number of RPCs that do something at a time."""
 
-    def __init__(self, server: Services, routes: Iterable[Route]) -> None:
-        self.server = server
-        self.routes = {(route.method, route.path): route for route in routes}
-        self.request_ids = RequestIds(server.environment.chance.bits, server.environment.wall_ms)
-        self._waiting = 0
+    def __init__(self, most: int, doing: str) -> None:
+        self._most = most
+        self._doing = doing
+        self._taken = 0
 
     @contextmanager
-    def place(self) -> Iterator[None]:
-        """Take a place among the RPCs that wait."""
-        if self._waiting >= self.server.settings.max_streams:
+    def take(self) -> Iterator[None]:
+        """Take a place; raises Unavailable if there is none."""
+        if self._taken >= self._most:
             raise Unavailable(
-                f"{self._waiting} calls wait here already",
+                f"{self._taken} calls {self._doing} already",
                 code=codes.OVERLOADED,
                 headers={"Retry-After": "1"},
             )
-        self._waiting += 1
+        self._taken += 1
         try:
             yield
         finally:
-            self._waiting -= 1
+            self._taken -= 1
 
 
-Behaviour = Callable[[Rpc, Any], Awaitable[Message | None]]
+class Desk:
+    """State shared by all RPCs of a server: the routes, the request ids, and the bounds."""
 
-
-def handlers(
-    desk: Desk, service: ServiceDescriptor, behaviours: Mapping[str, Behaviour]
-) -> GenericRpcHandler:
-    """Return the handlers of a service; streams are not timed."""
-    return method_handlers_generic_handler(
-        service.full_name,
-        {
-            method.name: _handler(desk, method, behaviours[method.name])
-            for method in service.methods
-        },
-    )
-
-
-def _handler(
-    desk: Desk, method: MethodDescriptor, behaviour: Behaviour
-) -> "RpcMethodHandler[Any, Any]":
-    name = f"/{method.containing_service.full_name}/{method.name}"
-    asked = GetMessageClass(method.input_type)
-
-    async def act(rpc: Rpc, request: bytes) -> Message | None:
-        try:
-            message = asked.FromString(request)
-        except DecodeError:
-            raise MalformedPayload(f"the request is no {method.input_type.full_name}") from None
-        return await behaviour(rpc, message)
-
-    async def handle(request: bytes, context: Context) -> Message | None:
-        monotonic = desk.server.environment.monotonic
-        started = monotonic()
-        rpc = Rpc(desk, context)
-        await context.send_initial_metadata(
-            ((_REQUEST_ID, rpc.request_id), ("x-ojs-server-version", __version__))
-        )
-        try:
-            return await rpc.finish(act(rpc, request))
-        finally:
-            seconds = None if method.server_streaming else monotonic() - started
-            desk.server.metrics.observe_request(name, rpc.status, seconds)
-
-    make = (
-        unary_stream_rpc_method_handler
-        if method.server_streaming
-        else unary_unary_rpc_method_handler
-    )
-    return make(
-        handle,
-        response_serializer=GetMessageClass(method.output_type).SerializeToString,
-    )
-
-
-class Unserved(GenericRpcHandler):
-    """Refuses the calls of a service that is not served, with a message."""
-
-    def __init__(self, service: str, sentences: Mapping[str, str]) -> None:
-        self._handlers: dict[str, RpcMethodHandler[Any, Any]] = {
-            f"/{service}/{name}": unary_unary_rpc_method_handler(_refusing(sentence))
-            for name, sentence in sentences.items()
-        }
-
-    def service(self, handler_call_details: Any) -> "RpcMethodHandler[Any, Any] | None":
-        """Return the handler of a call; None for calls of other services."""
-        return self._handlers.get(handler_call_details.method)
-
-
-def _refusing(sentence: str) -> Callable[[bytes, Context], Awaitable[None]]:
-    async def handle(request: bytes, context: Context) -> None:
-        await context.abort(StatusCode.UNIMPLEMENTED, sentence)
-
-    return handle
+    def __init__(self, server: Services, routes: Iterable[Route], connections: Connections) -> None:
+        settings = server.settings
+        self.bodies = server.bodies.split(settings.grpc_share)
+        # The bodies that handlers of routes read are of the same share.
+        self.server = msgspec.structs.replace(server, bodies=self.bodies)
+        self.connections = connections
+        self.routes = {(route.method, route.path): route for route in routes}
+        self.request_ids = RequestIds(server.environment.chance.bits, server.environment.wall_ms)
+        self.intake = MessageIntake(self.bodies, settings.max_body_bytes)
+        self.calls = Places(settings.max_waiting, "are under way")
+        self.waiting = Places(settings.max_streams, "wait here")

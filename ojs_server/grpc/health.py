@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from grpc import GenericRpcHandler, RpcMethodHandler, unary_unary_rpc_method_handler
+from grpc import GenericRpcHandler, RpcMethodHandler, stream_unary_rpc_method_handler
 from grpc.aio import ServicerContext
 
 from ojs_server.grpc.calls import NOTHING, Desk, Rpc
@@ -23,9 +23,11 @@ class Health(GenericRpcHandler):
         """The handler of the one call."""
         if handler_call_details.method != "/grpc.health.v1.Health/Check":
             return None
-        return unary_unary_rpc_method_handler(self._check)
+        return stream_unary_rpc_method_handler(self._check)
 
-    async def _check(self, request: bytes, context: ServicerContext[bytes, bytes]) -> bytes:
+    async def _check(self, _: object, context: ServicerContext[bytes, bytes]) -> bytes | None:
         rpc = Rpc(self._desk, context)
         shown = await rpc.finish(rpc.ask("GET", "/ready", NOTHING))
+        if shown is None:
+            return None
         return SERVING if shown["status"] == "ok" else NOT_SERVING

@@ -11,9 +11,10 @@ from google.protobuf.message import Message
 
 from ojs_server.environment import wall_ms
 from ojs_server.grpc import messages, values
-from ojs_server.grpc.calls import Behaviour, RouteRequest, Rpc
+from ojs_server.grpc.calls import RouteRequest, Rpc
 from ojs_server.grpc.events import stream_events
 from ojs_server.grpc.fetching import fetch, stream_jobs
+from ojs_server.grpc.handlers import Behaviour
 from ojs_server.grpc.proto import ojs_v1_pb2 as pb
 from ojs_server.http.route import V1
 from ojs_wire.values import format_timestamp
@@ -318,6 +319,9 @@ def _behaviour(row: Row) -> Behaviour:
 
     return behave
 
+
+# Calls that need no key.
+PUBLIC: Final = frozenset({"Health", "Manifest"})
 
 BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     **{name: _behaviour(row) for name, row in _ROWS.items()},

@@ -7,7 +7,9 @@ from typing import Final
 from grpc import aio
 
 from ojs_server.grpc import ojs_v1, zeebe
-from ojs_server.grpc.calls import Desk, Unserved, handlers
+from ojs_server.grpc.calls import Desk
+from ojs_server.grpc.connections import Connections
+from ojs_server.grpc.handlers import Unserved, handlers
 from ojs_server.grpc.health import Health
 from ojs_server.http.route import Route
 from ojs_server.http.services import Services
@@ -17,6 +19,15 @@ GRACE_S: Final = 25.0
 _PING_S: Final = 30
 # Clients that hold a stream open ping through it.
 _PING_LEAST_S: Final = 10
+# Time for the first frames of a connection, and for a connection without RPCs.
+HANDSHAKE_S: Final = 10
+IDLE_S: Final = 120
+# RPCs of a connection at a time; its client keeps others back.
+MOST_STREAMS: Final = 128
+# RPCs that may wait to be looked at; the library drops others, whoever sent them.
+MOST_PENDING: Final = 8192
+# Bytes of a message that a client may send before it is read: the usual window of HTTP/2.
+WINDOW: Final = 65_535
 
 
 class GrpcServer:
@@ -26,9 +37,13 @@ class GrpcServer:
         self._port = port
         self._server: aio.Server | None = None
         self._stopping: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
 
-    async def start(self, services: Services, routes: Iterable[Route]) -> int:
-        """Listen; return the port. Raises OSError if it cannot."""
+    async def start(self, services: Services, routes: Iterable[Route], connections: int) -> int:
+        """Listen, and have no more connections than this; return the port.
+
+        Raises OSError if it cannot.
+        """
         settings = services.settings
         serving = aio.server(
             options=[
@@ -36,6 +51,15 @@ class GrpcServer:
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_receive_message_length", settings.max_body_bytes),
                 ("grpc.max_send_message_length", -1),
+                ("grpc.max_allowed_incoming_connections", connections),
+                ("grpc.max_concurrent_streams", MOST_STREAMS),
+                ("grpc.server.max_pending_requests", MOST_PENDING),
+                ("grpc.server.max_pending_requests_hard_limit", MOST_PENDING),
+                ("grpc.server_handshake_timeout_ms", HANDSHAKE_S * 1000),
+                ("grpc.max_connection_idle_ms", IDLE_S * 1000),
+                ("grpc.http2.lookahead_bytes", WINDOW),
+                # Or windows would grow with what a client sends.
+                ("grpc.http2.bdp_probe", 0),
                 # A client whose machine is gone must not be waited for.
                 ("grpc.keepalive_time_ms", _PING_S * 1000),
                 ("grpc.keepalive_timeout_ms", _PING_S * 1000),
@@ -43,13 +67,13 @@ class GrpcServer:
                 ("grpc.http2.min_ping_interval_without_data_ms", _PING_LEAST_S * 1000),
                 ("grpc.http2.min_recv_ping_interval_without_data_ms", _PING_LEAST_S * 1000),
             ],
-            maximum_concurrent_rpcs=settings.max_waiting,
         )
-        desk = Desk(services, routes)
+        members = Connections(connections, services.metrics.connections_closed("grpc"))
+        desk = Desk(services, routes, members)
         serving.add_generic_rpc_handlers(
             (
-                handlers(desk, ojs_v1.SERVICE, ojs_v1.BEHAVIOURS),
-                handlers(desk, zeebe.SERVICE, zeebe.BEHAVIOURS),
+                handlers(desk, ojs_v1.SERVICE, ojs_v1.BEHAVIOURS, ojs_v1.PUBLIC),
+                handlers(desk, zeebe.SERVICE, zeebe.BEHAVIOURS, zeebe.PUBLIC),
                 Unserved(zeebe.SERVICE.full_name, zeebe.UNSERVED),
                 Health(desk),
             )
@@ -62,6 +86,7 @@ class GrpcServer:
             raise OSError(f"cannot listen on {place} for gRPC; is the port taken?") from error
         await serving.start()
         self._server = serving
+        self._watching = asyncio.ensure_future(members.watch(bound))
         return bound
 
     def begin_stop(self) -> None:
@@ -74,3 +99,5 @@ class GrpcServer:
         self.begin_stop()
         if self._stopping is not None:
             await self._stopping
+        if self._watching is not None:
+            self._watching.cancel()

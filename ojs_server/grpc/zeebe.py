@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from ojs_server import __version__
 from ojs_server.domain.compat.variables import parse_variables
-from ojs_server.grpc.calls import Behaviour, Rpc
+from ojs_server.grpc.calls import Rpc
 from ojs_server.grpc.errors import stopping
+from ojs_server.grpc.handlers import Behaviour
 from ojs_server.grpc.proto import zeebe_pb2 as pb
 from ojs_server.http.compat import zeebe
 from ojs_server.http.compat.zeebe import (
@@ -237,6 +238,9 @@ def _created(created: Created) -> dict[str, Any]:
         "tenantId": TENANT,
     }
 
+
+# Calls that need no key.
+PUBLIC: Final = frozenset({"Topology"})
 
 BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "Topology": _topology,

@@ -19,16 +19,22 @@ from ojs_server.store.open import open_store
 from tests.http.clock import Hands
 
 LIMIT_S = 20
+CONNECTIONS = 100
 
 Serve = Callable[..., AbstractAsyncContextManager[Server]]
 
 
 class Stub:
-    """The calls of a service, each by its name, with metadata that are sent along."""
+    """The calls of a service, each by its name, with metadata and options that go along."""
 
     def __init__(
-        self, channel: aio.Channel, service: ServiceDescriptor, metadata: dict[str, str]
+        self,
+        channel: aio.Channel,
+        service: ServiceDescriptor,
+        metadata: dict[str, str],
+        **options: Any,
     ) -> None:
+        self._options = {"timeout": LIMIT_S, **options}
         self._metadata = tuple(metadata.items())
         self._calls: dict[str, tuple[type[Any], Any]] = {}
         for method in service.methods:
@@ -44,7 +50,7 @@ class Stub:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         asked, call = self._calls[name]
-        return lambda **members: call(asked(**members), metadata=self._metadata, timeout=LIMIT_S)
+        return lambda **members: call(asked(**members), metadata=self._metadata, **self._options)
 
     async def refused(self, name: str, /, **members: Any) -> tuple[grpc.StatusCode, str]:
         """The status and the message of a call that must be refused."""
@@ -75,12 +81,14 @@ def serve(store_url: str) -> Serve:
     it is given hands."""
 
     @asynccontextmanager
-    async def start(clock: Hands | None = None, **settings: Any) -> AsyncIterator[Server]:
+    async def start(
+        clock: Hands | None = None, connections: int = CONNECTIONS, **settings: Any
+    ) -> AsyncIterator[Server]:
         made = Settings(**{"keys": Keys(), **settings})
         server = Server(made, open_store(store_url, clock=clock))
         beside = GrpcServer(0)
         async with server.running():
-            server.ports.grpc = await beside.start(server.services, server.routes)
+            server.ports.grpc = await beside.start(server.services, server.routes, connections)
             try:
                 yield server
             finally:

@@ -32,6 +32,7 @@ def serve(store_url: str) -> Serve:
         conformance: bool = True,
         keys: Keys = NO_KEYS,
         max_body_bytes: int = 16 * 1024 * 1024,
+        max_bodies_bytes: int = 256 * 1024 * 1024,
         log_jobs: bool = False,
         tracing: Tracing | None = None,
         profile: Profile = OJS,
@@ -41,6 +42,7 @@ def serve(store_url: str) -> Serve:
             strict=strict,
             keys=keys,
             max_body_bytes=max_body_bytes,
+            max_bodies_bytes=max_bodies_bytes,
             log_jobs=log_jobs,
             profile=profile,
         )

@@ -9,19 +9,24 @@ from typing import Final
 from ojs_server.domain.errors import Unavailable
 from ojs_wire import codes
 
-# Bodies of up to so many bytes are small.
+# Largest size of a small body.
 SMALL: Final = 64 * 1024
-# What the others may have together.
-MOST: Final = 256 * 1024 * 1024
 
 
 class BodyBudget:
     """Counts the bytes of large bodies whose requests are not answered yet."""
 
-    def __init__(self, largest: int) -> None:
+    def __init__(self, most: int, largest: int) -> None:
         # One of the largest must be possible.
-        self._most = max(MOST, largest)
+        self._most = max(most, largest)
+        self._largest = largest
         self.held = 0
+
+    def split(self, percent: int) -> "BodyBudget":
+        """Return a budget with a part of this one, which keeps the rest."""
+        part = self._most * percent // 100
+        self._most = max(self._most - part, self._largest)
+        return BodyBudget(part, self._largest)
 
     def take(self, size: int) -> None:
         """Count the bytes of a large body; raises Unavailable if they exceed the limit."""

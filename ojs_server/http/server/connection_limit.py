@@ -6,7 +6,7 @@ Connections to which an answer is due are left alone, and so are streams.
 
 import logging
 from collections import deque
-from collections.abc import Set
+from collections.abc import Callable, Set
 from contextlib import suppress
 from enum import IntEnum
 from importlib import import_module
@@ -51,8 +51,10 @@ class ConnectionLimit:
     """The limit on a server's connections, and the choice of the one that is closed for a new
     one."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, count: Callable[[int], None]) -> None:
         self.most = most
+        # Called with the number of connections that are closed or refused.
+        self._count = count
         # Who makes room next, as it was when they were last looked for.
         self._next: deque[tuple[tuple[Waits, float], Member]] = deque()
         self._look_at = 0.0
@@ -76,6 +78,7 @@ class ConnectionLimit:
             member.make_room()
         else:
             self._refused += 1
+        self._count(1)
         self._tell(now)
         return found is not None
 

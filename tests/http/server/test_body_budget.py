@@ -9,7 +9,6 @@ import httpx
 import pytest
 
 from ojs_server.app import Application, Server
-from ojs_server.http.server import body_budget
 from ojs_server.http.server.body_budget import SMALL, BodyBudget
 from ojs_server.http.server.connection import Connection
 from tests.http.conftest import Serve, connect
@@ -25,10 +24,9 @@ LARGE: Json = {"type": "a", "args": ["x" * (SMALL + 1)]}
 
 
 @pytest.fixture
-async def tight(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Server]:
+async def tight(serve: Serve) -> AsyncIterator[Server]:
     """A server that holds few large bodies."""
-    monkeypatch.setattr(body_budget, "MOST", BUDGET)
-    async with serve(max_body_bytes=BUDGET) as server:
+    async with serve(max_body_bytes=BUDGET, max_bodies_bytes=BUDGET) as server:
         yield server
 
 
@@ -114,9 +112,9 @@ async def test_who_is_refused_for_the_budget_hears_so(tight: Server) -> None:
 
 
 async def test_the_budget_has_room_for_the_largest_body() -> None:
-    budget = BodyBudget(body_budget.MOST + 1)
-    budget.take(body_budget.MOST + 1)
-    budget.give(body_budget.MOST + 1)
+    budget = BodyBudget(BUDGET - 1, BUDGET)
+    budget.take(BUDGET)
+    budget.give(BUDGET)
     assert budget.held == 0
 
 

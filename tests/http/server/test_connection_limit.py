@@ -29,6 +29,10 @@ class Client:
         self.gone = True
 
 
+def ignore(count: int) -> None:
+    """Count nothing."""
+
+
 def enter(limit: ConnectionLimit, members: set[Client], now: float = NOW) -> bool:
     """Add a connection that asks for something at once; returns True if there was room."""
     newest = Client(Waits.ASK, now)
@@ -42,6 +46,7 @@ def enter(limit: ConnectionLimit, members: set[Client], now: float = NOW) -> boo
 
 
 def test_who_has_waited_longest_makes_room_and_bodies_only_after_the_others() -> None:
+    closed: list[int] = []
     clients = [
         Client(Waits.SEND_BODY, 1.0),
         Client(Waits.ASK, 30.0),
@@ -49,7 +54,7 @@ def test_who_has_waited_longest_makes_room_and_bodies_only_after_the_others() ->
         Client(Waits.ASK, 20.0),
         Client(None),
     ]
-    limit, members = ConnectionLimit(5), set(clients)
+    limit, members = ConnectionLimit(5, closed.append), set(clients)
     for gone in ([2], [2, 3], [1, 2, 3], [0, 1, 2, 3]):
         assert enter(limit, members)
         assert [number for number, client in enumerate(clients) if client.gone] == gone
@@ -57,17 +62,18 @@ def test_who_has_waited_longest_makes_room_and_bodies_only_after_the_others() ->
     # What is busy is left alone.
     assert not enter(limit, members)
     assert not clients[4].gone
+    assert closed == [1] * 5
 
 
 def test_nobody_is_closed_while_there_is_room() -> None:
-    limit, members = ConnectionLimit(5), {Client(Waits.ASK) for _ in range(4)}
+    limit, members = ConnectionLimit(5, ignore), {Client(Waits.ASK) for _ in range(4)}
     assert enter(limit, members)
     assert len(members) == 5
 
 
 def test_who_has_gone_on_since_makes_no_room() -> None:
     first, second, third = (Client(Waits.ASK, float(since)) for since in range(3))
-    limit, members = ConnectionLimit(3), {first, second, third}
+    limit, members = ConnectionLimit(3, ignore), {first, second, third}
     assert enter(limit, members)
     assert first.gone
     second.state = (Waits.ASK, NOW)
@@ -82,7 +88,10 @@ def test_a_reached_limit_is_logged_with_numbers_and_seldom(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.WARNING)
-    limit, members = ConnectionLimit(2), {Client(Waits.ASK, NOW - 7), Client(Waits.ASK, NOW - 3)}
+    limit, members = (
+        ConnectionLimit(2, ignore),
+        {Client(Waits.ASK, NOW - 7), Client(Waits.ASK, NOW - 3)},
+    )
     for _ in range(4):
         enter(limit, members)
     assert len(caplog.records) == 1
