@@ -1,5 +1,6 @@
 """Settings: which source wins, and what is wrong with a wrong one."""
 
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ def example(setting: Setting) -> tuple[str, object]:
             return "Jobs.Example, [fd00::7]", ("jobs.example", "[fd00::7]")
         case "names":
             return "tools, views", ("tools", "views")
+        case "networks":
+            return "10.0.0.0/8, fd00::/8", (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
         case "origins":
             return "https://A.example:443,http://b:8080", ("https://a.example", "http://b:8080")
         case _:
