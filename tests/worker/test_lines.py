@@ -136,11 +136,11 @@ def test_a_line_names_its_job_once() -> None:
 
 def test_a_server_that_is_not_there_is_one_sentence() -> None:
     async def asked() -> None:
-        async with Client("http://127.0.0.1:1", sleep=_no_pause) as client:
+        async with Client("http://127.0.0.1:1", deadline_s=0) as client:
             await client.get("1")
 
     def asked_blocking() -> None:
-        with BlockingClient("http://127.0.0.1:1") as client:
+        with BlockingClient("http://127.0.0.1:1", deadline_s=0) as client:
             client.get("1")
 
     def asked_in_a_loop() -> None:
@@ -152,6 +152,3 @@ def test_a_server_that_is_not_there_is_one_sentence() -> None:
         words = "no answer from http://127.0.0.1:1: nobody listens there (connection refused)"
         assert str(told.value) == words
         assert told.value.__suppress_context__
-
-
-async def _no_pause(_: float) -> None: ...

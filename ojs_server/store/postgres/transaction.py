@@ -408,10 +408,10 @@ class PostgresTx(PostgresStatements, Tx):
 
     def release_gated(self, wanted: Mapping[str, int]) -> list[Released]:
         """Let the next jobs of keys be claimed."""
-        names, counts = list(wanted), list(wanted.values())
-        statement = STATEMENTS["release_gated"]
-        bound = statement.named([names, counts]) | {"pos": self._base, "now": self.now}
-        rows = self._pipe.rows(statement.sql, bound)
+        if not wanted:
+            return []
+        named = STATEMENTS["release_gated"].named([list(wanted), list(wanted.values())])
+        rows = self.all("release_gated", **named, pos=self._base, now=self.now)
         return self.made(Released, "release_gated", rows)
 
     def _tell(self, **notice: int) -> None:
