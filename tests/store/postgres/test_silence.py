@@ -14,7 +14,7 @@ from tests.store.postgres.proxy import Proxy, proxy_before
 from tests.store.postgres.server import query, wait_until
 from tests.store.records import a_job, put, whole
 
-ANSWER_S = 0.5
+ANSWER_S = 2.0
 # Far beyond the limits of the store, and far below never.
 LIMIT_S = 60
 
