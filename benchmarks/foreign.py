@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wrong = late(*found)
     for line in wrong:
         print(line)
-    # What memory grows by is not compared here: in ten minutes it is more than in ten seconds.
+    # Growth of memory is not compared: it depends on how long the run is.
     lost = any(one.missing or one.out_of_order or one.told_of_loss for one in found)
     return 1 if wrong or lost else 0
 

@@ -30,7 +30,7 @@ KINDS: Final = {
     "idle polls": None,
     "idle websockets": None,
 }
-# How long the pressure lasts before the first visit.
+# Seconds of pressure before the first visit.
 BEFORE_S: Final = 6.0
 PAUSE_S: Final = 0.05
 LINES: Final = 8

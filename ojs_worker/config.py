@@ -43,7 +43,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     visibility_s: float | None = None
     connect_s: float = 5.0
     operation_s: float = 10.0
-    # How long the calls of clients are repeated; 0 sends each once.
+    # Deadline of the calls of clients; 0 sends each once.
     deadline_s: float = 30.0
     only_known_types: bool = True
     unknown_type: UnknownType = "requeue"

@@ -46,7 +46,7 @@ TELLING: Final = (
     " -cauto_explain.log_level=notice -cauto_explain.log_format=json"
     " -cauto_explain.log_nested_statements=on"
 )
-# The same, with the number of pages that each statement has read.
+# Like it, with the number of pages that each statement has read.
 COUNTING: Final = " -cauto_explain.log_analyze=on -cauto_explain.log_buffers=on"
 _PARAMETER: Final = re.compile(r"%\(\w+\)s|\$\d+")
 _EMPTIES: Final = re.compile(r"DELETE FROM \w+\s*$")

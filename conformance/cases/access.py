@@ -138,7 +138,7 @@ async def sessions_of_pages(stage: Stage) -> None:
 
 @case("OJS-ACC-015", "OJS-ACC-016", own_server="keys")
 async def wrong_keys_have_to_wait(stage: Stage) -> None:
-    """Whoever tries many keys has to wait, in all calls; a right key is accepted all the same."""
+    """Wrong keys are slowed down in all calls; a right key is always accepted."""
     page = {"Origin": f"http://{stage.host}"}
 
     async def log_in(key: str) -> Reply:

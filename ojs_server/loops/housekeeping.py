@@ -119,7 +119,7 @@ class Housekeeping:
             )
             now, read_at = await self._do(due, sweep), self._stopwatch()
         if self._beside is None or self._beside.done():
-            # What falls due meanwhile does not wait for it.
+            # A task of its own, so that it does not delay what falls due meanwhile.
             self._beside = asyncio.create_task(self._look_beside(now))
         passed = self._stopwatch() - read_at
         return max(0, self._sleeps_until - now - passed) / 1000

@@ -9,7 +9,7 @@ from socketio import packet
 
 from ojs_server.domain.errors import InvalidRequest
 
-# What a client says is short.
+# Messages of clients are short.
 MAX_MESSAGE: Final = 64 * 1024
 _MESSAGES: Final = (packet.CONNECT, packet.DISCONNECT, packet.EVENT, packet.ACK)
 # A client cannot call the handlers of these.

@@ -23,14 +23,14 @@ from ojs_server.domain.errors import InvalidRequest, Unavailable
 from ojs_server.http.services import Services
 from ojs_server.socketio.unconnected import Unconnected
 
-# How long a client may take for its CONNECT.
+# Time limit for the CONNECT of a client.
 CONNECT_S: Final = 5.0
-# How many sessions without a key may be there that hold no connection: more than can be made in the
-# time that a client needs for its CONNECT.
+# Most polled sessions without a key: more than can be made in the time that a client needs for its
+# CONNECT.
 MOST_POLLED: Final = 8192
 # The sessions without a key that are WebSockets hold one in so many of the connections.
 SHARE_OF_CONNECTIONS: Final = 8
-# How many answers a client may leave unread before it has connected.
+# Unread answers that a client may have before it has connected.
 MOST_UNREAD: Final = 32
 SESSION: Final = "ojs.session"
 _CHECK_S: Final = 0.5
@@ -175,7 +175,7 @@ class Sessions:
     async def close_all(self) -> None:
         """Close all sessions because the server stops."""
         for sid in list(self._sessions):
-            # Who does not read is not waited for.
+            # A client that does not read is closed without waiting for it.
             await self.close(sid)
 
     async def _opened(self, sid: str, environ: Mapping[str, Any]) -> Any:

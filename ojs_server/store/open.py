@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 from ojs_server.environment import Environment
 from ojs_server.store.base import Clock, Store
 
-# How long a PostgreSQL may take to answer, unless set.
+# Default time limit for an answer of PostgreSQL.
 ANSWER_S: Final = 5.0
 FORMS: Final = (
     "`:memory:`, a file path, sqlite:///PATH (sqlite:////PATH for an absolute one), "

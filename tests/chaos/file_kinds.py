@@ -13,7 +13,7 @@ from tests.chaos.history import WRITES, Fate, History
 from tests.chaos.kinds import LIMIT_S, WRITES_IN_FLIGHT
 from tests.e2e.node import Node
 
-# So many writes that were sent after the blow are to be answered before it is undone.
+# Writes sent after the blow that have to be answered before it is undone.
 LATER_WRITES: Final = 20
 _LONGEST_PAUSE_S: Final = 0.02
 _KILLED: Final = 0.3

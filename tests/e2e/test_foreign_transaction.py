@@ -1,4 +1,4 @@
-"""What follows the event log goes on beside a transaction that an application leaves open."""
+"""Readers of the event log go on beside a transaction that an application leaves open."""
 
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
@@ -49,7 +49,7 @@ async def test_all_that_follows_the_log_goes_on_beside_an_open_transaction(
             ids.append(stored.json()["job"]["id"])
             name, event = await heard.event()
             assert (name, event["subject"]) == ("job.enqueued", ids[-1])
-            # What one reader has seen no later one lacks.
+            # A later reader sees all that an earlier one has seen.
             listed = (await client.get(f"{url}/events", params={"types": "job.*"})).json()
             assert [event["subject"] for event in listed["events"]] == ids
 

@@ -35,7 +35,7 @@ class Load:
             self.calls[0] += 1
 
     def block(self) -> None:
-        """The same, blocking."""
+        """Call by the blocking client."""
         while not self.ended.is_set():
             job = self._blocking.enqueue("roll.double", [self.calls[1]])
             assert job.result(timeout_s=WITHIN_S) == 2 * self.calls[1]

@@ -16,7 +16,7 @@ from tests.http.keys import KEYS, bearer
 from tests.http.steps import JOBS, V1, WORKERS, Json, body, job_id
 from tests.openapi.operations import OPERATIONS, Operation, resolve
 
-# As many entries as each list is given, or more.
+# At least the number of entries in each list.
 COUNT: Final = 3
 # Its entries are servers, of which there is one.
 ALONE: Final = {"listNodes"}

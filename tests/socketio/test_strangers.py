@@ -129,7 +129,7 @@ async def test_a_session_that_does_not_connect_is_closed() -> None:
         await until_over(stranger)
         assert await closed(client, "late") == 2
         assert await connected.call("join_room", {"room_id": "mine"}) == {"ok": True}
-        # Who leaves the namespace has to come back in time.
+        # A client that leaves the namespace has to come back in time.
         await connected.say("41")
         await until_over(connected)
 

@@ -274,7 +274,7 @@ class GroupCommit:
 
     def _finish(self, batch: list[Waiting], committed: Committed) -> None:
         self._began = None
-        # What is due needs nothing of this batch, and telling its callers takes long.
+        # Due operations do not depend on this batch, and answering its callers takes long.
         begun = bool(self._due) and not (self._passed_over or committed.away)
         if begun:
             self._start()

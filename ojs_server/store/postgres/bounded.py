@@ -71,7 +71,7 @@ def _bounded(talk: Talk[Answer], pgconn: PGconn, patience_s: float) -> Talk[Answ
         wanted = next(talk)
         while True:
             ready = yield wanted
-            # What has come is read, also by a process that was suspended meanwhile.
+            # An answer that has arrived is read, also if the process was suspended meanwhile.
             if not ready and time.monotonic() >= until:
                 give_up(pgconn, patience_s)
             wanted = talk.send(ready)

@@ -181,7 +181,7 @@ def returned(jobs: Iterable[Job], base: int) -> dict[Level, int]:
 
 
 def inserted(jobs: Sequence[StoredJob], base: int) -> dict[Level, int]:
-    """The same of new jobs."""
+    """Return the lowest such position of each queue and priority among new jobs."""
     if isinstance(jobs, UniformJobs):
         template = msgspec.structs.replace(jobs.template, seq=min(jobs.positions, default=base))
         return returned([template], base)

@@ -34,7 +34,7 @@ class Statement(Query, frozen=True, eq=False):
         return [pack(column) for pack, column in zip(packers, columns, strict=True)]
 
     def named(self, columns: Sequence[Values]) -> dict[str, Any]:
-        """The same by the names of the columns, beside which other parameters can be bound."""
+        """Return the packed columns by name, so that other parameters can be bound beside them."""
         assert self.rows is not None
         return dict(zip(self.rows.names, self.packed(columns), strict=True))
 

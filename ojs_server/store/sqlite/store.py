@@ -134,7 +134,7 @@ class SqliteStore:
                     self._configs = tx.configs
                     self._maintenance, self._schemas = tx.maintenance, tx.schemas
                     self._sharing, self._routings = tx.sharing, tx.routings
-                # What is in a file that has no name is not there after the next start.
+                # The next start opens the path, so a commit to a file without it would be lost.
                 if (reason := self._displaced_at(tx.now)) is not None:
                     raise OutcomeUnknown(reason)
             except BaseException:

@@ -31,7 +31,7 @@ def test_a_client_that_is_no_proxy_names_nobody() -> None:
         ("[2001:db8::9]", "2001:db8::9"),
         ("[2001:DB8::9]:4711", "2001:db8::9"),
         (f"::ffff:{CLIENT}", CLIENT),
-        # What the client itself has sent is further left.
+        # Entries that the client itself has sent are further left.
         (f"1.2.3.4, {CLIENT}", CLIENT),
         (f"garbage, , {CLIENT}", CLIENT),
         (f"1.2.3.4, {CLIENT}, 10.0.0.3,  fd00::4 ", CLIENT),

@@ -36,7 +36,7 @@ SELECT level.queue, level.type, level.priority, (
 FROM ({rows}) AS level
 
 -- name: find_floors_of_types
--- The same of one type each.
+-- Like find_floors, for one job type each.
 -- row: queue text, type text, priority int8, floor int8, since int8
 SELECT level.queue, level.type, level.priority, (
     SELECT seq FROM jobs

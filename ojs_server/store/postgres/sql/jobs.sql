@@ -59,7 +59,7 @@ CROSS JOIN LATERAL (
 ) AS jobs
 
 -- name: load_due
--- What time changes next, without what another node is busy with, from the floor of due moments on.
+-- The jobs that are due, from the floor of due moments on, without those that another node has locked.
 -- returns: Job
 SELECT {Job} FROM jobs WHERE due_at >= %(since)s::int8 AND due_at <= %(now)s::int8 ORDER BY due_at LIMIT %(limit)s::int8
 FOR UPDATE SKIP LOCKED

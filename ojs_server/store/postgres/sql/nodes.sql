@@ -21,8 +21,8 @@ SELECT {planning}
 'ojs-server'
 
 -- name: begun
--- How it is to run, its moment, and its number, which it has only under the name by which readers
--- of the log know it. Settings are its own, so that a connection pooler between us and the database
+-- Set up a transaction, and read its moment and its number. It takes the name by which readers of the
+-- log know it before it is given a number. Settings are its own, so that a connection pooler between us and the database
 -- cannot lose or mix them up.
 SELECT
     (extract(epoch FROM clock_timestamp()) * 1000)::int8,

@@ -33,8 +33,8 @@ SELECT count(*), max(pos) FROM (
 UPDATE event_tally SET upto = :upto, total = :total
 
 -- name: lower_tally
--- What was removed. None is older than the first that is left, nor will be: what was counted is
--- complete.
+-- Count removed events off, and note the first one that is left. None can be stored before it: below
+-- `upto` the log is complete.
 UPDATE event_tally SET total = total - :removed, first = min(
     upto + 1, COALESCE((SELECT min(pos) FROM events WHERE pos >= event_tally.first), upto + 1)
 )
