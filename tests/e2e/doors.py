@@ -1,22 +1,26 @@
 """``python -m tests.e2e.doors``: the table of what clients with a key see beside strangers.
 
 For each port and each thing that strangers do there: the slowest and the median call of a client
-with a key, at a server with the strangers and at one without them, called in turn.
+with a key, at a server with the strangers and at one without them, called in turn. The strangers
+have a process of their own, so that their work does not delay the client's.
 """
 
 import argparse
 import asyncio
+import multiprocessing
 import os
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 from tests.e2e.keyholders import CLIENTS, KEY, Call, port_of
 from tests.e2e.node import Node, running
-from tests.e2e.strangers import PORTS, strangers
+from tests.e2e.strangers import PORTS, Strangers, strangers
 from tests.e2e.test_connection_limit import limited
 
 
@@ -50,8 +54,32 @@ async def _play(folder: Path, calls: int) -> None:
                 database = str(folder / f"{port}-{name}.db")
                 async with running(database, *options, wrapper=few) as node:
                     print(f"{port}: {name}", flush=True)
-                    async with strangers(port_of(node, port), kind):
+                    async with _apart(port_of(node, port), kind):
                         await _measure(node, beside, calls)
+
+
+@asynccontextmanager
+async def _apart(port: int, kind: Strangers) -> AsyncIterator[None]:
+    """Run strangers in a process of their own until the block ends."""
+    context = multiprocessing.get_context("fork")
+    are_in, may_leave = context.Event(), context.Event()
+    process = context.Process(target=_visit, args=(port, kind, are_in, may_leave))
+    process.start()
+    try:
+        await asyncio.to_thread(are_in.wait)
+        yield
+    finally:
+        may_leave.set()
+        await asyncio.to_thread(process.join)
+
+
+def _visit(port: int, kind: Strangers, are_in: Event, may_leave: Event) -> None:
+    async def visit() -> None:
+        async with strangers(port, kind):
+            are_in.set()
+            await asyncio.to_thread(may_leave.wait)
+
+    asyncio.run(visit())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -34,6 +34,8 @@ from ojs_server.http.services import Ports
 UNSAID_S: Final = 3.0
 # So many requests may come behind one that is being answered before nothing more is read.
 MOST_BEHIND: Final = 64
+# Bytes that are parsed before it is seen how many requests they were.
+PIECE: Final = 8192
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 
 Take = Callable[[Exchange, bytes], bool]
@@ -89,6 +91,8 @@ class Connection(asyncio.Protocol):
         self.newest: Exchange | None = None
         self.running: Exchange | None = None
         self._behind: deque[Exchange] = deque()
+        # Bytes that have come, and are parsed once fewer requests wait.
+        self._unparsed = memoryview(b"")
         # The request whose head was just read, and which begins with its body if that is there too.
         self._ready: Exchange | None = None
         self._goes_on = False
@@ -130,6 +134,7 @@ class Connection(asyncio.Protocol):
             if exchange is not None:
                 exchange.leave()
         self._behind.clear()
+        self._unparsed = memoryview(b"")
         self._ready = None
         self.flow.resume_writing()
 
@@ -140,15 +145,35 @@ class Connection(asyncio.Protocol):
         if self.newest is None and self.parser.reads is Reads.IDLE and data.startswith(PREFACE):
             self.end_with(wrong_port(self._ports))
             return
+        if self._unparsed:
+            self.flow.pause_reading()
+            self._unparsed = memoryview(bytes(self._unparsed) + data)
+        else:
+            self._unparsed = memoryview(data)
+            self._parse()
+
+    def _parse(self) -> None:
+        """Parse what has come, until many requests wait."""
         try:
-            if self.parser.feed(data):
-                self._become_socket()
-                return
+            while self._unparsed and not self._is_crowded():
+                piece, self._unparsed = self._unparsed[:PIECE], self._unparsed[PIECE:]
+                if self.parser.feed(piece):
+                    self._unparsed = memoryview(b"")
+                    self._become_socket()
+                    return
         except Refused as why:
+            self._unparsed = memoryview(b"")
             self._refuse(why.status, why.message)
         self._begin_ready()
         if self.parser.reads in (Reads.HEAD, Reads.BODY) and not self.is_over():
             self._deadlines.expect_rest()
+
+    def _parse_rest(self) -> None:
+        """Parse what has come and was kept, and read on behind it."""
+        self._parse()
+        newest = self.newest
+        if not self._is_crowded() and (newest is None or newest.size <= MOST_UNREAD):
+            self.flow.resume_reading()
 
     def pause_writing(self) -> None:
         """Pause writing, because the client reads too slowly."""
@@ -168,8 +193,10 @@ class Connection(asyncio.Protocol):
         before, self.newest = self.running, exchange
         if self._behind or not (before is None or before.complete):
             self._behind.append(exchange)
-            self.flow.pause_reading()
-            self._read_on()
+            if self._is_crowded():
+                self.flow.pause_reading()
+            else:
+                self.flow.resume_reading()
         else:
             self.running = self._ready = exchange
 
@@ -228,7 +255,7 @@ class Connection(asyncio.Protocol):
         if self._behind or self._refused is not None:
             self._go_on()
             return
-        self.flow.resume_reading()
+        self._read_more()
         if self.parser.reads is Reads.IDLE:
             self._deadlines.expect_request()
         elif self.parser.reads is not Reads.ENDED:
@@ -246,16 +273,26 @@ class Connection(asyncio.Protocol):
         if self._refused is not None and not self._behind and self.is_at_rest():
             self.end_with(InvalidRequest(self._refused[1]), self._refused[0])
         elif self._behind:
-            self._read_on()
+            self.read_on()
 
-    def _read_on(self) -> None:
+    def read_on(self) -> None:
         """Read on if few requests wait: reading is the only way to notice that the client has
         gone."""
-        if self.parser.reads is Reads.ENDED or (
-            len(self._behind) < MOST_BEHIND
-            and sum(exchange.size for exchange in self._behind) <= MOST_UNREAD
-        ):
+        if self.parser.reads is Reads.ENDED or not self._is_crowded():
+            self._read_more()
+
+    def _read_more(self) -> None:
+        """Parse what has come already, before more is read."""
+        if self._unparsed:
+            self.loop.call_soon(self._parse_rest)
+        else:
             self.flow.resume_reading()
+
+    def _is_crowded(self) -> bool:
+        """True if many requests, or long ones, wait behind the one that is being answered."""
+        return len(self._behind) >= MOST_BEHIND or (
+            sum(exchange.size for exchange in self._behind) > MOST_UNREAD
+        )
 
     def is_at_rest(self) -> bool:
         """True if no request is being answered, also before the first one."""

@@ -28,6 +28,9 @@ class Line(Protocol):
     transport: asyncio.Transport
     flow: Flow
 
+    def read_on(self) -> None:
+        """Read on, unless many requests wait."""
+
     def answered(self) -> None:
         """Continue the connection after a complete answer."""
 
@@ -143,7 +146,7 @@ class Exchange:
             transport.write(_CONTINUE)
             self.waits_to_send = False
         if not (self.disconnected or self.complete):
-            self._line.flow.resume_reading()
+            self._line.read_on()
             if not self._told:
                 self._news = self._news or asyncio.Event()
                 await self._news.wait()

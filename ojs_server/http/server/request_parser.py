@@ -71,7 +71,7 @@ class RequestParser:
         # How many the lines have that were read since then.
         self._lines = 0
 
-    def feed(self, data: bytes) -> bool:
+    def feed(self, data: bytes | memoryview) -> bool:
         """Parse what has come; returns True if it asks for a WebSocket. Raises Refused."""
         self._unread += len(data)
         try:
@@ -89,10 +89,10 @@ class RequestParser:
             raise Refused(*(LONG_HEAD if self.reads is Reads.HEAD else LONG_TRAILERS))
         return False
 
-    def _feed(self, data: bytes) -> None:
+    def _feed(self, data: bytes | memoryview) -> None:
         """Parse, and once more from each head on that makes an offer: the parser skips the body of
         such a request, whose bytes it would take for the next one."""
-        rest: bytes | memoryview = data
+        rest = data
         while True:
             try:
                 self._parser.feed_data(rest)

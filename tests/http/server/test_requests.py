@@ -1,6 +1,7 @@
 """Requests on a connection: they are read as uvicorn reads them, also where they are taken."""
 
 import asyncio
+import gc
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -9,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ojs_server.http.server.connection import MOST_BEHIND, Connection
+from ojs_server.http.server.connection import MOST_BEHIND, PIECE, Connection
+from ojs_server.http.server.exchange import Exchange
 from ojs_server.http.server.flow_control import MOST_UNREAD
 from tests.http.reading import Reading
 
@@ -146,6 +148,22 @@ async def test_requests_behind_another_are_read_until_there_are_many() -> None:
         await reading.settled()
         assert len(reading.told) == most + 1
         assert not reading.protocol.flow.read_paused
+
+
+async def test_a_read_with_thousands_of_requests_is_parsed_as_they_are_answered() -> None:
+    reading = Reading(Connection)
+    reading.protocol.data_received(SLOW + GET * 5000)
+    await reading.settled()
+    kept = sum(type(thing) is Exchange for thing in gc.get_objects())
+    assert kept < MOST_BEHIND + PIECE // len(GET) + 10
+    assert reading.protocol.flow.read_paused
+    reading.protocol.data_received(POST)
+    reading.answer.set()
+    async with asyncio.timeout(60):
+        while len(reading.told) < 5002:
+            await asyncio.sleep(0)
+    assert reading.told[-1][-1] == b"body"
+    assert not reading.protocol.flow.read_paused
 
 
 async def test_every_request_of_a_connection_is_told_when_its_client_goes() -> None:
