@@ -1,8 +1,10 @@
 """Named SQL statements, loaded from the files of each store and from those of store/tables/sql/.
 
-The latter have what both databases take as it is; a fragment in it may be each store's own. A file
-holds statements under `-- name: …` and a line with the purpose of each. Their parameters and
-results are checked when they are loaded:
+The latter are the statements of all databases, in one spelling that the dialect of each database
+renders: `:name` is a parameter, `IN ({list})` a list of values, and `{json:data}` a JSON text that
+is selected; `FOR UPDATE` and `INDEXED BY` are for the database that knows them. A fragment in them
+may be each store's own. A file holds statements under `-- name: …` and a line with the purpose of
+each. Their parameters and results are checked when they are loaded:
 
 - `-- row: …` says what each row is that is bound: a record (`Worker`), some attributes of one
   (`Change(before.id, after.state)`, where `*` stands for all columns), or columns with their types
@@ -25,8 +27,9 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.store.columns import RECORDS, Row, Rows, columns_of, reader_of, rows_of, selected
+from ojs_server.store.parameters import TYPES
 
-# The package with the statements that every database takes as they are.
+# The package with the statements of every database.
 SHARED: Final = "ojs_server.store.tables"
 _NAME: Final = re.compile(r"^-- (name|fragment): (\w+)$", re.MULTILINE)
 # Goes on where the next line is indented.
@@ -34,15 +37,41 @@ _SAID: Final = re.compile(
     r"^-- (row|returns|lane|other_lane): (.+(?:\n--(?:   .*| \)))*)$", re.MULTILINE
 )
 _PUT_IN: Final = re.compile(r"\{(\w+)\}")
+# A text in quotes, or a parameter, which may be numbered, with a type of its own.
+_PARAMETER: Final = re.compile(r"'[^']*'|(?<![:\w]):([a-z_]+)(\{\w+\})?(?:::(\w+(?:\[\])?))?")
+_JSON: Final = re.compile(r"\{json:([\w.]+)\}")
 # Filled in by each store, for as many rows or lanes as there are.
 _BOUND: Final = frozenset({"rows", "columns", "list", "lanes", "other_lanes", "lane", "n", "most"})
 
 
+def _named(name: str, kind: str) -> str:
+    return f":{name}"
+
+
 class Dialect(msgspec.Struct, frozen=True):
-    """The conversions of a database: how a column is selected, and how its value is read."""
+    """The conversions of a database: how a column is selected, and how its value is read; how a
+    parameter of a type is spelled, and what is spelled otherwise than in the statements."""
 
     selected: Mapping[str, str] = {}
     read: Mapping[str, Callable[[Any], Any]] = {}
+    parameter: Callable[[str, str], str] = _named
+    # By regular expression.
+    spelled: Mapping[str, str] = {}
+
+    def rendered(self, sql: str) -> str:
+        """Return a statement as the database takes it."""
+        sql = _JSON.sub(lambda found: self.selected.get("json", "{}").format(found[1]), sql)
+        for spelling, own in self.spelled.items():
+            sql = re.sub(spelling, own, sql)
+        return _PARAMETER.sub(self._parameter, sql)
+
+    def _parameter(self, found: re.Match[str]) -> str:
+        name, number, kind = found[1], found[2] or "", found[3]
+        if name is None:
+            return found[0]
+        if name not in TYPES:
+            raise ValueError(f"the type of :{name} is not known")
+        return self.parameter(name + number, kind or TYPES[name])
 
 
 class Query(msgspec.Struct, frozen=True, eq=False):
@@ -112,7 +141,8 @@ def split_parts(text: str) -> Iterator[Part]:
 
 
 def _query(part: Part, put_in: Mapping[str, str], dialect: Dialect) -> Query:
-    sql = _filled(part.sql, put_in)
+    filled = _filled(part.sql, put_in)
+    sql = dialect.rendered(filled)
     rows = rows_of(part.said["row"]) if "row" in part.said else None
     if (rows is None) != ("{rows}" not in sql and "{list}" not in sql):
         raise ValueError("it takes rows, or says so, but not both")
@@ -122,8 +152,8 @@ def _query(part: Part, put_in: Mapping[str, str], dialect: Dialect) -> Query:
         part.name,
         sql,
         rows,
-        lane=_filled(part.said.get("lane", ""), put_in),
-        other_lane=_filled(part.said.get("other_lane", ""), put_in),
+        lane=dialect.rendered(_filled(part.said.get("lane", ""), put_in)),
+        other_lane=dialect.rendered(_filled(part.said.get("other_lane", ""), put_in)),
         is_list="{list}" in sql,
     )
     if "returns" not in part.said:
@@ -132,7 +162,7 @@ def _query(part: Part, put_in: Mapping[str, str], dialect: Dialect) -> Query:
     if record is None:
         raise ValueError(f"there is no record {part.said['returns']}")
     wanted = [column.name for column in columns_of(record)]
-    if (names := returned(sql)) != wanted:
+    if (names := returned(_JSON.sub(r"\1", filled))) != wanted:
         raise ValueError(
             f"{record.type.__name__} has the columns {wanted}, but {names} are returned"
         )

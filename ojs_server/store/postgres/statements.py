@@ -78,8 +78,20 @@ def statement_of(query: Query) -> Statement:
     )
 
 
+def _parameter(name: str, kind: str) -> str:
+    return f"%({name})s::{'bytea' if kind == 'json' else kind}"
+
+
+DIALECT: Final = Dialect(
+    parameter=_parameter,
+    spelled={
+        r"\bNOT IN \(\{list\}\)": "<> ALL ({list})",
+        r"\bIN \(\{list\}\)": "= ANY ({list})",
+        r" INDEXED BY \w+": "",
+    },
+)
 STATEMENTS: Final[dict[str, Statement]] = {
-    name: statement_of(query) for name, query in load_queries(PACKAGE, Dialect()).items()
+    name: statement_of(query) for name, query in load_queries(PACKAGE, DIALECT).items()
 }
 
 

@@ -15,8 +15,28 @@ from ojs_server.store.queries import Dialect, Query, load_queries
 from ojs_server.store.tables.statements import Statements, Values
 
 PACKAGE: Final = "ojs_server.store.sqlite"
-# JSON lies in columns of text.
-DIALECT: Final = Dialect({"json": "CAST({} AS BLOB)"}, {"bool": bool})
+
+
+def _parameter(name: str, kind: str) -> str:
+    # JSON lies in columns of text.
+    return f"CAST(:{name} AS TEXT)" if kind == "json" else f":{name}"
+
+
+DIALECT: Final = Dialect(
+    {"json": "CAST({} AS BLOB)"},
+    {"bool": bool},
+    _parameter,
+    {
+        # The file has one writer.
+        r"\s+FOR (NO KEY )?(UPDATE|SHARE)( OF \w+)?( SKIP LOCKED)?": "",
+        # As in the conditions of indexes.
+        r"= true\b": "= 1",
+        r"= false\b": "= 0",
+        r"\bstrpos\(": "instr(",
+        r"\bgreatest\(": "max(",
+        r"\bleast\(": "min(",
+    },
+)
 QUERIES: Final = load_queries(PACKAGE, DIALECT)
 
 # Many rows are bound by so many, and what is left over at once, filled up to one of a few numbers:

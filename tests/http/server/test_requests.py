@@ -161,7 +161,7 @@ async def test_a_read_with_thousands_of_requests_is_parsed_as_they_are_answered(
     reading.answer.set()
     async with asyncio.timeout(60):
         while len(reading.told) < 5002:
-            await asyncio.sleep(0)
+            await reading.settled()
     assert reading.told[-1][-1] == b"body"
     assert not reading.protocol.flow.read_paused
 

@@ -25,38 +25,8 @@ FROM seen CROSS JOIN settings WHERE name = 'position_offset'
 -- The next stretch of the log.
 SELECT pos, at, type, subject, queue, job_type, data
 FROM events
-WHERE pos > %(after)s::int8 AND pos < %(end)s::int8
-ORDER BY pos LIMIT %(limit)s::int8
-
--- name: events_before
--- The stretch of the log before a place, newest first.
-SELECT pos, at, type, subject, queue, job_type, data
-FROM events
-WHERE pos > %(after)s::int8 AND pos < %(before)s::int8
-ORDER BY pos DESC LIMIT %(limit)s::int8
-
--- name: load_tally
--- How many events there are, and up to where they were counted; nothing while another node counts.
-SELECT upto, total FROM event_tally FOR UPDATE SKIP LOCKED
-
--- name: count_events
--- How many lie in the next stretch, and where it ends.
-SELECT count(*), max(pos) FROM (
-    SELECT pos FROM events
-    WHERE pos > %(upto)s::int8 AND pos < %(end)s::int8
-    ORDER BY pos LIMIT %(limit)s::int8
-) AS stretch
-
--- name: save_tally
--- What was counted.
-UPDATE event_tally SET upto = %(upto)s::int8, total = %(total)s::int8
-
--- name: lower_tally
--- Count removed events off, and note the first one that is left. None can be stored before it: below
--- `upto` the log is complete.
-UPDATE event_tally SET total = total - %(removed)s::int8, first = least(
-    upto + 1, COALESCE((SELECT min(pos) FROM events WHERE pos >= event_tally.first), upto + 1)
-)
+WHERE pos > :after::int8 AND pos < :end
+ORDER BY pos LIMIT :limit
 
 -- name: log_span
 -- The oldest place, and the newest before the end.
@@ -65,7 +35,7 @@ SELECT
     COALESCE(
         (SELECT min(pos) FROM events WHERE pos >= (SELECT event_tally.first FROM event_tally)), 0
     ) AS first,
-    COALESCE((SELECT max(pos) FROM events WHERE pos < %(end)s::int8), 0) AS last
+    COALESCE((SELECT max(pos) FROM events WHERE pos < :end), 0) AS last
 
 -- name: delete_events
 -- The oldest that were counted, as far as they lie before a moment or are too many.
@@ -75,27 +45,11 @@ DELETE FROM events WHERE pos = ANY (ARRAY(
             SELECT pos, at FROM events
             WHERE pos >= (SELECT event_tally.first FROM event_tally)
                 AND pos <= (SELECT upto FROM event_tally)
-            ORDER BY pos LIMIT %(limit)s::int8
+            ORDER BY pos LIMIT :limit
         ) AS oldest
     ) AS placed
-    WHERE at < %(before)s::int8 OR place <= %(surplus)s::int8
+    WHERE at < :before OR place <= :surplus
 ))
-
--- name: last_position
--- The highest place ever used that is still to be seen. Retries that are to stand behind all
--- others have places that are none of the count.
-SELECT greatest(
-    COALESCE((SELECT max(pos) FROM events), 0),
-    COALESCE((SELECT max(seq) FROM jobs WHERE state = 'available' AND seq < 4611686018427387904), 0)
-)
-
--- name: insert_receipts
--- Idempotency keys; one that exists is left alone and not answered.
--- row: principal text, operation text, key text, body_hash bytea, job_ids text, created_at int8
-INSERT INTO receipts ({columns})
-{rows}
-ON CONFLICT DO NOTHING
-RETURNING principal, operation, key
 
 -- name: load_receipts
 -- What was stored under keys.
@@ -115,5 +69,5 @@ WHERE receipts.principal = gone.principal AND receipts.operation = gone.operatio
 -- name: prune_receipts
 -- Keys that have served their day.
 DELETE FROM receipts WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM receipts WHERE created_at < %(before)s::int8 LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
+    SELECT ctid FROM receipts WHERE created_at < :before LIMIT :limit FOR UPDATE SKIP LOCKED
 ))

@@ -9,8 +9,8 @@ INSERT INTO returns ({columns})
 -- name: forget_returns
 -- Notes that every node has read, or will have forgotten its floors by now.
 DELETE FROM returns WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM returns WHERE pos >= %(after)s::int8 AND at < %(before)s::int8
-    ORDER BY pos LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
+    SELECT ctid FROM returns WHERE pos >= :after::int8 AND at < :before
+    ORDER BY pos LIMIT :limit FOR UPDATE SKIP LOCKED
 ))
 RETURNING pos
 

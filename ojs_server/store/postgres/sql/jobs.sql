@@ -10,29 +10,12 @@ INSERT INTO jobs ({columns})
 INSERT INTO jobs ({columns})
 {rows}
 
--- name: known_requests
--- Which of these ids exist, and the hash of the request that made each.
--- row: id text
-SELECT id, request_hash FROM jobs WHERE id = ANY ({list})
-
 -- name: load_jobs
 -- Lock jobs. Their leases are read after that, by another statement: this one would show them
 -- as they were before it waited for a lock.
 -- row: id text
 -- returns: Job
 SELECT {Job} FROM jobs WHERE id = ANY ({list}) ORDER BY id FOR UPDATE
-
--- name: seize_jobs
--- Lock jobs, without those that another transaction has.
--- row: id text
--- returns: Job
-SELECT {Job} FROM jobs WHERE id = ANY ({list}) ORDER BY id FOR UPDATE SKIP LOCKED
-
--- name: load_whole
--- Jobs with everything.
--- row: id text
--- returns: StoredJob
-SELECT {StoredJob} FROM jobs WHERE id = ANY ({list})
 
 -- name: lock_unique
 -- Whoever comes second waits here for the end of the first transaction, although that one takes
@@ -61,13 +44,8 @@ CROSS JOIN LATERAL (
 -- name: load_due
 -- The jobs that are due, from the floor of due moments on, without those that another node has locked.
 -- returns: Job
-SELECT {Job} FROM jobs WHERE due_at >= %(since)s::int8 AND due_at <= %(now)s::int8 ORDER BY due_at LIMIT %(limit)s::int8
+SELECT {Job} FROM jobs WHERE due_at >= :since AND due_at <= :now ORDER BY due_at LIMIT :limit
 FOR UPDATE SKIP LOCKED
-
--- fragment: taken
--- A job with a rate key is taken on trial: it keeps what it must have again if it is sent back.
-started_at = CASE WHEN rate_key IS NULL THEN %(now)s::int8 ELSE started_at END,
-due_at = CASE WHEN rate_key IS NULL THEN NULL ELSE due_at END
 
 -- fragment: claimable
 -- In the words of the claim's indexes, or they would not be used.
@@ -87,16 +65,16 @@ span.floor IS NULL AND priority <= span.top AND priority >= span.bottom
 -- fragment: spans
 -- The queues in the order wanted, each in spans of priorities, highest first.
 unnest(
-    %(queues)s::text[], %(tops)s::int8[], %(bottoms)s::int8[], %(floors)s::int8[]
+    :queues, :tops, :bottoms, :floors
 ) WITH ORDINALITY AS span (queue, top, bottom, floor, place)
 
 -- fragment: lowered
 -- Positions below floors that became available since this node has looked.
-SELECT queue, priority, seq FROM returns WHERE pos >= %(since)s::int8
+SELECT queue, priority, seq FROM returns WHERE pos >= :since
 
 -- fragment: not_over
 -- Neither is the job expired nor its queue paused.
-(expires_at IS NULL OR expires_at > %(now)s::int8)
+(expires_at IS NULL OR expires_at > :now)
     AND NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = span.queue)
 
 -- name: claim
@@ -125,10 +103,10 @@ WITH lowered AS MATERIALIZED (
                 LIMIT {most} FOR UPDATE SKIP LOCKED
             ) AS known
         ) AS first
-        LIMIT %(limit)s::int8
+        LIMIT :limit
     ) AS job
     ORDER BY span.place
-    LIMIT %(limit)s::int8
+    LIMIT :limit
 )
 UPDATE jobs
 SET state = 'active', attempt = attempt + 1, {taken}
@@ -142,12 +120,12 @@ RETURNING {Claimed}
 -- is best planned for what is asked: a plan for any types reads a queue to its end for a rare one.
 -- lane: (
 --     SELECT id, priority, seq FROM jobs
---     WHERE {claimable} AND {between_floors} AND type = (%(types)s::text[])[{n}]
+--     WHERE {claimable} AND {between_floors} AND type = (:types)[{n}]
 --     ORDER BY priority DESC, seq
 -- )
 -- other_lane: (
 --     SELECT id, seq FROM jobs
---     WHERE {claimable} AND {above_floor} AND type = (%(types)s::text[])[{n}]
+--     WHERE {claimable} AND {above_floor} AND type = (:types)[{n}]
 --     ORDER BY seq
 -- )
 -- returns: Claimed
@@ -167,80 +145,28 @@ WITH lowered AS MATERIALIZED (
         CROSS JOIN LATERAL (
             SELECT id FROM jobs
             WHERE id = next.id AND state || '' = 'available' AND NOT gated
-                AND (expires_at IS NULL OR expires_at > %(now)s::int8)
+                AND (expires_at IS NULL OR expires_at > :now)
             FOR UPDATE SKIP LOCKED
         ) AS found
         WHERE NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = span.queue)
-        LIMIT %(limit)s::int8
+        LIMIT :limit
     ) AS job
     ORDER BY span.place
-    LIMIT %(limit)s::int8
+    LIMIT :limit
 )
 UPDATE jobs
 SET state = 'active', attempt = attempt + 1, {taken}
 FROM picked WHERE jobs.id = picked.id
 RETURNING {Claimed}
 
--- name: write_changes
--- Decided transitions, each guarded by the state and attempt that it leaves.
--- row: Change(
---     before.id, before.state AS old_state, before.attempt AS old_attempt, after.state, after.seq,
---     after.attempt, after.releases, after.enqueued_at, after.started_at, after.finished_at,
---     after.completed_at, after.scheduled_at, after.expires_at, after.due_at,
---     after.retry_delay_ms, after.error, after.errors, result, after.gated, ended_by
--- )
-UPDATE jobs SET
-    state = change.state, seq = change.seq, attempt = change.attempt,
-    releases = change.releases, enqueued_at = change.enqueued_at,
-    started_at = change.started_at, finished_at = change.finished_at,
-    completed_at = change.completed_at, scheduled_at = change.scheduled_at,
-    expires_at = change.expires_at, due_at = change.due_at,
-    retry_delay_ms = change.retry_delay_ms, error = change.error, errors = change.errors,
-    result = COALESCE(change.result, jobs.result), gated = change.gated,
-    ended_by = change.ended_by
-FROM ({rows}) AS change
-WHERE jobs.id = change.id AND jobs.state = change.old_state AND jobs.attempt = change.old_attempt
-
--- name: delete_jobs
--- Gone for good.
--- row: id text
-DELETE FROM jobs WHERE id = ANY ({list})
-
--- name: one_job
--- A whole job and its lease.
--- returns: WholeJob
-SELECT {WholeJob}
-FROM jobs LEFT JOIN leases ON leases.job_id = jobs.id
-WHERE jobs.id = %(job_id)s::text
-
--- name: save_priorities
--- Other priorities for locked jobs.
--- row: Job(id, priority)
-UPDATE jobs SET priority = job.priority
-FROM ({rows}) AS job WHERE jobs.id = job.id
-
--- name: load_states
--- The states of jobs.
--- row: id text
-SELECT id, state FROM jobs WHERE id = ANY ({list})
-
--- name: ended_by
--- The worker with which a job ended.
-SELECT ended_by FROM jobs WHERE id = %(job_id)s::text
-
--- name: metas
--- The meta of jobs.
--- row: id text
-SELECT meta FROM jobs WHERE id = ANY ({list})
-
 -- name: next_due
 -- When housekeeping has something to do, by kind, from the floors of due moments on.
 -- returns: DueTimes
 SELECT
-    (SELECT min(due_at) FROM jobs WHERE due_at >= %(jobs)s::int8) AS job,
+    (SELECT min(due_at) FROM jobs WHERE due_at >= :jobs::int8) AS job,
     least(
-        (SELECT min(expires_at) FROM leases WHERE expires_at >= %(leases)s::int8),
-        (SELECT min(deadline_at) FROM leases WHERE deadline_at >= %(leases)s::int8)
+        (SELECT min(expires_at) FROM leases WHERE expires_at >= :leases),
+        (SELECT min(deadline_at) FROM leases WHERE deadline_at >= :leases)
     ) AS lease,
     (SELECT min(alive_at) FROM workers WHERE gone_at IS NULL) AS worker,
     least(

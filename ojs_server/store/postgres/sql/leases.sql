@@ -6,38 +6,11 @@ WITH ended AS MATERIALIZED (
 )
 DELETE FROM leases USING ended WHERE leases.job_id = ended.job_id
 
--- name: load_leases
--- Lock leases by job.
--- row: job_id text
--- returns: Lease
-SELECT {Lease} FROM leases WHERE job_id = ANY ({list}) ORDER BY job_id FOR UPDATE
-
 -- name: leases_of
 -- The leases of jobs that this transaction has locked.
 -- row: job_id text
 -- returns: Lease
 SELECT {Lease} FROM leases WHERE job_id = ANY ({list})
-
--- name: load_fetches
--- Lock leases by the fetch that was answered with them.
--- row: fetch_id text
--- returns: Lease
-SELECT {Lease} FROM leases WHERE fetch_id = ANY ({list}) ORDER BY job_id FOR UPDATE
-
--- name: extend_leases
--- New ends.
--- row: Lease(job_id, expires_at)
-UPDATE leases SET expires_at = extension.expires_at
-FROM ({rows}) AS extension
-WHERE leases.job_id = extension.job_id
-
--- fragment: judged
--- Whether a lease may be judged: handed out since the store has been reachable, so that its holder
--- could be heard all along, or the store has been reachable for long enough.
-(
-    run.started_at >= %(since)s::int8
-    OR %(since)s::int8 + least(leases.duration_ms, %(grace)s::int8) <= %(until)s::int8
-)
 
 -- name: load_lapsed
 -- Leases whose time is over, as far as the store was reachable to hear from their holders.
@@ -46,18 +19,18 @@ WHERE leases.job_id = extension.job_id
 WITH late AS MATERIALIZED (
     (
         SELECT leases.job_id FROM leases JOIN jobs AS run ON run.id = leases.job_id
-        WHERE leases.expires_at >= %(from)s::int8 AND leases.expires_at <= %(until)s::int8
+        WHERE leases.expires_at >= :from AND leases.expires_at <= :until
             AND {judged}
-        ORDER BY leases.expires_at LIMIT %(limit)s::int8
+        ORDER BY leases.expires_at LIMIT :limit
     )
     UNION
     (
         SELECT leases.job_id FROM leases JOIN jobs AS run ON run.id = leases.job_id
-        WHERE leases.deadline_at >= %(from)s::int8 AND leases.deadline_at <= %(until)s::int8
+        WHERE leases.deadline_at >= :from AND leases.deadline_at <= :until
             AND {judged}
-        ORDER BY leases.deadline_at LIMIT %(limit)s::int8
+        ORDER BY leases.deadline_at LIMIT :limit
     )
-    LIMIT %(limit)s::int8
+    LIMIT :limit
 ), jobs AS MATERIALIZED (
     SELECT {Job} FROM jobs
     WHERE id = ANY (ARRAY(SELECT job_id FROM late)) AND state = 'active'
@@ -65,7 +38,7 @@ WITH late AS MATERIALIZED (
 )
 SELECT {Held}
 FROM jobs JOIN leases ON leases.job_id = jobs.id
-WHERE leases.expires_at <= %(until)s::int8 OR leases.deadline_at <= %(until)s::int8
+WHERE leases.expires_at <= :until OR leases.deadline_at <= :until
 ORDER BY leases.job_id FOR UPDATE OF leases SKIP LOCKED
 
 -- name: load_held

@@ -6,11 +6,11 @@ BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE
 -- Statements look rows up by index; statistics of a table that was empty a moment ago, or is now,
 -- must not talk the planner into anything else. A way that is off counts as dear beyond measure,
 -- which for JIT would be a reason to compile the statement, every time that it is carried out.
-set_config('jit', 'off', %(local)s::boolean),
-    set_config('enable_seqscan', 'off', %(local)s::boolean),
-    set_config('enable_bitmapscan', 'off', %(local)s::boolean),
-    set_config('enable_hashjoin', 'off', %(local)s::boolean),
-    set_config('enable_mergejoin', 'off', %(local)s::boolean)
+set_config('jit', 'off', :local),
+    set_config('enable_seqscan', 'off', :local),
+    set_config('enable_bitmapscan', 'off', :local),
+    set_config('enable_hashjoin', 'off', :local),
+    set_config('enable_mergejoin', 'off', :local)
 
 -- name: plan_by_index
 -- Settings of the planner, for a session or for a transaction.
@@ -32,7 +32,7 @@ SELECT
     (SELECT value FROM settings WHERE name = 'queue_configs'),
     set_config('synchronous_commit', 'on', true),
     {planning},
-    set_config('lock_timeout', %(lock_ms)s::int8::text, true),
+    set_config('lock_timeout', CAST(:lock_ms AS text), true),
     set_config('statement_timeout', '30s', true),
     set_config('idle_in_transaction_session_timeout', '60s', true)
 
@@ -71,16 +71,16 @@ SELECT set_config('lock_timeout', '100ms', true)
 WITH late AS MATERIALIZED (
     SELECT backend_xid::text AS xid FROM pg_stat_activity
     WHERE datname = current_database() AND backend_xid IS NOT NULL
-        AND xact_start < clock_timestamp() - %(for_ms)s::int8 * interval '1 millisecond'
+        AND xact_start < clock_timestamp() - :for_ms * interval '1 millisecond'
 )
 SELECT 'limits', name FROM limits
-WHERE name = ANY (%(limits)s::text[]) AND xmax::text IN (SELECT xid FROM late)
+WHERE name = ANY (:limits) AND xmax::text IN (SELECT xid FROM late)
 UNION ALL
 SELECT 'limits', name FROM limits
 WHERE name >= '#' AND name < '$' AND xmax::text IN (SELECT xid FROM late)
 UNION ALL
 SELECT 'jobs', id FROM jobs
-WHERE id = ANY (%(jobs)s::text[]) AND (
+WHERE id = ANY (:jobs) AND (
     xmax::text IN (SELECT xid FROM late)
     OR (
         SELECT xmax::text IN (SELECT xid FROM late) FROM limits WHERE limits.name = jobs.rate_key
@@ -88,7 +88,7 @@ WHERE id = ANY (%(jobs)s::text[]) AND (
 )
 UNION ALL
 SELECT 'workers', id FROM workers
-WHERE id = ANY (%(workers)s::text[]) AND xmax::text IN (SELECT xid FROM late)
+WHERE id = ANY (:workers) AND xmax::text IN (SELECT xid FROM late)
 
 -- name: silent
 -- Transactions of servers like this one that wait for their client, and since which statement.
@@ -99,8 +99,8 @@ WHERE datname = current_database() AND usename = current_user AND application_na
 -- name: end_silent
 -- End a transaction that still waits for its client since the same statement.
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-WHERE pid = %(pid)s::int4 AND backend_start::text = %(backend)s::text
-    AND query_start::text = %(since)s::text AND wait_event IN ('ClientRead', 'ClientWrite')
+WHERE pid = :pid AND backend_start::text = :backend
+    AND query_start::text = :since::text AND wait_event IN ('ClientRead', 'ClientWrite')
 
 -- name: forget_plans
 -- A plan that is kept was made for the tables as they were. While a table is empty, to read all of
@@ -126,19 +126,19 @@ ORDER BY name
 
 -- name: announce
 -- Tell the nodes, if a fetch waits at any other.
-SELECT pg_notify(%(channel)s::text, %(notice)s::text)
+SELECT pg_notify(:channel, :notice)
 WHERE EXISTS (
-    SELECT FROM nodes WHERE node <> %(node)s::text AND waiting_until > %(now)s::int8
+    SELECT FROM nodes WHERE node <> :node AND waiting_until > :now
 )
 
 -- name: tell
 -- Tell every node.
-SELECT pg_notify(%(channel)s::text, %(notice)s::text)
+SELECT pg_notify(:channel, :notice)
 
 -- name: note_waiting
 -- Fetches wait at this node until a moment.
 INSERT INTO nodes AS known (node, seen_at, waiting_until)
-VALUES (%(node)s::text, %(now)s::int8, %(until)s::int8)
+VALUES (:node, :now, :until)
 ON CONFLICT (node) DO UPDATE SET
     seen_at = excluded.seen_at,
     waiting_until = greatest(known.waiting_until, excluded.waiting_until)
@@ -149,8 +149,8 @@ INSERT INTO nodes AS known (
     node, seen_at, waiting_until, started_at, host, process, version, waiting_fetches, event_streams
 )
 VALUES (
-    %(node)s::text, %(now)s::int8, 0, %(now)s::int8, %(host)s::text, %(process)s::int8,
-    %(version)s::text, %(waiting_fetches)s::int8, %(event_streams)s::int8
+    :node, :now, 0, :now, :host, :process,
+    :version, :waiting_fetches, :event_streams
 )
 ON CONFLICT (node) DO UPDATE SET
     seen_at = excluded.seen_at, started_at = COALESCE(known.started_at, excluded.started_at),
@@ -159,7 +159,7 @@ ON CONFLICT (node) DO UPDATE SET
 
 -- name: withdraw_node
 -- A node has stopped. Its row stays as long as its counters do.
-UPDATE nodes SET started_at = NULL WHERE node = %(node)s::text
+UPDATE nodes SET started_at = NULL WHERE node = :node
 
 -- name: nodes
 -- The nodes that have not stopped.
@@ -168,14 +168,14 @@ FROM nodes WHERE started_at IS NOT NULL
 
 -- name: raise_positions
 -- Let this transaction's place lie above those that were used.
-UPDATE settings SET value = %(used)s::int8 + 1 - pg_current_xact_id()::text::int8
+UPDATE settings SET value = :used + 1 - pg_current_xact_id()::text::int8
 WHERE name = 'position_offset'
-    AND pg_current_xact_id()::text::int8 + value <= %(used)s::int8
+    AND pg_current_xact_id()::text::int8 + value <= :used
 
 -- name: enter
 -- A node is here.
 INSERT INTO nodes (node, seen_at, waiting_until)
-VALUES (%(node)s::text, (extract(epoch FROM clock_timestamp()) * 1000)::int8, 0)
+VALUES (:node, (extract(epoch FROM clock_timestamp()) * 1000)::int8, 0)
 ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at
 
 -- name: primary
@@ -189,7 +189,7 @@ WITH gone AS MATERIALIZED (
     SELECT queue, node FROM queue_counts
     WHERE NOT EXISTS (
         SELECT FROM nodes WHERE nodes.node = queue_counts.node
-            AND seen_at > (extract(epoch FROM clock_timestamp()) * 1000)::int8 - %(gone_ms)s::int8
+            AND seen_at > (extract(epoch FROM clock_timestamp()) * 1000)::int8 - :gone_ms
     )
     FOR UPDATE SKIP LOCKED
 ), taken AS (
@@ -202,7 +202,7 @@ INSERT INTO queue_counts AS kept (
     cancelled, discarded, bytes
 )
 SELECT
-    queue, %(node)s::text, min(created_at), sum(scheduled), sum(available), sum(pending), sum(active),
+    queue, :node, min(created_at), sum(scheduled), sum(available), sum(pending), sum(active),
     sum(completed), sum(retryable), sum(cancelled), sum(discarded), sum(bytes)
 FROM taken GROUP BY queue
 ON CONFLICT (queue, node) DO UPDATE SET
@@ -211,5 +211,5 @@ ON CONFLICT (queue, node) DO UPDATE SET
 -- name: forget_nodes
 -- Nodes whose counters were taken over.
 DELETE FROM nodes
-WHERE seen_at <= (extract(epoch FROM clock_timestamp()) * 1000)::int8 - %(gone_ms)s::int8
+WHERE seen_at <= (extract(epoch FROM clock_timestamp()) * 1000)::int8 - :gone_ms
     AND NOT EXISTS (SELECT FROM queue_counts WHERE queue_counts.node = nodes.node)

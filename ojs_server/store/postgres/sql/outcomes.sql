@@ -4,8 +4,8 @@
 -- been forgotten.
 INSERT INTO outcomes (token, carried_out)
 VALUES (
-    %(token)s::text::uuid,
-    CASE WHEN clock_timestamp() < to_timestamp(%(until)s::int8 / 1000.0) THEN true END
+    CAST(:token AS uuid),
+    CASE WHEN clock_timestamp() < to_timestamp(:until / 1000.0) THEN true END
 )
 
 -- name: ask_outcome
@@ -13,8 +13,8 @@ VALUES (
 -- that is about to end. A row is written in any case, so that the COMMIT behind it answers when both
 -- transactions are wherever a commit has to be. No row: it is too late to ask.
 INSERT INTO outcomes AS known (token, carried_out)
-SELECT %(token)s::text::uuid, false
-WHERE clock_timestamp() < to_timestamp(%(until)s::int8 / 1000.0)
+SELECT CAST(:token AS uuid), false
+WHERE clock_timestamp() < to_timestamp(:until / 1000.0)
 ON CONFLICT (token) DO UPDATE SET carried_out = known.carried_out
 RETURNING carried_out
 
@@ -22,13 +22,13 @@ RETURNING carried_out
 -- How a transaction is to run that asks for the outcome of another.
 SELECT
     set_config('synchronous_commit', 'on', true),
-    set_config('lock_timeout', %(limit_ms)s::text, true),
-    set_config('statement_timeout', %(limit_ms)s::text, true),
+    set_config('lock_timeout', :limit_ms, true),
+    set_config('statement_timeout', :limit_ms, true),
     set_config('idle_in_transaction_session_timeout', '60s', true)
 
 -- name: forget_outcomes
 -- Remove tokens that nobody asks for any more, a few of the oldest.
 DELETE FROM outcomes WHERE token = ANY (ARRAY(
-    SELECT token FROM outcomes WHERE token < %(before)s::text::uuid
-    ORDER BY token LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
+    SELECT token FROM outcomes WHERE token < :before::text::uuid
+    ORDER BY token LIMIT :limit FOR UPDATE SKIP LOCKED
 ))

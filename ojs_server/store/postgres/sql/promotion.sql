@@ -16,11 +16,11 @@ FROM (SELECT DISTINCT * FROM ({rows}) AS named) AS wanted
 -- queue, earliest first, without those that another node is busy with.
 -- returns: Job
 SELECT {Job}
-FROM unnest(%(queues)s::text[]) AS wanted (queue)
+FROM unnest(:queues) AS wanted (queue)
 CROSS JOIN LATERAL (
     SELECT * FROM jobs
-    WHERE queue = wanted.queue AND {waits_for_time} AND due_at <= %(now)s::int8
-        AND (expires_at IS NULL OR expires_at > %(now)s::int8)
-    ORDER BY due_at LIMIT %(limit)s::int8
+    WHERE queue = wanted.queue AND {waits_for_time} AND due_at <= :now
+        AND (expires_at IS NULL OR expires_at > :now)
+    ORDER BY due_at LIMIT :limit
     FOR UPDATE SKIP LOCKED
 ) AS jobs

@@ -1,9 +1,3 @@
--- name: set_paused
--- Pause or resume, whether the queue was ever used or not.
-INSERT INTO queues (name, paused, created_at, changed_at)
-VALUES (%(queue)s::text, %(paused)s::boolean, %(now)s::int8, %(now)s::int8)
-ON CONFLICT (name) DO UPDATE SET paused = excluded.paused, changed_at = excluded.changed_at
-
 -- name: add_counts
 -- Move the counters of queues by what this transaction did.
 -- row: queue text, node text, created_at int8, scheduled int8, available int8, pending int8,
@@ -36,47 +30,6 @@ COALESCE(sum(bytes), 0)::int8 AS bytes,
 (SELECT config FROM queues WHERE queues.name = parts.name) AS config,
 (SELECT configured_at FROM queues WHERE queues.name = parts.name) AS configured_at
 
--- fragment: queue_rows
--- The configuration and the counters of queues, under one another.
-SELECT
-    name, paused, created_at, changed_at, NULL::int8 AS scheduled, NULL::int8 AS available,
-    NULL::int8 AS pending, NULL::int8 AS active, NULL::int8 AS completed,
-    NULL::int8 AS retryable, NULL::int8 AS cancelled, NULL::int8 AS discarded,
-    NULL::int8 AS bytes
-FROM queues
-UNION ALL
-SELECT
-    queue, NULL, created_at, NULL, scheduled, available, pending, active, completed, retryable,
-    cancelled, discarded, bytes
-FROM queue_counts
-
--- name: queues
--- Every queue; counters with a slash in their name are about tenants.
--- returns: QueueSums
-SELECT {queue} FROM ({queue_rows}) AS parts WHERE position('/' IN name) = 0
-GROUP BY name ORDER BY name
-
--- name: queues_of_tenant
--- The queues of a tenant, under the names of its counters.
--- returns: QueueSums
-SELECT {queue} FROM ({queue_rows}) AS parts
-WHERE name > %(tenant)s::text || '/' AND name < %(tenant)s::text || '0' GROUP BY name ORDER BY name
-
--- name: some_queues
--- The same for these names.
--- row: name text
--- returns: QueueSums
-SELECT {queue} FROM ({queue_rows}) AS parts WHERE name = ANY ({list}) GROUP BY name ORDER BY name
-
--- name: set_config
--- Configure a queue, whether it was ever used or not.
-INSERT INTO queues (name, paused, created_at, changed_at, config, configured_at)
-VALUES (
-    %(queue)s::text, false, %(now)s::int8, %(now)s::int8, %(config)s::bytea, %(now)s::int8
-)
-ON CONFLICT (name) DO UPDATE SET
-    config = excluded.config, configured_at = excluded.configured_at
-
 -- name: lock_configs
 -- Be the only one who changes what every node knows.
 SELECT FROM settings WHERE name = 'queue_configs' FOR UPDATE
@@ -85,32 +38,18 @@ SELECT FROM settings WHERE name = 'queue_configs' FOR UPDATE
 -- Let every node read the configuration of queues again with its next transaction.
 UPDATE settings SET value = value + 1 WHERE name = 'queue_configs'
 
--- name: queue_configs
--- The configured queues.
-SELECT name, config FROM queues WHERE config IS NOT NULL
-
--- name: queue_loads
--- What runs in queues, what waits, and how many bytes that is.
--- row: queue text
--- returns: LoadedQueue
-SELECT
-    queue AS name, sum(active)::int8 AS active,
-    sum(available + scheduled + retryable)::int8 AS depth, sum(bytes)::int8 AS bytes,
-    sum(scheduled)::int8 AS scheduled
-FROM queue_counts WHERE queue = ANY ({list}) GROUP BY queue
-
 -- fragment: steps
 -- The priorities that available jobs of a queue have.
 WITH RECURSIVE steps (priority) AS (
     (
         SELECT priority FROM jobs
-        WHERE state = 'available' AND NOT gated AND queue = %(queue)s::text
+        WHERE state = 'available' AND NOT gated AND queue = :queue
         ORDER BY priority DESC LIMIT 1
     )
     UNION ALL
     SELECT lower.priority FROM steps CROSS JOIN LATERAL (
         SELECT priority FROM jobs
-        WHERE state = 'available' AND NOT gated AND queue = %(queue)s::text
+        WHERE state = 'available' AND NOT gated AND queue = :queue
             AND priority < steps.priority
         ORDER BY priority DESC LIMIT 1
     ) AS lower
@@ -121,18 +60,18 @@ WITH RECURSIVE steps (priority) AS (
 {steps}, first AS MATERIALIZED (
     SELECT of_step.id, of_step.seq FROM steps CROSS JOIN LATERAL (
         SELECT id, seq FROM jobs
-        WHERE state = 'available' AND NOT gated AND queue = %(queue)s::text
+        WHERE state = 'available' AND NOT gated AND queue = :queue
             AND priority = steps.priority
-        ORDER BY seq LIMIT %(limit)s::int8
+        ORDER BY seq LIMIT :limit
     ) AS of_step
     UNION ALL
     (
         SELECT id, seq FROM jobs
-        WHERE state = 'available' AND gated AND queue = %(queue)s::text
-        ORDER BY seq LIMIT %(limit)s::int8
+        WHERE state = 'available' AND gated AND queue = :queue
+        ORDER BY seq LIMIT :limit
     )
 ), oldest AS MATERIALIZED (
-    SELECT id FROM first ORDER BY seq LIMIT %(limit)s::int8
+    SELECT id FROM first ORDER BY seq LIMIT :limit
 )
 
 -- name: oldest_waiting
@@ -183,40 +122,9 @@ SELECT queue, min(since) FROM heads GROUP BY queue
 SELECT priority, (
     SELECT count(*) FROM (
         SELECT FROM jobs
-        WHERE state = 'available' AND NOT gated AND queue = %(queue)s::text
+        WHERE state = 'available' AND NOT gated AND queue = :queue
             AND priority = steps.priority
-        LIMIT %(limit)s::int8
+        LIMIT :limit
     ) AS counted
 )
 FROM steps
-
--- name: delete_queue
--- Forget what was set for a queue, and its counters.
-DELETE FROM queues WHERE name = %(queue)s::text
-
--- name: delete_counts
--- Forget the counters of a queue.
-DELETE FROM queue_counts WHERE queue = %(queue)s::text
-
--- name: span_end
--- Where a stretch of jobs ends, in the order of ids.
-SELECT max(id) FROM (
-    SELECT id FROM jobs WHERE id > %(after)s::text ORDER BY id LIMIT %(span)s::int8
-) AS span
-
--- name: jobs_in_span
--- The jobs of a queue in a stretch, with their states and when they were last touched.
-SELECT id, state, COALESCE(finished_at, created_at) FROM jobs
-WHERE id > %(after)s::text AND id <= %(last)s::text AND queue = %(queue)s::text
-
--- name: count_jobs
--- All jobs of queues, whatever their state.
--- row: queue text
-SELECT queue, sum(
-    scheduled + available + pending + active + completed + retryable + cancelled + discarded
-)::int8
-FROM queue_counts WHERE queue = ANY ({list}) GROUP BY queue
-
--- name: queue_names
--- The names of all queues.
-SELECT DISTINCT queue FROM queue_counts WHERE position('/' IN queue) = 0 ORDER BY queue

@@ -2,7 +2,7 @@
 -- How often each kind of event lies in the next stretch of the log, by minute and time taken.
 SELECT queue, at / 60000 * 60000 AS minute, type, {bucket} AS bucket, count(*)::int8
 FROM events
-WHERE pos > %(upto)s::int8 AND pos <= %(last)s::int8
+WHERE pos > :upto AND pos <= :last::int8
     AND type IN ('job.enqueued', 'job.started', 'job.completed', 'job.failed')
 GROUP BY queue, minute, type, bucket
 
@@ -12,7 +12,7 @@ SELECT
     substring(convert_from(data, 'UTF8') FROM '"tenant_id":"([^"]+)"') || '/' AS tenant,
     at / 60000 * 60000 AS minute, type, {bucket} AS bucket, count(*)::int8
 FROM events
-WHERE pos > %(upto)s::int8 AND pos <= %(last)s::int8
+WHERE pos > :upto AND pos <= :last::int8
     AND type IN ('job.enqueued', 'job.completed', 'job.failed')
 GROUP BY tenant, minute, type, bucket
 
@@ -33,13 +33,6 @@ CASE WHEN type IN ('job.completed', 'job.started') THEN
     )::int8
 ELSE 0 END
 
--- name: add_statistics
--- Add to what is known of spans.
--- row: step int8, queue text, at int8, kind text, bucket int8, count int8
-INSERT INTO statistics AS known ({columns})
-{rows}
-ON CONFLICT (step, queue, at, kind, bucket) DO UPDATE SET count = known.count + excluded.count
-
 -- name: sample_depths
 -- The most jobs that queues held in a span, of the deepest ones and of all together.
 WITH depths AS MATERIALIZED (
@@ -47,17 +40,17 @@ WITH depths AS MATERIALIZED (
         sum(retryable)::int8 AS retryable
     FROM queue_counts WHERE position('/' IN queue) = 0 GROUP BY queue
 ), sampled AS (
-    SELECT %(all)s::text AS queue, sum(available)::int8 AS available, sum(active)::int8 AS active,
+    SELECT :all AS queue, sum(available)::int8 AS available, sum(active)::int8 AS active,
         sum(retryable)::int8 AS retryable
     FROM depths
     UNION ALL
     (
         SELECT queue, available, active, retryable FROM depths
-        ORDER BY available + active + retryable DESC, queue LIMIT %(limit)s::int8
+        ORDER BY available + active + retryable DESC, queue LIMIT :limit
     )
 )
 INSERT INTO statistics AS known (step, queue, at, kind, bucket, count)
-SELECT %(step)s::int8, queue, %(at)s::int8, kind, 0, COALESCE(jobs, 0)
+SELECT :step, queue, :at, kind, 0, COALESCE(jobs, 0)
 FROM sampled CROSS JOIN LATERAL (
     VALUES ('available', available), ('active', active), ('retryable', retryable)
 ) AS one (kind, jobs)
@@ -77,6 +70,6 @@ ORDER BY known.at
 -- name: prune_statistics
 -- Spans that are kept no longer.
 DELETE FROM statistics WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM statistics WHERE step = %(step)s::int8 AND at < %(before)s::int8
-    LIMIT %(limit)s::int8 FOR UPDATE SKIP LOCKED
+    SELECT ctid FROM statistics WHERE step = :step AND at < :before
+    LIMIT :limit FOR UPDATE SKIP LOCKED
 ))

@@ -3,29 +3,6 @@
 -- row: job_id text
 DELETE FROM leases WHERE job_id IN ({list})
 
--- name: load_leases
--- Leases by job.
--- row: job_id text
--- returns: Lease
-SELECT {Lease} FROM leases WHERE job_id IN ({list})
-
--- name: load_fetches
--- Leases by the fetch that was answered with them.
--- row: fetch_id text
--- returns: Lease
-SELECT {Lease} FROM leases WHERE fetch_id IN ({list})
-
--- name: extend_leases
--- New ends.
--- row: Lease(job_id, expires_at)
-UPDATE leases SET expires_at = extension.expires_at
-FROM ({rows}) AS extension WHERE leases.job_id = extension.job_id
-
--- fragment: judged
--- Whether a lease may be judged: handed out since the store has been reachable, so that its holder
--- could be heard all along, or the store has been reachable for long enough.
-(run.started_at >= :since OR :since + min(leases.duration_ms, :grace) <= :until)
-
 -- name: load_lapsed
 -- Leases whose time is over, as far as the store was reachable to hear from their holders.
 -- returns: Held

@@ -1,24 +1,3 @@
--- name: load_limits
--- Limits by name.
--- row: name text
--- returns: Limit
-SELECT {Limit} FROM limits WHERE name IN ({list}) ORDER BY name
-
--- name: load_opening
--- Limits that time has opened, longest ago first.
--- returns: Limit
-SELECT {Limit} FROM limits WHERE opens_at <= :now ORDER BY opens_at LIMIT :limit
-
--- name: save_limits
--- Limits as they are now.
--- row: Limit
-UPDATE limits SET
-    policy = changed.policy, active = changed.active, starts = changed.starts,
-    next_us = changed.next_us, held_until = changed.held_until, override = changed.override,
-    override_until = changed.override_until, waits_since = changed.waits_since,
-    opens_at = changed.opens_at, used_at = changed.used_at
-FROM ({rows}) AS changed WHERE limits.name = changed.name
-
 -- name: release_gated
 -- Let the next jobs of a key into the claim's index: so many of each queue and type.
 -- returns: Released
@@ -49,15 +28,6 @@ WHERE gated = 1 AND id IN (
 )
 RETURNING rate_key AS name, id AS job_id, queue, 1 AS done
 
--- name: gated_keys
--- Which of these keys jobs wait for.
--- row: name text
-SELECT wanted.name FROM ({rows}) AS wanted
-WHERE EXISTS (
-    SELECT 1 FROM jobs
-    WHERE rate_key = wanted.name AND state = 'available' AND gated = 1
-)
-
 -- name: prune_limits
 -- Keys without an operator's word that no job names any more.
 DELETE FROM limits WHERE name IN (
@@ -74,23 +44,3 @@ DELETE FROM limits WHERE name IN (
 UPDATE limits SET used_at = :now WHERE name IN (
     SELECT name FROM limits WHERE used_at < :before ORDER BY used_at LIMIT :limit
 )
-
--- name: list_limits
--- The limits of keys, by name.
--- returns: LimitLoad
-SELECT {Limit}, (
-    SELECT count(*) FROM jobs WHERE rate_key = limits.name AND state = 'available'
-) AS waiting
-FROM limits WHERE name >= :low AND name < :high ORDER BY name LIMIT :limit OFFSET :offset
-
--- name: count_limits
--- How many there are.
-SELECT count(*) FROM limits WHERE name >= :low AND name < :high
-
--- name: one_limit
--- One of them.
--- returns: LimitLoad
-SELECT {Limit}, (
-    SELECT count(*) FROM jobs WHERE rate_key = limits.name AND state = 'available'
-) AS waiting
-FROM limits WHERE name = :name

@@ -1,8 +1,3 @@
--- name: set_paused
--- Pause or resume, whether the queue was ever used or not.
-INSERT INTO queues (name, paused, created_at, changed_at) VALUES (:queue, :paused, :now, :now)
-ON CONFLICT (name) DO UPDATE SET paused = excluded.paused, changed_at = excluded.changed_at
-
 -- name: add_counts
 -- Move the counters of queues by what this transaction did.
 -- row: queue text, node text, created_at int8, scheduled int8, available int8, pending int8,
@@ -25,57 +20,6 @@ COALESCE(sum(active), 0) AS active, COALESCE(sum(completed), 0) AS completed, CO
 COALESCE(sum(cancelled), 0) AS cancelled, COALESCE(sum(discarded), 0) AS discarded, COALESCE(sum(bytes), 0) AS bytes,
 (SELECT CAST(config AS BLOB) FROM queues WHERE queues.name = parts.name) AS config,
 (SELECT configured_at FROM queues WHERE queues.name = parts.name) AS configured_at
-
--- fragment: queue_rows
--- The configuration and the counters of queues, under one another.
-SELECT
-    name, paused, created_at, changed_at, NULL AS scheduled, NULL AS available, NULL AS pending,
-    NULL AS active, NULL AS completed, NULL AS retryable, NULL AS cancelled, NULL AS discarded,
-    NULL AS bytes
-FROM queues
-UNION ALL
-SELECT
-    queue, NULL, created_at, NULL, scheduled, available, pending, active, completed, retryable,
-    cancelled, discarded, bytes
-FROM queue_counts
-
--- name: queues
--- Every queue; counters with a slash in their name are about tenants.
--- returns: QueueSums
-SELECT {queue} FROM ({queue_rows}) AS parts WHERE instr(name, '/') = 0
-GROUP BY name ORDER BY name
-
--- name: queues_of_tenant
--- The queues of a tenant, under the names of its counters.
--- returns: QueueSums
-SELECT {queue} FROM ({queue_rows}) AS parts
-WHERE name > :tenant || '/' AND name < :tenant || '0' GROUP BY name ORDER BY name
-
--- name: some_queues
--- The same for these names.
--- row: name text
--- returns: QueueSums
-SELECT {queue} FROM ({queue_rows}) AS parts WHERE name IN ({list}) GROUP BY name ORDER BY name
-
--- name: set_config
--- Configure a queue, whether it was ever used or not.
-INSERT INTO queues (name, paused, created_at, changed_at, config, configured_at)
-VALUES (:queue, 0, :now, :now, CAST(:config AS TEXT), :now)
-ON CONFLICT (name) DO UPDATE SET
-    config = excluded.config, configured_at = excluded.configured_at
-
--- name: queue_configs
--- The configured queues.
-SELECT name, CAST(config AS BLOB) FROM queues WHERE config IS NOT NULL
-
--- name: queue_loads
--- What runs in queues, what waits, and how many bytes that is.
--- row: queue text
--- returns: LoadedQueue
-SELECT
-    queue AS name, sum(active) AS active, sum(available + scheduled + retryable) AS depth,
-    sum(bytes) AS bytes, sum(scheduled) AS scheduled
-FROM queue_counts WHERE queue IN ({list}) GROUP BY queue
 
 -- fragment: oldest
 -- The priorities that available jobs of a queue have.
@@ -163,32 +107,3 @@ SELECT priority, (
     )
 )
 FROM steps WHERE priority IS NOT NULL
-
--- name: delete_queue
--- Forget what was set for a queue, and its counters.
-DELETE FROM queues WHERE name = :queue
-
--- name: delete_counts
--- Forget the counters of a queue.
-DELETE FROM queue_counts WHERE queue = :queue
-
--- name: span_end
--- Where a stretch of jobs ends, in the order of ids.
-SELECT max(id) FROM (SELECT id FROM jobs WHERE id > :after ORDER BY id LIMIT :span)
-
--- name: jobs_in_span
--- The jobs of a queue in a stretch, with their states and when they were last touched.
-SELECT id, state, COALESCE(finished_at, created_at) FROM jobs
-WHERE id > :after AND id <= :last AND queue = :queue
-
--- name: count_jobs
--- All jobs of queues, whatever their state.
--- row: queue text
-SELECT queue, sum(
-    scheduled + available + pending + active + completed + retryable + cancelled + discarded
-)
-FROM queue_counts WHERE queue IN ({list}) GROUP BY queue
-
--- name: queue_names
--- The names of all queues.
-SELECT DISTINCT queue FROM queue_counts WHERE instr(queue, '/') = 0 ORDER BY queue

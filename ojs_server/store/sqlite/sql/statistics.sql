@@ -34,13 +34,6 @@ FROM happened GROUP BY tenant, minute, type, bucket
     + (ms > 1000) + (ms > 2500) + (ms > 5000) + (ms > 10000) + (ms > 30000) + (ms > 60000)
     + (ms > 300000) + (ms > 1800000)
 
--- name: add_statistics
--- Add to what is known of spans.
--- row: step int8, queue text, at int8, kind text, bucket int8, count int8
-INSERT INTO statistics ({columns})
-{rows}
-ON CONFLICT (step, queue, at, kind, bucket) DO UPDATE SET count = count + excluded.count
-
 -- name: sample_depths
 -- The most jobs that queues held in a span, of the deepest ones and of all together.
 WITH depths AS MATERIALIZED (

@@ -3,3 +3,25 @@
 -- row: Action
 INSERT INTO actions ({columns})
 {rows}
+
+-- name: prune_actions
+-- What was done long ago.
+DELETE FROM actions WHERE pos IN (
+    SELECT pos FROM actions
+    WHERE at < :before ORDER BY at LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+)
+
+-- name: list_actions
+-- The newest actions below a position that fit, among so many.
+-- returns: Action
+SELECT {Action} FROM (
+    SELECT * FROM actions WHERE pos < :below
+    ORDER BY pos DESC LIMIT :looked_at
+) AS actions
+WHERE (:name IS NULL OR actions.name = :name)
+    AND (:call IS NULL OR actions.call = :call)
+    AND (:target IS NULL OR actions.target = :target)
+    AND (:since IS NULL OR actions.at >= :since)
+    AND (:until IS NULL OR actions.at < :until)
+ORDER BY pos DESC LIMIT :limit

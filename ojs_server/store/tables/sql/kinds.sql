@@ -22,3 +22,35 @@ ON CONFLICT DO NOTHING
 INSERT INTO job_kinds ({columns})
 {rows}
 ON CONFLICT (room, name) DO NOTHING
+
+-- name: unlink_kinds
+-- Workers that run nothing any more.
+-- row: worker_id text
+DELETE FROM worker_kinds WHERE worker_id IN ({list})
+
+-- name: kinds_of
+-- What a worker runs.
+-- returns: Kind
+SELECT {Kind} FROM worker_kinds JOIN job_kinds USING (room, name)
+WHERE worker_kinds.worker_id = :worker_id AND job_kinds.deleted_at IS NULL
+ORDER BY job_kinds.room, job_kinds.name
+
+-- name: kind_of_type
+-- The kind that a type stands for.
+-- returns: Kind
+SELECT {Kind} FROM job_kinds
+WHERE room = :room AND type = :type AND deleted_at IS NULL
+
+-- name: lock_kind
+-- A kind, deleted or not.
+-- returns: Kind
+SELECT {Kind} FROM job_kinds WHERE room = :room AND name = :name FOR UPDATE
+
+-- name: waiting_before
+-- Jobs of a queue and type that a claim takes before one.
+SELECT count(*) FROM (
+    SELECT 1 FROM jobs
+    WHERE state = 'available' AND gated = false AND queue = :queue AND type = :type
+        AND (priority > :priority::int4 OR (priority = :priority::int4 AND seq < :seq))
+    LIMIT :most
+) AS earlier

@@ -15,3 +15,54 @@ FROM ({rows}) AS kept WHERE jobs.id = kept.id
 -- row: id text, gated bool
 UPDATE jobs SET state = 'available', attempt = attempt - 1, gated = sent.gated
 FROM ({rows}) AS sent WHERE jobs.id = sent.id
+
+-- name: load_limits
+-- Lock limits by name: all that take several do so in this order.
+-- row: name text
+-- returns: Limit
+SELECT {Limit} FROM limits WHERE name IN ({list}) ORDER BY name FOR UPDATE
+
+-- name: load_opening
+-- Lock limits that time has opened, without those that another node is busy with.
+-- returns: Limit
+SELECT {Limit} FROM limits WHERE opens_at <= :now ORDER BY opens_at LIMIT :limit
+FOR UPDATE SKIP LOCKED
+
+-- name: save_limits
+-- Limits as they are now.
+-- row: Limit
+UPDATE limits SET
+    policy = changed.policy, active = changed.active, starts = changed.starts,
+    next_us = changed.next_us, held_until = changed.held_until, override = changed.override,
+    override_until = changed.override_until, waits_since = changed.waits_since,
+    opens_at = changed.opens_at, used_at = changed.used_at
+FROM ({rows}) AS changed
+WHERE limits.name = changed.name
+
+-- name: gated_keys
+-- Which of these keys jobs wait for.
+-- row: name text
+SELECT wanted.name FROM ({rows}) AS wanted
+WHERE EXISTS (
+    SELECT 1 FROM jobs WHERE rate_key = wanted.name AND state = 'available' AND gated = true
+)
+
+-- name: list_limits
+-- The limits of keys, by name.
+-- returns: LimitLoad
+SELECT {Limit}, (
+    SELECT count(*) FROM jobs WHERE rate_key = limits.name AND state = 'available'
+) AS waiting
+FROM limits WHERE name >= :low AND name < :high ORDER BY name LIMIT :limit OFFSET :offset
+
+-- name: count_limits
+-- How many there are.
+SELECT count(*) FROM limits WHERE name >= :low AND name < :high
+
+-- name: one_limit
+-- One of them.
+-- returns: LimitLoad
+SELECT {Limit}, (
+    SELECT count(*) FROM jobs WHERE rate_key = limits.name AND state = 'available'
+) AS waiting
+FROM limits WHERE name = :name

@@ -1,6 +1,6 @@
 -- name: save_routing
 -- Set or replace the routing of a type.
-INSERT INTO routings (type, config) VALUES (:type, CAST(:config AS TEXT))
+INSERT INTO routings (type, config) VALUES (:type, :config)
 ON CONFLICT (type) DO UPDATE SET config = excluded.config
 
 -- name: delete_routing
@@ -9,8 +9,8 @@ DELETE FROM routings WHERE type = :type
 
 -- name: routings
 -- The routing of every type.
-SELECT type, CAST(config AS BLOB) FROM routings
+SELECT type, {json:config} FROM routings
 
 -- name: routing_of
 -- The routing of a type.
-SELECT CAST(config AS BLOB) FROM routings WHERE type = :type
+SELECT {json:config} FROM routings WHERE type = :type
