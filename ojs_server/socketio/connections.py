@@ -206,10 +206,10 @@ class Connections:
             raise providers.unknown(str(name))
 
     async def _require_worker(self, client: Client, worker_id: str) -> None:
-        found = await self._services.engine.read(lambda reader: reader.workers([worker_id]))
-        if not found or is_deleted(found[0].worker):
+        found = await self._services.engine.read(lambda reader: reader.worker(worker_id))
+        if found is None or is_deleted(found):
             raise unknown_worker(worker_id)
-        is_own = found[0].worker.principal == (client.principal or None)
+        is_own = found.principal == (client.principal or None)
         if not is_own and not self._services.settings.keys.is_admin(client.principal):
             raise Denied(f"worker {worker_id} is another principal's")
 

@@ -241,8 +241,7 @@ async def _require_task(call: Call, worker_id: str | None) -> None:
 
 
 async def _worker(call: Call, worker_id: str) -> Worker | None:
-    found = await call.server.engine.read(lambda reader: reader.workers([worker_id]))
-    return found[0].worker if found else None
+    return await call.server.engine.read(lambda reader: reader.worker(worker_id))
 
 
 async def _job_named(call: Call) -> Staffed:

@@ -75,7 +75,9 @@ async def _wait(
         if jobs.withheld is not None and jobs.withheld.state is not None:
             await _hold(engine, waiter, left, remaining)
         else:
-            worker = None if claim.worker_id is None else await _worker(engine, claim.worker_id)
+            worker = None
+            if (worker_id := claim.worker_id) is not None:
+                worker = await engine.read(lambda reader: reader.worker(worker_id))
             waiter.picky = is_picky(claim) or (worker is not None and _chooses(engine, worker))
             await first(waiter.wait(), left, remaining)
         if left is not None and left.done():
@@ -118,11 +120,6 @@ async def give_back(engine: Engine, leases: Sequence[Lease]) -> None:
             if engine.wakeups.closed:
                 return
             await first(engine.wakeups.until_closed(), None, GIVE_BACK_AGAIN_S)
-
-
-async def _worker(engine: Engine, worker_id: str) -> Worker | None:
-    loads = await engine.read(lambda reader: reader.workers([worker_id]))
-    return loads[0].worker if loads else None
 
 
 async def _hold(

@@ -52,6 +52,11 @@ class WorkerWrites(Writing):
 class WorkerReads(Statements):
     """Workers outside of a transaction."""
 
+    def worker(self, worker_id: str) -> Worker | None:
+        """Return a worker; None if it is not known."""
+        found = self.read_ids(Worker, "some_workers", [worker_id])
+        return found[0] if found else None
+
     def workers(self, ids: Sequence[str] | None = None) -> list[WorkerLoad]:
         """Return all workers by age, or only these, each with the jobs it holds."""
         if ids is None:

@@ -162,3 +162,34 @@ def test_removing_events_reads_no_further_under_a_foreign_snapshot(
     held = pages(watched, lambda: remove(1)) + pages(watched, span)
     for statement in ("count_events", "delete_events", "lower_tally", "log_span"):
         assert 0 < held[statement] <= 1.5 * fresh[statement], statement
+
+
+def test_leases_are_found_by_their_jobs_under_a_foreign_snapshot(
+    counting: Counting, watched: Watched
+) -> None:
+    """The statistics say that the table is small, as few leases of the many are there."""
+    store, foreign = counting
+
+    def hold(name: str) -> None:
+        ids = [f"{name}.{number}" for number in range(100)]
+        with store.transaction() as tx:
+            tx.insert_leases([a_lease(job_id) for job_id in ids])
+        with store.transaction() as tx:
+            tx.extend_leases(list(tx.load_leases(ids).values()))
+        with store.transaction() as tx:
+            tx.drop_leases(ids)
+
+    def hold_many(name: str) -> None:
+        for step in range(30):
+            hold(f"{name}.{step}")
+        with psycopg.connect(foreign.info.dsn, autocommit=True) as other:
+            other.execute("ANALYZE leases")
+        hold(f"{name}.planned")
+
+    hold_many("fresh")
+    fresh = pages(watched, lambda: hold("counted"))
+    foreign.execute("SELECT 1 FROM jobs LIMIT 1")
+    hold_many("held")
+    held = pages(watched, lambda: hold("compared"))
+    for statement in ("load_leases", "extend_leases", "drop_leases"):
+        assert 0 < held[statement] <= 1.5 * fresh[statement], (statement, fresh, held)

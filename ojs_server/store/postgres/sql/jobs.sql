@@ -15,7 +15,7 @@ INSERT INTO jobs ({columns})
 -- as they were before it waited for a lock.
 -- row: id text
 -- returns: Job
-SELECT {Job} FROM jobs WHERE id = ANY ({list}) ORDER BY id FOR UPDATE
+SELECT {Job} FROM jobs WHERE id IN ({list}) ORDER BY id FOR UPDATE
 
 -- name: lock_unique
 -- Whoever comes second waits here for the end of the first transaction, although that one takes
@@ -27,7 +27,7 @@ INSERT INTO unique_locks ({columns})
 -- name: unlock_unique
 -- So that nothing is left of a lock but its wait.
 -- row: unique_key bytea
-DELETE FROM unique_locks WHERE unique_key = ANY ({list})
+DELETE FROM unique_locks WHERE unique_key IN ({list})
 
 -- name: find_unique
 -- For each fingerprint and state the newest job, found by one look into the index.
@@ -179,4 +179,4 @@ SELECT
 -- name: lock_jobs
 -- Only lock, for a batch that will come back to them.
 -- row: id text
-SELECT 1 FROM jobs WHERE id = ANY ({list}) ORDER BY id FOR UPDATE
+SELECT 1 FROM jobs WHERE id IN ({list}) ORDER BY id FOR UPDATE

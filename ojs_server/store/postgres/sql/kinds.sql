@@ -8,5 +8,5 @@ CROSS JOIN LATERAL (
         AND job_kinds.deleted_at IS NULL
     LIMIT 1
 ) AS kind
-WHERE worker_kinds.worker_id = ANY ({list})
+WHERE worker_kinds.worker_id IN ({list})
 GROUP BY worker_kinds.worker_id

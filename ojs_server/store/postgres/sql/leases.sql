@@ -2,15 +2,15 @@
 -- The hold is over. Locked in order first: a heartbeat may be at the same leases.
 -- row: job_id text
 WITH ended AS MATERIALIZED (
-    SELECT job_id FROM leases WHERE job_id = ANY ({list}) ORDER BY job_id FOR UPDATE
+    SELECT job_id FROM leases WHERE job_id IN ({list}) ORDER BY job_id FOR UPDATE
 )
-DELETE FROM leases USING ended WHERE leases.job_id = ended.job_id
+DELETE FROM leases WHERE job_id = ANY (ARRAY(SELECT job_id FROM ended))
 
 -- name: leases_of
 -- The leases of jobs that this transaction has locked.
 -- row: job_id text
 -- returns: Lease
-SELECT {Lease} FROM leases WHERE job_id = ANY ({list})
+SELECT {Lease} FROM leases WHERE job_id IN ({list})
 
 -- name: load_lapsed
 -- Leases whose time is over, as far as the store was reachable to hear from their holders.
@@ -47,15 +47,23 @@ ORDER BY leases.job_id FOR UPDATE OF leases SKIP LOCKED
 -- returns: Held
 WITH jobs AS MATERIALIZED (
     SELECT {Job} FROM jobs
-    WHERE id = ANY (ARRAY(SELECT job_id FROM leases WHERE worker_id = ANY ({list})))
+    WHERE id = ANY (ARRAY(SELECT job_id FROM leases WHERE worker_id IN ({list})))
     ORDER BY id FOR UPDATE
 )
 SELECT {Held}
 FROM jobs JOIN leases ON leases.job_id = jobs.id
-WHERE leases.worker_id = ANY ({list})
+WHERE leases.worker_id IN ({list})
 ORDER BY leases.job_id FOR UPDATE OF leases
 
 -- name: lock_leases
 -- Only lock, for a batch that will come back to them.
 -- row: job_id text
-SELECT 1 FROM leases WHERE job_id = ANY ({list}) ORDER BY job_id FOR UPDATE
+SELECT 1 FROM leases WHERE job_id IN ({list}) ORDER BY job_id FOR UPDATE
+
+-- name: extend_leases
+-- New ends. The list keeps the plan from reading the whole table, which may be taken for small.
+-- The list keeps the plan from reading all of the table, which the statistics may take for small.
+-- row: Lease(job_id, expires_at)
+UPDATE leases SET expires_at = extension.expires_at
+FROM ({rows}) AS extension
+WHERE leases.job_id = extension.job_id AND leases.job_id = ANY (:job_id::text[])

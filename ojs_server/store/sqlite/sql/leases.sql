@@ -31,3 +31,10 @@ CROSS JOIN leases ON leases.job_id = lapsed.job_id
 SELECT {Held}
 FROM leases CROSS JOIN jobs ON jobs.id = leases.job_id
 WHERE leases.worker_id IN ({list})
+
+-- name: extend_leases
+-- New ends.
+-- row: Lease(job_id, expires_at)
+UPDATE leases SET expires_at = extension.expires_at
+FROM ({rows}) AS extension
+WHERE leases.job_id = extension.job_id

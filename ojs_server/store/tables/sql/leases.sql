@@ -22,13 +22,6 @@ SELECT {Lease} FROM leases WHERE job_id IN ({list}) ORDER BY job_id FOR UPDATE
 -- returns: Lease
 SELECT {Lease} FROM leases WHERE fetch_id IN ({list}) ORDER BY job_id FOR UPDATE
 
--- name: extend_leases
--- New ends.
--- row: Lease(job_id, expires_at)
-UPDATE leases SET expires_at = extension.expires_at
-FROM ({rows}) AS extension
-WHERE leases.job_id = extension.job_id
-
 -- fragment: judged
 -- Whether a lease may be judged: handed out since the store has been reachable, so that its holder
 -- could be heard all along, or the store has been reachable for long enough.
