@@ -367,13 +367,13 @@ async def test_a_job_that_comes_while_a_worker_is_looked_up_reaches_another(
     engine: Engine, fetches: Fetches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await engine.run(Register("choosy", {"handlers": [{"type": "t", "versions": "1"}]}))
-    found, look_up = asyncio.Event(), fetching._worker
+    found, read = asyncio.Event(), engine.read
 
-    async def slowly(engine: Engine, worker_id: str) -> Worker | None:
+    async def slowly(look: Any) -> Any:
         await found.wait()
-        return await look_up(engine, worker_id)
+        return await read(look)
 
-    monkeypatch.setattr(fetching, "_worker", slowly)
+    monkeypatch.setattr(engine, "read", slowly)
     await fetches.start("choosy")
     other = await fetches.start()
     job_id = await put(engine, version=2)
