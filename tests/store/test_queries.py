@@ -14,6 +14,7 @@ from ojs_server.store.sqlite.statements import DIALECT, QUERIES, of_list, of_row
 
 # Nodes, notices, locks and lost commits: what one file with one server does not have.
 ONLY_POSTGRES = {
+    "fold_rows",
     "announce",
     "announce_node",
     "begin",

@@ -64,7 +64,9 @@ async def _wait(
             waiter.wake()
             raise
         if left is not None and left.done():
-            await give_back(engine, [one.lease for one in jobs])
+            # A worker that may ask again with its `fetch_id` may have had the answer already.
+            if claim.fetch_id is None:
+                await give_back(engine, [one.lease for one in jobs])
             return FetchedJobs()
         if any(one.again for one in jobs):
             # It took nothing new, so that what woke it is for somebody else.

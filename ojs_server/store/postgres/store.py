@@ -23,6 +23,7 @@ from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
 from ojs_server.store.errors import StaleWrite, StoreUnavailable, StoreUnreachable
 from ojs_server.store.postgres import connect
 from ojs_server.store.postgres.bounded import ANSWER_S, PING_S, BoundedConnection
+from ojs_server.store.postgres.counter_rows import CounterRows
 from ojs_server.store.postgres.due_floors import DueFloors
 from ojs_server.store.postgres.enter import enter
 from ojs_server.store.postgres.failures import at_the_boundary, first_line, is_outdated
@@ -97,6 +98,7 @@ class PostgresStore:
         self._migrations = migrations
         # Its channel is told by the database.
         self._node = Node(node or _name_in(environment), "", Followers())
+        self._counter_rows = CounterRows(self._node.name)
         self._closed = False
         self._make_pool = partial(_pool, address, readers, pooled=self._pooled)
         # Made by `open`.
@@ -134,7 +136,15 @@ class PostgresStore:
         self._opened()
         with self._writer.transaction(foreseen, LOCK_MS if patient else BRIEF_MS) as begun:
             now = self._clock() if self._clock else begun.now
-            tx = PostgresTx(begun, now, self._node, self._configs, self._floors, self._due_floors)
+            tx = PostgresTx(
+                begun,
+                now,
+                self._node,
+                self._configs,
+                self._floors,
+                self._due_floors,
+                self._counter_rows,
+            )
             if begun.configs != self._configs_read:
                 tx.configs = self._configs = tx.all_configs()
                 self._maintenance = tx.stored_maintenance()

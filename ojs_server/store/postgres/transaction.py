@@ -26,6 +26,7 @@ from ojs_server.domain.jobs.job import Change, Job, Lease, StoredJob
 from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.domain.workers.worker import Worker
 from ojs_server.store.postgres.arrays import numbers, texts
+from ojs_server.store.postgres.counter_rows import CounterRows
 from ojs_server.store.postgres.due_floors import DueFloors
 from ojs_server.store.postgres.floors import (
     FORGOTTEN,
@@ -84,6 +85,7 @@ class PostgresTx(PostgresStatements, Tx):
         configs: Mapping[str, QueueConfig],
         floors: Floors,
         due_floors: DueFloors,
+        counter_rows: CounterRows,
     ) -> None:
         self._pipe, self._reads = begun.pipe, begun.reads
         Writing.__init__(self, now, begun.base, node.name)
@@ -92,6 +94,8 @@ class PostgresTx(PostgresStatements, Tx):
         self.configs = configs
         self._floors = floors
         self._due_floors = due_floors
+        self._counter_rows = counter_rows
+        self._renews_counters = False
         # The earliest moments below the floors that this transaction writes.
         self._due: list[tuple[int | None, int | None]] = []
         # Looks for floors, whose answers hold once this transaction is committed.
@@ -257,7 +261,16 @@ class PostgresTx(PostgresStatements, Tx):
 
     def add_counts(self, deltas: Mapping[str, Mapping[str, int]]) -> None:
         """Move the counters of queues, in the order of names, in which rows are locked."""
-        self._send("add_counts", self.in_order("add_counts", self.count_columns(deltas)))
+        rows = self._counter_rows
+        columns = self.count_columns(deltas) | {"node": [rows.name] * len(deltas)}
+        self._send("add_counts", self.in_order("add_counts", columns))
+        rows.write(deltas)
+        if (queues := rows.worn()) is not None:
+            self._renews_counters = True
+            if queues:
+                statement = STATEMENTS["fold_rows"]
+                bound = statement.named([queues]) | {"node": self.node, "name": rows.name}
+                self._pipe.send(statement.sql, bound)
 
     def insert_events(self, events: Events) -> int:
         """Append to the event log, and tell the nodes that follow it."""
@@ -332,7 +345,9 @@ class PostgresTx(PostgresStatements, Tx):
         self._looks.append((end, self._pipe.ask(statement.sql, bound)))
 
     def committed(self) -> None:
-        """Take over the floors that this transaction has found."""
+        """Take over the floors that this transaction has found, and go on with other counters."""
+        if self._renews_counters:
+            self._counter_rows.renew()
         for job, lease in self._due:
             # Once more: a look may have begun before the commit.
             self._due_floors.lower(job, lease)

@@ -9,7 +9,7 @@ import pytest
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.domain.profile import PROFILES
-from ojs_server.domain.workers.worker import Directive, Worker, WorkerState
+from ojs_server.domain.workers.worker import Directive, WorkerState
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.jobs.settle import Ack, Activate, Fail
 from ojs_server.ops.queues.control import SetPaused
@@ -259,6 +259,27 @@ async def test_jobs_whose_caller_left_during_the_claim_go_to_somebody_else(
     assert (delivery.claimed.job.id, delivery.claimed.job.releases) == (job_id, 1)
 
 
+async def test_jobs_of_a_caller_who_left_stay_with_a_worker_that_may_have_asked_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = await put(engine)
+    gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    claim, run = Claim(("q",), 1, "w", fetch_id="f"), engine.run
+    again: list[FetchedJobs] = []
+
+    async def ask_again_meanwhile(operation: Any) -> Any:
+        outcome = await run(operation)
+        if not again:
+            again.append(await run(claim))
+            gone.set_result(None)
+        return outcome
+
+    monkeypatch.setattr(engine, "run", ask_again_meanwhile)
+    assert await fetch(engine, claim, LONG_MS, gone) == ()
+    assert ids(again[0]) == [job_id]
+    assert ids(await run(Claim(("q",), 1, "x"))) == []
+
+
 async def test_all_jobs_of_a_caller_who_left_go_back_though_some_cannot(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,6 +391,7 @@ async def test_a_job_that_comes_while_a_worker_is_looked_up_reaches_another(
     found, read = asyncio.Event(), engine.read
 
     async def slowly(look: Any) -> Any:
+        monkeypatch.setattr(engine, "read", read)
         await found.wait()
         return await read(look)
 

@@ -14,6 +14,7 @@ import pytest
 
 from ojs_server.store.postgres import connect
 from ojs_server.store.postgres.bounded import BoundedConnection
+from ojs_server.store.postgres.counter_rows import EVERY
 from ojs_server.store.postgres.due_floors import MARGIN_MS
 from ojs_server.store.postgres.store import PostgresStore
 from tests.plans import COUNTING, Watched, telling
@@ -193,3 +194,27 @@ def test_leases_are_found_by_their_jobs_under_a_foreign_snapshot(
     held = pages(watched, lambda: hold("compared"))
     for statement in ("load_leases", "extend_leases", "drop_leases"):
         assert 0 < held[statement] <= 1.5 * fresh[statement], (statement, fresh, held)
+
+
+def test_counters_are_changed_as_fast_under_a_foreign_snapshot(
+    counting: Counting, watched: Watched
+) -> None:
+    store, foreign = counting
+    queues = ("a", "b")
+
+    def count(times: int) -> None:
+        for _ in range(times):
+            with store.transaction() as tx:
+                tx.add_counts({queue: {"available": 1, "completed": 2} for queue in queues})
+
+    count(3 * EVERY // 2)
+    fresh = pages(watched, lambda: count(1))["add_counts"]
+    foreign.execute("SELECT 1 FROM jobs LIMIT 1")
+    count(4 * EVERY)
+    held = pages(watched, lambda: count(1))["add_counts"]
+    # Half of the versions that rows may have, 60 in a page, and their entries.
+    assert 0 < held <= fresh + len(queues) * EVERY // 60, (fresh, held)
+    with store.reader() as reader:
+        (found,) = [one for one in reader.queues() if one.name == "a"]
+    assert found.counts["available"] == 11 * EVERY // 2 + 2
+    assert found.counts["completed"] == 11 * EVERY + 4

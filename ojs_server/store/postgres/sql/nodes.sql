@@ -188,7 +188,7 @@ SELECT host(inet_server_addr()), inet_server_port()
 WITH gone AS MATERIALIZED (
     SELECT queue, node FROM queue_counts
     WHERE NOT EXISTS (
-        SELECT FROM nodes WHERE nodes.node = queue_counts.node
+        SELECT FROM nodes WHERE nodes.node = split_part(queue_counts.node, '#', 1)
             AND seen_at > (extract(epoch FROM clock_timestamp()) * 1000)::int8 - :gone_ms
     )
     FOR UPDATE SKIP LOCKED
@@ -212,4 +212,6 @@ ON CONFLICT (queue, node) DO UPDATE SET
 -- Nodes whose counters were taken over.
 DELETE FROM nodes
 WHERE seen_at <= (extract(epoch FROM clock_timestamp()) * 1000)::int8 - :gone_ms
-    AND NOT EXISTS (SELECT FROM queue_counts WHERE queue_counts.node = nodes.node)
+    AND NOT EXISTS (
+        SELECT FROM queue_counts WHERE split_part(queue_counts.node, '#', 1) = nodes.node
+    )

@@ -7,6 +7,24 @@ INSERT INTO queue_counts AS kept ({columns})
 ON CONFLICT (queue, node) DO UPDATE SET
     {added_counts}
 
+-- name: fold_rows
+-- Add rows of a node that have another name than the node to those with its name.
+-- row: queue text
+WITH taken AS (
+    DELETE FROM queue_counts WHERE queue IN ({list}) AND node = :name
+    RETURNING queue_counts.*
+)
+INSERT INTO queue_counts AS kept (
+    queue, node, created_at, scheduled, available, pending, active, completed, retryable,
+    cancelled, discarded, bytes
+)
+SELECT
+    queue, :node, created_at, scheduled, available, pending, active, completed, retryable,
+    cancelled, discarded, bytes
+FROM taken ORDER BY queue
+ON CONFLICT (queue, node) DO UPDATE SET
+    created_at = least(kept.created_at, excluded.created_at), {added_counts}
+
 -- fragment: added_counts
 -- Each counter and what is added to it.
 scheduled = kept.scheduled + excluded.scheduled,
