@@ -6,11 +6,11 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
-from ojs_worker.backoff import Patience
 from ojs_worker.environment import Environment
 from ojs_worker.errors import Conflict, OjsError
 from ojs_worker.fetching import Fetched, Fetcher, Waker
 from ojs_worker.job import Job
+from ojs_worker.patience import Patience
 
 log = logging.getLogger("ojs.worker")
 

@@ -10,13 +10,13 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ojs_worker.backoff import Patience
 from ojs_worker.environment import Environment
 from ojs_worker.errors import Unreachable, error_body
 from ojs_worker.faults import BadResult, Fault, refused_result
 from ojs_worker.forms import encode
 from ojs_worker.forms import written as plain_form
 from ojs_worker.job import Job
+from ojs_worker.patience import Patience
 from ojs_worker.transport import Request, Transport
 
 log = logging.getLogger("ojs.worker")
