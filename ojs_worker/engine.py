@@ -353,7 +353,8 @@ class Engine:
         runs_on = reason is StopReason.LOST and not self.config.stop_lost
         if delivery.settling or (runs_on and delivery.doubt is None):
             return
-        log.warning("job %s is %s, its handler is stopped", delivery.job.id, reason)
+        level = logging.INFO if reason is StopReason.CANCELLED else logging.WARNING
+        log.log(level, "job %s was %s, its handler is stopped", delivery.job.id, reason)
         delivery.context.stop_reason = reason
         self._ledger.drop(delivery)
         self._cancel(delivery)

@@ -243,7 +243,7 @@ class BulkSettler:
     def _refused(self, told: _Told, error: ErrorBody) -> None:
         status, said = _STATUS.get(str(error.code), 0), str(error.message)
         if status in GONE:
-            log_gone(told.job, said, unsure=told.unsure)
+            log_gone(told.job, error, unsure=told.unsure)
             told.end(Verdict.GONE)
         elif status not in REFUSED:
             told.end(None)
