@@ -157,7 +157,9 @@ class Worker:
         """Run a handler on a schedule, with these arguments; stands above `job`.
 
         The entry is registered when the worker starts, replacing the one of its name; by default
-        the name is the job type.
+        the name is the job type. The expression has five or six fields, or is `@daily` or the like,
+        in the time zone `tz`, by default UTC. `overlap` is about a run that is due while the last
+        one still runs: `skip` (the default), `allow`, `cancel_previous` or `enqueue`.
         """
 
         return self.schedules.declare(expression, name, tz, overlap, arguments)
