@@ -124,7 +124,7 @@ class Engine:
 
     @property
     def counts(self) -> Counts:
-        """What has ended since the start, and what is held now."""
+        """The counts since the start, and of the jobs that are held now."""
         self._counts.running = self.held
         self._counts.connected = int(self.connected)
         return self._counts

@@ -39,7 +39,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat_timeout: Any = None
     # Words to find it by.
     tags: list[str] | None = None
-    # What its handler has returned.
+    # The value that its handler has returned.
     result: Any = None
     # The last error.
     error: Any = None

@@ -12,7 +12,7 @@ from ojs_worker.settling import Done, Outcome, Released
 # Upper bounds of the durations, in seconds.
 BOUNDS: Final = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 1800.0)
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-# Jobs without a handler, whose types are anybody's.
+# Jobs without a handler: clients choose their types, of which there may be many.
 UNKNOWN: Final = "unknown"
 _ACTIONS: Final = {"snooze": "snoozed", "discard": "discarded", "dead_letter": "discarded"}
 _DROPPED: Final = {StopReason.CANCELLED: "cancelled", StopReason.LOST: "lost"}
@@ -57,7 +57,7 @@ class Counts(msgspec.Struct):
 
 
 def outcome_of(outcome: Outcome, reason: StopReason | None) -> str:
-    """Return the word for the end of a handler: its outcome, or the reason why nobody wants it."""
+    """Return the word for the end of a handler: its outcome, or the reason for which it is dropped."""
     if (dropped := _DROPPED.get(reason) if reason is not None else None) is not None:
         return dropped
     if isinstance(outcome, Done):

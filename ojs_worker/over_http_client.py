@@ -1,6 +1,6 @@
 """Requests over http.client of the standard library, for programs without an event loop.
 
-It loads in a tenth of the time of a general client, which counts for a command.
+It loads a fraction of the modules of a general client, which counts for a command.
 """
 
 import ssl

@@ -65,7 +65,7 @@ class Supervised:
         channel.set_inheritable(False)
         self._channel = channel
         self._counted = False
-        # What did not fit into the socket the last time.
+        # The bytes that did not fit into the socket the last time.
         self._rest = b""
 
     def obey(self, box: SignalBox) -> None:

@@ -27,7 +27,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     backoff_coefficient: float | None = None
     # The longest delay; 5 min by default.
     max_interval: Duration | None = None
-    # Whether delays are multiplied by a random factor from 0.5 to 1.5; true by default.
+    # True, the default, multiplies each delay by a random factor from 0.5 to 1.5.
     jitter: bool | None = None
     # Types of errors after which there is no retry, such as `ValueError` or `smtp.*`.
     non_retryable_errors: Sequence[str] | None = None

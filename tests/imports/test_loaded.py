@@ -23,7 +23,7 @@ HEAVY: Final = (
     "yaml",
     "ojs_worker.client",
 )
-# Answers like a server without queues, and runs the command.
+# Runs the command before a server without queues.
 QUEUES: Final = """
 import sys, threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
