@@ -27,7 +27,9 @@ async def server(serve: Serve) -> AsyncIterator[Server]:
 
 @pytest.fixture
 def worker(server: Server) -> Worker:
-    return Worker(transport=AsgiTransport(Application(server)), **QUICK)
+    # A heartbeat is waited for no longer than its interval, which a slow machine needs.
+    settings = {**QUICK, "heartbeat_interval": 0.5}
+    return Worker(transport=AsgiTransport(Application(server)), **settings)
 
 
 async def test_a_coroutine_is_cancelled_at_its_await(
