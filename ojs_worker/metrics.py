@@ -57,7 +57,7 @@ class Counts(msgspec.Struct):
 
 
 def outcome_of(outcome: Outcome, reason: StopReason | None) -> str:
-    """Return the word for the end of a handler: its outcome, or the reason for which it is dropped."""
+    """Return the word for the end of a handler: its outcome, or why it is dropped."""
     if (dropped := _DROPPED.get(reason) if reason is not None else None) is not None:
         return dropped
     if isinstance(outcome, Done):
