@@ -19,7 +19,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution test-schemathesis browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-foreign bench-announce bench-gateway bench-bloat bench-jit bench-dashboard bench-moving proto openapi dist lint format check conformance apart faults mutants chaos fuzz lock clean again
+.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution test-schemathesis browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-foreign bench-announce bench-gateway bench-bloat bench-jit bench-dashboard bench-moving proto openapi reference dist lint format check conformance apart faults mutants chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -135,6 +135,9 @@ proto: $(VENV)/.dev ## Make the modules of messages anew from the .proto files
 
 openapi: $(VENV)/.dev ## Write openapi.yaml from its parts in openapi/
 	$(BIN)/python -m tests.openapi
+
+reference: $(VENV)/.dev ## Write docs/reference/ from the docstrings and signatures of the SDK
+	$(BIN)/python -m tests.reference
 
 lint: $(VENV)/.dev ## Check format, lint rules and types
 	$(BIN)/ruff format --check .

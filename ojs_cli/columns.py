@@ -61,9 +61,14 @@ def listed(head: str, path: str, *, wide: bool = False) -> Column:
     return Column(head, lambda item, _: cell(read(item)), read, wide=wide, cut=True)
 
 
+def counted_attempts(item: Json) -> int:
+    """Return the attempts of a job that count: all deliveries but those that were given back."""
+    return int(item.get("attempt") or 0) - int(item.get("releases") or 0)
+
+
 def _attempt(item: Json, _: int = 0) -> str:
     most = item.get("max_attempts")
-    return f"{item.get('attempt', 0)}/{most}" if most else cell(item.get("attempt"))
+    return f"{counted_attempts(item)}/{most}" if most else cell(item.get("attempt"))
 
 
 def _run_time(item: Json, now: int) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -127,7 +126,11 @@ class Output:
         """The number of columns of the terminal, or of lines in a pipe."""
         if self._width is not None:
             return self._width
-        return shutil.get_terminal_size().columns if self.is_terminal else PIPED_WIDTH
+        if not self.is_terminal:
+            return PIPED_WIDTH
+        from shutil import get_terminal_size
+
+        return get_terminal_size().columns
 
     def listing(
         self, columns: Sequence[Column], items: Sequence[Json], page: Json | None = None

@@ -52,7 +52,7 @@ class Session:
     def server(self) -> "Server":
         """The server that is meant."""
         from ojs_cli.server import Server
-        from ojs_worker.over_httpx import blocking_way_to
+        from ojs_worker.over_http_client import blocking_way_to
         from ojs_worker.settings import deadline_of
         from ojs_worker.tls import tls_of
 

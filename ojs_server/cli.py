@@ -27,7 +27,7 @@ log = logging.getLogger("ojs.server")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is 0 after a clean stop, 1 when it could not run, 2 for a
-    wrong setting."""
+    wrong setting, 3 when an address is taken."""
     parser = make_parser()
     refuse_unknown(parser, sys.argv[1:] if arguments is None else arguments)
     given = vars(parser.parse_args(arguments))

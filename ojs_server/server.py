@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import gc
 import logging
 import signal
@@ -9,7 +10,7 @@ import socket
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("ojs.server")
 
 GRACE_S = 30
+FAILED: Final = 1
+NO_ADDRESS: Final = 3
 
 
 class OjsUvicorn(uvicorn.Server):
-    """uvicorn that starts and stops gRPC beside it, and whose process exits with 0."""
+    """uvicorn that starts and stops gRPC beside it, and whose process exits with a code of ours."""
 
-    failed = False
+    code = 0
 
     def __init__(
         self,
@@ -59,11 +62,18 @@ class OjsUvicorn(uvicorn.Server):
     def _give_up(self) -> None:
         """End the process, as the database could not be used."""
         self._server.begin_stop()
-        self.failed = self.should_exit = True
+        self.code, self.should_exit = FAILED, True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Announce the addresses once they are bound."""
         self._loop = asyncio.get_running_loop()
+        try:
+            # Before the store is opened; uvicorn would find it out after that.
+            await self._try_address()
+        except OSError as error:
+            self._cannot_listen(error)
+            await asyncio.to_thread(self._server.store.close)
+            return
         await super().startup(sockets)
         if self.started and self._beside is not None:
             try:
@@ -71,8 +81,7 @@ class OjsUvicorn(uvicorn.Server):
                     self._server.services, self._server.routes, self._connections
                 )
             except OSError as error:
-                log.error("%s", error)
-                self.failed = self.should_exit = True
+                self._cannot_listen(error)
                 await self.shutdown(sockets)
                 return
         # These objects stay, so exclude them from garbage collection.
@@ -82,6 +91,24 @@ class OjsUvicorn(uvicorn.Server):
         if self.started:
             self._server.ports.http = self.servers[0].sockets[0].getsockname()[1]
             self._on_start()
+
+    async def _try_address(self) -> None:
+        """Bind the address of HTTP, and leave it again; raises OSError with a sentence."""
+        host, port = self.config.host, self.config.port
+        try:
+            bound = await self._loop.create_server(
+                asyncio.Protocol, host, port, start_serving=False
+            )
+        except OSError as error:
+            taken = error.errno == errno.EADDRINUSE
+            reason = "another program has this port" if taken else error.strerror
+            where = f"[{host}]" if ":" in host else host
+            raise OSError(f"cannot listen on {where}:{port}: {reason}") from error
+        bound.close()
+
+    def _cannot_listen(self, error: OSError) -> None:
+        self._server.failure = str(error)
+        self.code, self.should_exit = NO_ADDRESS, True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let RPCs end as requests do, while the store is still there for them."""
@@ -109,7 +136,8 @@ def serve(
 ) -> int:
     """Serve HTTP and the servers `beside` it until a signal.
 
-    Return 0 after a clean stop, 1 if the start failed or the stop was forced.
+    Return 0 after a clean stop, 1 if the start failed or the stop was forced, 3 if an address could
+    not be had; `server.failure` says why.
     """
     most = most_connections(
         settings.max_connections, raised_limit(), others=settings.webhook_concurrency
@@ -145,7 +173,8 @@ def serve(
     try:
         uvicorn_server.run()
     except SystemExit:
-        # uvicorn has logged why, for example that the address is taken.
-        return 1
-    failed = uvicorn_server.failed or uvicorn_server.force_exit
-    return 0 if uvicorn_server.started and not failed else 1
+        # uvicorn has logged why.
+        return FAILED
+    if uvicorn_server.force_exit or not (uvicorn_server.started or uvicorn_server.code):
+        return FAILED
+    return uvicorn_server.code

@@ -10,11 +10,11 @@ from typing import Any, Final
 import msgspec
 
 from ojs_wire.codec import encode
-from ojs_worker.backoff import Patience
 from ojs_worker.certainty import Bounds
 from ojs_worker.environment import Environment
 from ojs_worker.errors import UnexpectedAnswer, Unreachable, decoded, error_body, refusal
 from ojs_worker.machine import State
+from ojs_worker.patience import Patience
 from ojs_worker.transport import NO_SUCH_CALL, Reply, Request, Transport
 
 log = logging.getLogger("ojs.worker")

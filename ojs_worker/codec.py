@@ -1,10 +1,13 @@
 """A codec changes the arguments of jobs on their way to the server, and back before a handler sees
 them. The server stores what it is given."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from ojs_worker.client.requests import JobRequest
 from ojs_worker.job import Job
+
+if TYPE_CHECKING:
+    # The package of the client needs modules that need this one.
+    from ojs_worker.client.requests import JobRequest
 
 
 class CannotOpen(Exception):
@@ -20,7 +23,7 @@ class Codec(Protocol):
     """A codec for arguments, in both directions. Arguments that are not encoded by it stay as they
     are."""
 
-    def seal(self, request: JobRequest) -> JobRequest:
+    def seal(self, request: "JobRequest") -> "JobRequest":
         """Return the request with its arguments encoded; equal for equal requests."""
         ...
 

@@ -22,9 +22,13 @@ T = TypeVar("T")
 class StopReason(StrEnum):
     """The reason for which a handler should stop."""
 
+    # The server took the job back.
     LOST = "lost"
+    # Somebody cancelled the job.
     CANCELLED = "cancelled"
+    # The delivery ran over its time limit.
     TIMEOUT = "timeout"
+    # The worker ends.
     SHUTDOWN = "shutdown"
 
 

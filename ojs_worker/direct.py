@@ -9,17 +9,18 @@ import ssl
 from collections.abc import AsyncGenerator, Callable
 from time import monotonic
 from typing import Final, cast
-from urllib.parse import SplitResult, urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.parse import urlsplit
 
 import httptools
 
 from ojs_worker.access import Access, Auth, Headers
 from ojs_worker.errors import Unreachable, refusal
 from ojs_worker.in_turn import InTurn
+from ojs_worker.proxies import proxy_for
 from ojs_worker.transport import (
     CONNECT_S,
     CONNECTIONS,
+    IDLE_S,
     Reply,
     Request,
     StreamingTransport,
@@ -28,8 +29,6 @@ from ojs_worker.transport import (
     urls_of,
 )
 
-# Many servers close a connection that was idle for longer; a request on it would be lost.
-IDLE_S: Final = 4.0
 _BROKEN: Final = (OSError, EOFError, httptools.HttpParserError)
 
 
@@ -49,7 +48,7 @@ def _way_to(
     url: str, auth: Auth | None, connect_s: float, tls: ssl.SSLContext | None
 ) -> StreamingTransport:
     parts = urlsplit(url)
-    if parts.username is not None or _is_proxied(parts):
+    if parts.username is not None or proxy_for(parts) is not None:
         # A worker that needs no proxy starts a good deal sooner without it.
         from ojs_worker.over_httpx import HttpTransport
 
@@ -290,9 +289,3 @@ def _write(headers: Headers) -> bytes:
             raise ValueError(f"the header {name!r} holds what a header cannot")
         lines.append(f"{name}: {value}\r\n")
     return "".join(lines).encode("latin-1")
-
-
-def _is_proxied(parts: SplitResult) -> bool:
-    proxies = getproxies()
-    named = parts.scheme in proxies or "all" in proxies
-    return named and not proxy_bypass(parts.hostname or "")

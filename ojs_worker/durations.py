@@ -4,7 +4,9 @@ from datetime import datetime, timedelta
 
 from ojs_wire.values import format_timestamp, parse_duration, parse_moment
 
+# A timedelta, a number of seconds, or a text such as `90s`, `5m` or `PT1M30S`.
 Duration = timedelta | float | str
+# A datetime with a time zone, or a timestamp such as `2026-01-31T09:00:00Z`.
 Moment = datetime | str
 
 

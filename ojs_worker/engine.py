@@ -33,6 +33,7 @@ from ojs_worker.fetching import Fetched
 from ojs_worker.job import Job
 from ojs_worker.lines import counted
 from ojs_worker.machine import Action, Actions, Machine, Word, directive_of
+from ojs_worker.metrics import UNKNOWN, Counts, outcome_of
 from ojs_worker.processes import ProcessPool
 from ojs_worker.registry import Registry
 from ojs_worker.reports import Reports
@@ -76,6 +77,7 @@ class Engine:
         self.ended = asyncio.Event()
         # Set once this process is to be replaced by another one.
         self.recycling = asyncio.Event()
+        self._counts = Counts()
         self._registry = registry
         self._environment = environment
         self._settler = settler
@@ -119,6 +121,17 @@ class Engine:
     def held(self) -> int:
         """The number of jobs that this worker holds."""
         return len(self._ledger)
+
+    @property
+    def counts(self) -> Counts:
+        """The counts since the start, and of the jobs that are held now."""
+        self._counts.running = self.held
+        self._counts.connected = int(self.connected)
+        return self._counts
+
+    def fetch_failed(self) -> None:
+        """Count a FETCH that was not answered."""
+        self._counts.fetch_errors += 1
 
     @property
     def free(self) -> int:
@@ -299,7 +312,7 @@ class Engine:
         if await self._certainty.await_for(delivery):
             if (limit_s := delivery.job.limit_s) is not None:
                 delivery.timer = self._loop.call_later(limit_s, self._timed_out, delivery)
-            outcome = await self._executor.execute(delivery)
+            outcome = await self._counted(delivery)
         delivery.stop_timer()
         try:
             if not delivery.closed and not delivery.settling:
@@ -315,6 +328,14 @@ class Engine:
             if delivery.context.stop_reason is StopReason.SHUTDOWN:
                 self.machine.abandoned = True
             self._end(delivery)
+
+    async def _counted(self, delivery: Delivery) -> Outcome:
+        started = self._environment.elapsed()
+        outcome = await self._executor.execute(delivery)
+        type = delivery.job.type if delivery.handler is not None else UNKNOWN
+        word = outcome_of(outcome, delivery.context.stop_reason)
+        self._counts.ended(type, word, self._environment.elapsed() - started)
+        return outcome
 
     def _end(self, delivery: Delivery) -> None:
         self._ledger.ended(delivery)
@@ -353,7 +374,8 @@ class Engine:
         runs_on = reason is StopReason.LOST and not self.config.stop_lost
         if delivery.settling or (runs_on and delivery.doubt is None):
             return
-        log.warning("job %s is %s, its handler is stopped", delivery.job.id, reason)
+        level = logging.INFO if reason is StopReason.CANCELLED else logging.WARNING
+        log.log(level, "job %s was %s, its handler is stopped", delivery.job.id, reason)
         delivery.context.stop_reason = reason
         self._ledger.drop(delivery)
         self._cancel(delivery)

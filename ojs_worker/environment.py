@@ -4,20 +4,20 @@ Clients and workers make them once and pass them down, so that a simulation can 
 and timers belong to the event loop.
 """
 
-import asyncio
 import os
 import random
-import secrets
 import socket
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
 from ojs_wire.values import RandomBits, RisingIds, uuid7
-from ojs_worker.threads import ThreadPool
+
+if TYPE_CHECKING:
+    import asyncio
 
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 # The monotonic clock of Linux stands still while the system is suspended; this one does not.
@@ -27,7 +27,7 @@ _AWAKE: Final = getattr(time, "CLOCK_BOOTTIME", None)
 class Pool(Protocol):
     """Threads for calls that block."""
 
-    def run(self, call: Callable[[], Any]) -> asyncio.Future[Any]:
+    def run(self, call: Callable[[], Any]) -> "asyncio.Future[Any]":
         """Run a call; the future has its value or its exception."""
 
     def close(self) -> None:
@@ -70,18 +70,25 @@ def machine() -> Environment:
     Ids are made from what the operating system gives, so that processes that were forked after a
     client was made have ids of their own.
     """
+    bits = random.SystemRandom().getrandbits
     return Environment(
-        random_bits=secrets.randbits,
+        random_bits=bits,
         dice=random.random,
-        rising_id=RisingIds(secrets.randbits),
+        rising_id=RisingIds(bits),
         wall_ms=lambda: time.time_ns() // 1_000_000,
         monotonic=time.monotonic,
         elapsed=_elapsed,
-        pool=ThreadPool,
+        pool=_threads,
         watched=True,
         host=socket.gethostname(),
         process=os.getpid(),
     )
+
+
+def _threads(name: str) -> Pool:
+    from ojs_worker.threads import ThreadPool  # programs without an event loop never need it
+
+    return ThreadPool(name)
 
 
 def _elapsed() -> float:

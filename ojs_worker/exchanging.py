@@ -17,13 +17,13 @@ import msgspec
 
 from ojs_wire.codec import encode
 from ojs_wire.codes import ALL
-from ojs_worker.backoff import Patience
 from ojs_worker.environment import Environment
 from ojs_worker.errors import ErrorBody, UnexpectedAnswer, Unreachable, decoded, error_body
 from ojs_worker.fetching import Fetched, read
 from ojs_worker.job import Job
 from ojs_worker.lines import counted
 from ojs_worker.offers import Offers
+from ojs_worker.patience import Patience
 from ojs_worker.settling import (
     GONE,
     REFUSED,
@@ -243,7 +243,7 @@ class BulkSettler:
     def _refused(self, told: _Told, error: ErrorBody) -> None:
         status, said = _STATUS.get(str(error.code), 0), str(error.message)
         if status in GONE:
-            log_gone(told.job, said, unsure=told.unsure)
+            log_gone(told.job, error, unsure=told.unsure)
             told.end(Verdict.GONE)
         elif status not in REFUSED:
             told.end(None)

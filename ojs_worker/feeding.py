@@ -6,11 +6,11 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
-from ojs_worker.backoff import Patience
 from ojs_worker.environment import Environment
 from ojs_worker.errors import Conflict, OjsError
 from ojs_worker.fetching import Fetched, Fetcher, Waker
 from ojs_worker.job import Job
+from ojs_worker.patience import Patience
 
 log = logging.getLogger("ojs.worker")
 
@@ -31,6 +31,7 @@ class Feed:
         introduced: asyncio.Event,
         come_back: Callable[[], Awaitable[None]],
         poll_s: float,
+        failed: Callable[[], None] = lambda: None,
         waker: Waker = asyncio.sleep,
     ) -> None:
         self._fetcher = fetcher
@@ -41,6 +42,8 @@ class Feed:
         # Has the server know this worker again that it refuses.
         self._come_back = come_back
         self._poll_s = poll_s
+        # Counts a FETCH that was not answered.
+        self._failed = failed
         self._waker = waker
         self._room = asyncio.Event()
         self._wanted = True
@@ -77,6 +80,8 @@ class Feed:
         self._lent = False
         if fetched is not None:
             self._accept(self._fetcher.answered(fetched))
+        else:
+            self._failed()
         if self._task is None:
             self.stopped.set()
         self._room.set()
@@ -129,6 +134,7 @@ class Feed:
             try:
                 fetched = await self._fetcher.fetch(free)
             except OjsError as error:
+                self._failed()
                 if isinstance(error, Conflict):
                     await self._come_back()
                 await patience.wait(error, getattr(error, "retry_after_s", None))

@@ -1,4 +1,5 @@
-"""Probes over HTTP: `/live` while the loop turns, `/ready` while the worker takes jobs."""
+"""Probes over HTTP, `/live` while the loop turns and `/ready` while the worker takes jobs, and
+`/metrics`."""
 
 import asyncio
 import contextlib
@@ -8,9 +9,12 @@ from typing import Any, Final
 import msgspec
 
 from ojs_wire.codec import encode
+from ojs_worker.metrics import CONTENT_TYPE, Counts, text_of
 
 LIVE: Final = frozenset({"/live", "/livez", "/health", "/healthz"})
+METRICS: Final = "/metrics"
 READY: Final = frozenset({"/ready", "/readyz"})
+JSON: Final = "application/json"
 READ_S: Final = 5.0
 MAX_LINES: Final = 100
 _REASONS: Final = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Unavailable"}
@@ -27,8 +31,9 @@ class Probed(msgspec.Struct, frozen=True):
 class HealthServer:
     """Answers probes about one worker, or about a command with several."""
 
-    def __init__(self, probed: Callable[[], Probed]) -> None:
+    def __init__(self, probed: Callable[[], Probed], counted: Callable[[], Counts]) -> None:
         self._probed = probed
+        self._counted = counted
         self._server: asyncio.Server | None = None
 
     @property
@@ -47,18 +52,20 @@ class HealthServer:
         if self._server is not None:
             self._server.close()
 
-    def answer(self, method: str, path: str) -> tuple[int, bytes]:
-        """Return the status and body of the answer to a request."""
+    def answer(self, method: str, path: str) -> tuple[int, str, bytes]:
+        """Return the status, the media type and the body of the answer to a request."""
         path = path.partition("?")[0]
-        if path not in LIVE | READY:
-            return 404, encode({"error": "there is /live and /ready"})
+        if path not in LIVE | READY | {METRICS}:
+            return 404, JSON, encode({"error": "there is /live, /ready and /metrics"})
         if method not in ("GET", "HEAD"):
-            return 405, encode({"error": "use GET"})
+            return 405, JSON, encode({"error": "use GET"})
+        if path == METRICS:
+            return 200, CONTENT_TYPE, text_of(self._counted()).encode()
         probed = self._probed()
         well = probed.ready if path in READY else probed.live
         status = 200 if well else 503
         body = {"status": "ok" if well else "unavailable", **probed.said}
-        return status, encode(body)
+        return status, JSON, encode(body)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -68,10 +75,10 @@ class HealthServer:
                     if (await reader.readline()) in (b"\r\n", b"\n", b""):
                         break
             if len(line) >= 2:
-                status, body = self.answer(line[0], line[1])
+                status, media_type, body = self.answer(line[0], line[1])
                 head = (
                     f"HTTP/1.1 {status} {_REASONS[status]}\r\n"
-                    "Content-Type: application/json\r\nConnection: close\r\n"
+                    f"Content-Type: {media_type}\r\nConnection: close\r\n"
                     f"Content-Length: {len(body)}\r\n\r\n"
                 )
                 writer.write(head.encode() + (b"" if line[0] == "HEAD" else body))

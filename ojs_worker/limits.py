@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ojs_wire.values import parse_duration
-from ojs_worker.backoff import Patience
 from ojs_worker.client.asynchronous import Client
 from ojs_worker.client.options import RateLimit
 from ojs_worker.durations import milliseconds
 from ojs_worker.errors import NotFound, Refused, Unreachable
+from ojs_worker.patience import Patience
 from ojs_worker.registry import Handler
 
 log = logging.getLogger("ojs.worker")

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, Self
 
-from ojs_worker.backoff import Patience
 from ojs_worker.context import JobContext
 from ojs_worker.delivery import Delivery
 from ojs_worker.errors import Conflict, LeaseLost, OjsError
 from ojs_worker.faults import BadArguments, Fault, fault_of
+from ojs_worker.patience import Patience
 from ojs_worker.registry import Registry
 from ojs_worker.running import Running
 from ojs_worker.settling import Failed, Outcome, Verdict, done

@@ -1,39 +1,27 @@
-"""Requests over httpx: through proxies, for programs without an event loop, and with connections
-that a program has already."""
+"""Requests over httpx: through proxies, and with connections that a program has already."""
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, Final, Protocol
 
 import httpx
 
 from ojs_worker.access import Access, Auth, Headers
 from ojs_worker.errors import Unreachable, refusal
-from ojs_worker.loopless import BlockingInTurn
 from ojs_worker.transport import (
     CONNECT_S,
     CONNECTIONS,
-    BlockingStreamingTransport,
     Reply,
     Request,
     base_url,
     reason_of,
     retry_after,
-    urls_of,
 )
 
 _CONNECTIONS: Final = httpx.Limits(
     max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS // 2
 )
-
-
-def blocking_way_to(
-    url: str, auth: Auth | None, tls: ssl.SSLContext | None = None
-) -> BlockingStreamingTransport:
-    """Return a transport to this URL, or in turn to each of several, with commas between them."""
-    ways = [BlockingHttpTransport(one, auth, tls=tls) for one in urls_of(url)]
-    return ways[0] if len(ways) == 1 else BlockingInTurn(ways)
 
 
 class HttpTransport:
@@ -101,59 +89,6 @@ class HttpTransport:
             self._loop = loop
             self._client = httpx.AsyncClient(verify=self._verify, limits=_CONNECTIONS)
         return self._client
-
-
-class BlockingHttpTransport:
-    """Over httpx, for programs without an event loop; safe to use from many threads."""
-
-    def __init__(
-        self,
-        url: str,
-        auth: Auth | None = None,
-        *,
-        headers: Headers | None = None,
-        connect_s: float = CONNECT_S,
-        tls: ssl.SSLContext | None = None,
-    ) -> None:
-        self._url = base_url(url)
-        self._access = Access(auth, headers)
-        self._connect_s = connect_s
-        self._client = httpx.Client(verify=tls or True, limits=_CONNECTIONS)
-
-    def send(self, request: Request) -> Reply:
-        """Send one request."""
-        try:
-            response = self._client.request(
-                request.method,
-                self._url + request.path,
-                content=request.body,
-                headers={**self._access.blocking_headers(), **(request.headers or {})},
-                timeout=_limits(request, self._connect_s),
-            )
-        except httpx.HTTPError as error:
-            raise _unreachable(self._url, error) from None
-        return _reply(response)
-
-    def stream(self, request: Request) -> Generator[bytes, None, None]:
-        """Yield the parts of a stream."""
-        try:
-            with self._client.stream(
-                request.method,
-                self._url + request.path,
-                headers={**self._access.blocking_headers(), **(request.headers or {})},
-                timeout=_limits(request, self._connect_s),
-            ) as response:
-                if not response.is_success:
-                    response.read()
-                    reply = _reply(response)
-                    raise refusal(reply.status, reply.body, reply.retry_after_s)
-                yield from response.iter_bytes()
-        except httpx.HTTPError as error:
-            raise _unreachable(self._url, error) from None
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
 
 
 class Api(Protocol):

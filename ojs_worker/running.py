@@ -133,6 +133,7 @@ class Running:
             introduced=self._beats.introduced,
             come_back=self.come_back,
             poll_s=config.poll_s,
+            failed=self.engine.fetch_failed,
             waker=self.waker,
         )
         self._settler.lender = self.feed
@@ -158,7 +159,7 @@ class Running:
             await self._close()
             raise
         if config.health_port is not None:
-            self._health = HealthServer(self._probed)
+            self._health = HealthServer(self._probed, lambda: self.engine.counts)
             await self._health.start(config.health_host, config.health_port)
         log.info(
             "ojs-worker %s serves %s at %s, %s at once, as %s; it has handlers for %s",

@@ -8,11 +8,11 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from ojs_worker.backoff import Patience
 from ojs_worker.client.asynchronous import Client
 from ojs_worker.client.calls import Overlap
 from ojs_worker.client.options import Options
 from ojs_worker.errors import NotFound, Refused, Unreachable
+from ojs_worker.patience import Patience
 from ojs_worker.registry import Handler
 
 log = logging.getLogger("ojs.worker")

@@ -217,7 +217,14 @@ TABLE: Final[tuple[Setting, ...]] = (
         "an ACK after the lease was lost: as the server has it, or as this says",
         choices=("reject", "accept_unfinished"),
     ),
-    _row("health_port", "health_port", "number", "OJS_HEALTH_PORT", "port for probes", most=65535),
+    _row(
+        "health_port",
+        "health_port",
+        "number",
+        "OJS_HEALTH_PORT",
+        "port for probes and metrics",
+        most=65535,
+    ),
     _row("health_host", "health_host", "text", "OJS_HEALTH_HOST", "address for probes"),
     _row(
         "log_format",

@@ -10,13 +10,13 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ojs_worker.backoff import Patience
 from ojs_worker.environment import Environment
-from ojs_worker.errors import Unreachable, error_body
+from ojs_worker.errors import ErrorBody, Unreachable, error_body
 from ojs_worker.faults import BadResult, Fault, refused_result
 from ojs_worker.forms import encode
 from ojs_worker.forms import written as plain_form
 from ojs_worker.job import Job
+from ojs_worker.patience import Patience
 from ojs_worker.transport import Request, Transport
 
 log = logging.getLogger("ojs.worker")
@@ -125,15 +125,16 @@ class SingleSettler:
                 reply = await self._transport.send(
                     Request("POST", path, body, timeout_s=self._timeout_s)
                 )
-            except Unreachable as error:
-                reason = str(error)
-                unsure = unsure or error.sent
+            except Unreachable as missing:
+                reason = str(missing)
+                unsure = unsure or missing.sent
             else:
                 if reply.well:
                     return Verdict.SETTLED
-                said = str(error_body(reply.body).message)
+                error = error_body(reply.body)
+                said = str(error.message)
                 if reply.status in GONE:
-                    log_gone(job, said, unsure=unsure)
+                    log_gone(job, error, unsure=unsure)
                     return Verdict.GONE
                 if reply.status in REFUSED:
                     other = in_place_of(job, outcome, reply.status, said)
@@ -185,13 +186,18 @@ def in_place_of(job: Job, outcome: Outcome, status: int, said: str) -> Failed | 
     return Failed(refused_result(status, said))
 
 
-def log_gone(job: Job, said: str, *, unsure: bool) -> None:
+def log_gone(job: Job, error: ErrorBody, *, unsure: bool) -> None:
     """Log that the server does not know the job as this worker's."""
-    if unsure:
+    details = error.details if isinstance(error.details, dict) else {}
+    if details.get("current_state") == "cancelled":
+        log.info("job %s was cancelled, its outcome is dropped", job.id)
+    elif unsure:
         # The first try may have been heard and its answer lost; this is then its echo.
         log.info("job %s was settled already, or is not held any more", job.id)
     else:
-        log.warning("the lease of job %s is lost, its outcome is dropped: %s", job.id, said)
+        log.warning(
+            "the lease of job %s is lost, its outcome is dropped: %s", job.id, error.message
+        )
 
 
 def _has_nan(value: Any) -> bool:

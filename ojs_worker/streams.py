@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from ojs_worker.backoff import Patience
 from ojs_worker.errors import Unreachable
 from ojs_worker.offers import Offers
+from ojs_worker.patience import Patience
 from ojs_worker.transport import Request
 
 # A sign of life comes every 15 seconds.

@@ -23,6 +23,8 @@ from ojs_worker.signals import SignalBox, ignore_signals
 # The variable with the number of the socket.
 DESCRIPTOR: Final = "OJS_WORKER_SUPERVISOR_FD"
 PULSE_S: Final = 1.0
+# A line that begins so has the counts of the process.
+COUNTS: Final = b"#"
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -62,6 +64,9 @@ class Supervised:
     def __init__(self, channel: socket.socket) -> None:
         channel.set_inheritable(False)
         self._channel = channel
+        self._counted = False
+        # The bytes that did not fit into the socket the last time.
+        self._rest = b""
 
     def obey(self, box: SignalBox) -> None:
         """Take signals from the supervisor, and not from the system."""
@@ -78,7 +83,14 @@ class Supervised:
     async def report(self, running: Running) -> None:
         """Tell the supervisor how the worker is, until cancelled."""
         recycling = running.engine.recycling
+        try:
+            await self._report(running, recycling)
+        finally:
+            self._count(running)
+
+    async def _report(self, running: Running, recycling: asyncio.Event) -> None:
         while True:
+            self._count(running)
             if recycling.is_set():
                 self.say(Word.RECYCLING)
                 await asyncio.sleep(PULSE_S)
@@ -90,12 +102,20 @@ class Supervised:
 
     def agree(self, config: Config) -> None:
         """Tell the supervisor the settings that it keeps."""
+        self._counted = config.health_port is not None
         self._send(encode(Terms.of(config)))
+
+    def _count(self, running: Running) -> None:
+        """Tell the supervisor what was counted, for the metrics that it answers."""
+        if self._counted and not self._rest:
+            self._send(COUNTS + encode(running.engine.counts))
 
     def say(self, word: Word) -> None:
         """Tell the supervisor a word, if it is there and listens."""
         self._send(word.value)
 
     def _send(self, line: bytes) -> None:
+        self._rest += line + b"\n"
         with contextlib.suppress(OSError):
-            self._channel.send(line + b"\n", socket.MSG_DONTWAIT)
+            sent = self._channel.send(self._rest, socket.MSG_DONTWAIT)
+            self._rest = self._rest[sent:]

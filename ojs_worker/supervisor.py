@@ -23,9 +23,10 @@ from ojs_worker.config import Config
 from ojs_worker.environment import Environment, machine
 from ojs_worker.health import HealthServer, Probed
 from ojs_worker.lines import counted
+from ojs_worker.metrics import Counts
 from ojs_worker.reload import changes
 from ojs_worker.signals import ENDING, FORCED_EXIT_S, MARGIN_S, SignalBox, forced_code
-from ojs_worker.supervised import DESCRIPTOR, Terms, Word
+from ojs_worker.supervised import COUNTS, DESCRIPTOR, Terms, Word
 
 log = logging.getLogger("ojs.worker")
 
@@ -62,6 +63,7 @@ class Process:
         self._monotonic = environment.monotonic
         self._begun = environment.monotonic()
         self._heard: float | None = None
+        self.counts = Counts()
         self.ended = asyncio.create_task(self._watch())
 
     @classmethod
@@ -130,6 +132,8 @@ class Process:
                 for line in lines:
                     if line.startswith(b"{"):
                         self._agree(msgspec.json.decode(line, type=Terms))
+                    elif line.startswith(COUNTS):
+                        self.counts = msgspec.json.decode(line[len(COUNTS) :], type=Counts)
                     else:
                         self._hear(Word(line))
 
@@ -163,6 +167,8 @@ class Supervisor:
         self._ever_started = False
         self._forced_by: signal.Signals | None = None
         self._code = 0
+        # The counts of processes that have ended.
+        self._past = Counts()
 
     async def run(self, box: SignalBox) -> int:
         """Run until a signal ends all processes, or each has ended by itself; returns the exit
@@ -221,6 +227,7 @@ class Supervisor:
 
     def _ended(self, process: Process) -> None:
         self._processes.discard(process)
+        self._past.add(msgspec.structs.replace(process.counts, running=0, connected=0))
         self._room.set()
         self._ever_started = self._ever_started or process.started
         if process.code and (process.left or self._ending.is_set()):
@@ -262,7 +269,7 @@ class Supervisor:
 
     async def _answer_probes(self) -> None:
         """Answer probes where the processes say, and elsewhere once a changed program says so."""
-        health, open_at = HealthServer(self._probed), None
+        health, open_at = HealthServer(self._probed, self._counts), None
         try:
             while True:
                 await self._agreed.wait()
@@ -319,6 +326,12 @@ class Supervisor:
             log.error("worker process %d does not end, and is killed", process.pid)
             self._code = 1
             process.kill()
+
+    def _counts(self) -> Counts:
+        whole = Counts()
+        for counts in (self._past, *(one.counts for one in self._processes)):
+            whole.add(counts)
+        return whole
 
     def _probed(self) -> Probed:
         ready = sum(one.ready for one in self._processes)

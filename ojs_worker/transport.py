@@ -19,6 +19,8 @@ NO_SUCH_CALL: Final = frozenset({404, 405, 501})
 _REFUSED: Final = ("Connect call failed", "All connection attempts failed", "Connection refused")
 # How many connections one transport has at the most.
 CONNECTIONS: Final = 200
+# Many servers close a connection that was idle for longer; a request on it would be lost.
+IDLE_S: Final = 4.0
 
 
 class Request(msgspec.Struct, frozen=True):

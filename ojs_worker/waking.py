@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
-from ojs_worker.backoff import Patience
 from ojs_worker.environment import Environment
 from ojs_worker.errors import Refused
 from ojs_worker.offers import Offers
+from ojs_worker.patience import Patience
 from ojs_worker.sse import FrameReader
 from ojs_worker.streams import again_and_again, offers_of, stream_of
 from ojs_worker.transport import StreamingTransport

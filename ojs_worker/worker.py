@@ -11,7 +11,6 @@ from typing import Any, Self, TypeVar, Unpack
 import msgspec
 
 from ojs_worker.access import Auth
-from ojs_worker.backoff import Patience
 from ojs_worker.batching import Gathering
 from ojs_worker.blocking import BlockingManual, ThreadWorker
 from ojs_worker.client.asynchronous import Client, Now
@@ -29,6 +28,7 @@ from ojs_worker.environment import Environment, machine
 from ojs_worker.limits import Limits, compare, limits_of
 from ojs_worker.manual import Manual
 from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_layer
+from ojs_worker.patience import Patience
 from ojs_worker.registry import JobDecorator, ManyDecorator, Registry, Runs
 from ojs_worker.resources import Overrides
 from ojs_worker.retrying import Exceptions, retrying
@@ -157,7 +157,9 @@ class Worker:
         """Run a handler on a schedule, with these arguments; stands above `job`.
 
         The entry is registered when the worker starts, replacing the one of its name; by default
-        the name is the job type.
+        the name is the job type. The expression has five or six fields, or is `@daily` or the like,
+        in the time zone `tz`, by default UTC. `overlap` is about a run that is due while the last
+        one still runs: `skip` (the default), `allow`, `cancel_previous` or `enqueue`.
         """
 
         return self.schedules.declare(expression, name, tz, overlap, arguments)

@@ -9,7 +9,7 @@ import click
 
 from ojs_cli import bulk, filters, finding
 from ojs_cli.asking import yes_option
-from ojs_cli.columns import JOBS
+from ojs_cli.columns import JOBS, counted_attempts
 from ojs_cli.failures import NOT_SO, OK, Failure
 from ojs_cli.grammar import Noun
 from ojs_cli.output import Column
@@ -127,7 +127,9 @@ def show(session: Session, ids: Sequence[str]) -> None:
 def _lines(job: Json, now_ms: int) -> list[tuple[str, Any]]:
     names = ("id", "type", "queue", "state", "priority", "tags", "meta", "args", "result")
     lines = [(name, job.get(name)) for name in names if job.get(name) not in (None, [], {})]
-    lines.insert(4, ("attempt", f"{job.get('attempt', 0)} of {job.get('max_attempts', '?')}"))
+    lines.insert(4, ("attempt", f"{counted_attempts(job)} of {job.get('max_attempts', '?')}"))
+    if given_back := job.get("releases"):
+        lines.insert(5, ("given back", given_back))
     for name in ("worker_id", "workflow_id", "progress", "progress_message", "next_retry_at"):
         lines.append((name, job.get(name)))
     for name in ("created", "scheduled", "enqueued", "started", *ENDED):

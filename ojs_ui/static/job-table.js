@@ -34,6 +34,9 @@ function about(job) {
   return error && job.state !== "completed" ? h("span", { class: "mono", title: error.message }, error.type ?? error.code) : "";
 }
 
+/** Return the attempts of a job that count: all deliveries but those that were given back, as by a snooze. */
+export const countedAttempts = (job) => job.attempt - (job.releases ?? 0);
+
 /** Return the columns of jobs; `actions(job)` makes the last one. */
 export function jobColumns({ state = true, actions = null } = {}) {
   return [
@@ -41,7 +44,7 @@ export function jobColumns({ state = true, actions = null } = {}) {
     { label: "Type", cell: (job) => h("a", { href: to("job", { id: job.id }) }, h("b", null, job.type)), kind: "nowrap" },
     { label: "Arguments", cell: (job) => h("span", { class: "mono muted" }, preview(job.args)), kind: "clip p2" },
     { label: "Queue", cell: (job) => queueLink(job.queue), kind: "p2" },
-    { label: "Attempt", cell: (job) => h("span", { class: "num" }, `${job.attempt}/${job.max_attempts}`), kind: "p3 r" },
+    { label: "Attempt", cell: (job) => h("span", { class: "num" }, `${countedAttempts(job)}/${job.max_attempts}`), kind: "p3 r" },
     { label: "Worker or error", cell: about, kind: "p3" },
     { label: "When", cell: moment, kind: "nowrap r" },
     actions && { label: "", cell: (job) => put(h("div", { class: "actions" }), actions(job)), kind: "p2" },

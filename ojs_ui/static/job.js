@@ -7,7 +7,7 @@ import { button, toast } from "./dialogs.js";
 import { copy, facts, h, panel, put } from "./dom.js";
 import { ago, duration, exact, shortId, since } from "./format.js";
 import { prioritize, verbs } from "./jobs-actions.js";
-import { queueLink } from "./job-table.js";
+import { countedAttempts, queueLink } from "./job-table.js";
 import { go, to } from "./router.js";
 import { follow } from "./sse.js";
 import { badge, look } from "./states.js";
@@ -46,7 +46,7 @@ export function page(view) {
     actions.replaceChildren(...verbs(job, refresh, ""), ...(NOT_STARTED.includes(job.state) && claims("admin_api") ? [button("Priority", () => prioritize(job, refresh), "", "operate")] : []), h("button", { type: "button", needs: "enqueue", onclick: () => again(job) }, "Enqueue a copy"));
     put(live, job.state === "active" && progressPanel(job, progress));
     put(about, panel(null, facts([
-      ["Queue", queueLink(job.queue)], ["Attempt", job.max_attempts ? `${job.attempt} of ${job.max_attempts}` : job.attempt], ["Priority", job.priority || null],
+      ["Queue", queueLink(job.queue)], ["Attempt", job.max_attempts ? `${countedAttempts(job)} of ${job.max_attempts}` : job.attempt], ["Given back", job.releases], ["Priority", job.priority || null],
       ["Created", ago(job.created_at)], ["Scheduled", job.state === "scheduled" ? ago(job.scheduled_at) : null], ["Next attempt", job.state === "retryable" ? ago(job.next_attempt_at) : null],
       ["Started", job.started_at ? ago(job.started_at) : null], ["Runs for", job.state === "active" ? since(job.started_at) : null],
       ["Ended", ENDED.includes(job.state) ? ago(job.completed_at ?? job.cancelled_at ?? job.discarded_at) : null],

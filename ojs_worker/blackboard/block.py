@@ -11,6 +11,7 @@ Json = Mapping[str, Any]
 class Acquired(msgspec.Struct, frozen=True):
     """The result of `acquire`: more entities."""
 
+    # The entities that were found.
     entities: Sequence[Any] = ()
 
 
@@ -18,14 +19,18 @@ class Executed(msgspec.Struct, frozen=True):
     """The result of `run`, and the changes that it requests: an object of `create`, `patch` and
     `delete`, or a list of objects."""
 
+    # The result, as JSON.
     result: Any = None
+    # The changes to the database.
     db_updates: Json | Sequence[Json] | None = None
 
 
 class FunctionBlock:
     """One kind of work. A block overrides the hooks that it needs; `run` may return any JSON."""
 
+    # The name under which the block is registered.
     id: str = ""
+    # A JSON schema of the result.
     result_schema: Json | None = None
 
     def acquire(self, context: Json) -> Acquired:

@@ -10,10 +10,10 @@ from typing import Any, Final
 import httpx
 
 from ojs_wire.codec import encode
-from ojs_worker.backoff import Patience
 from ojs_worker.blackboard.block import Acquired, Executed, FunctionBlock, Json
 from ojs_worker.config import PROFILES
 from ojs_worker.environment import Environment, Pool, machine
+from ojs_worker.patience import Patience
 from ojs_worker.signals import on_ending
 
 _USUAL: Final = PROFILES["blackboard"]

@@ -58,10 +58,15 @@ class Report(msgspec.Struct, frozen=True):
     """The outcome of a workflow. `rolled_back` tells for each undone block whether that
     succeeded."""
 
+    # The entities at the end.
     entities: Sequence[Any]
+    # The result of each block.
     results: Mapping[str, Any]
+    # The block that has failed.
     failed: str | None = None
+    # The reason of its failure.
     reason: str | None = None
+    # Blocks that were undone; False where that has failed.
     rolled_back: Mapping[str, bool] = {}
 
 

@@ -50,7 +50,7 @@ class BlockingClient(Groups[Blocking]):
         environment: Environment | None = None,
     ) -> None:
         if transport is None:
-            from ojs_worker.over_httpx import blocking_way_to
+            from ojs_worker.over_http_client import blocking_way_to
 
             way = connection(url, auth, tls, server=server)
             transport = blocking_way_to(way.url, way.auth, way.tls)

@@ -32,6 +32,8 @@ from ojs_worker.transport import Reply, Request
 V1: Final = "/ojs/v1"
 T = TypeVar("T")
 Json = dict[str, Any]
+# A run of a cron entry that is due while the last one still runs: makes no job, makes one, replaces
+# the last one, or waits for its end.
 Overlap = Literal["skip", "allow", "cancel_previous", "enqueue"]
 
 

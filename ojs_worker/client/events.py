@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
-from ojs_worker.backoff import Patience
 from ojs_worker.client.calls import Json
 from ojs_worker.errors import NotFound, OjsError, Refused, decoded
+from ojs_worker.patience import Patience
 from ojs_worker.sse import FrameReader
 from ojs_worker.streams import stream_of
 from ojs_worker.transport import StreamingTransport, Transport

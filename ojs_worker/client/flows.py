@@ -8,15 +8,20 @@ import msgspec
 from ojs_worker.client.options import JobDefaults, check_default_names, wire_defaults
 from ojs_worker.client.requests import JobRequest
 
+# The callbacks of a batch: at its end in any case, if all jobs succeeded, if one failed.
 CallbackName = Literal["on_complete", "on_success", "on_failure"]
 
 
 class Flow(msgspec.Struct, frozen=True, kw_only=True):
     """A workflow, which can be started or be a member of another one."""
 
+    # One after the other, all at once, or all at once with callbacks.
     type: Literal["chain", "group", "batch"]
+    # Its jobs and workflows.
     members: tuple["JobRequest | Flow", ...]
+    # A name for lists.
     name: str | None = None
+    # Jobs that run when a batch is done.
     callbacks: Mapping[CallbackName, "JobRequest | Flow"] = {}
     # Options for all jobs that do not set them, as the server takes them.
     options: Mapping[str, Any] = {}

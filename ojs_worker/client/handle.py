@@ -18,9 +18,13 @@ T = TypeVar("T")
 class Progress(msgspec.Struct, frozen=True):
     """The last progress report of a job; `progress` is from 0 to 1, and None without a report."""
 
+    # From 0 to 1.
     progress: float | None = None
+    # The words of the report.
     message: str | None = None
+    # The data of the report.
     data: Any = None
+    # The moment of the report.
     updated_at: str | None = None
 
     def data_as(self, type: type[T]) -> T | None:

@@ -10,6 +10,8 @@ import msgspec
 from ojs_wire.values import format_duration, format_timestamp
 from ojs_worker.durations import Duration, Moment, milliseconds, moment
 
+# An enqueue while an equal job exists: raises `Duplicate`, returns that job, or replaces it, with
+# or without its time.
 OnConflict = Literal["reject", "ignore", "replace", "replace_except_schedule"]
 
 
@@ -17,13 +19,21 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Number and times of the retries of a failed job. The server decides about members that are
     None."""
 
+    # Deliveries that may fail, the first included; 3 by default.
     max_attempts: int | None = None
+    # The delay before the first retry; 1 s by default.
     initial_interval: Duration | None = None
+    # The factor by which delays grow; 2 by default.
     backoff_coefficient: float | None = None
+    # The longest delay; 5 min by default.
     max_interval: Duration | None = None
+    # True, the default, multiplies each delay by a random factor from 0.5 to 1.5.
     jitter: bool | None = None
+    # Types of errors after which there is no retry, such as `ValueError` or `smtp.*`.
     non_retryable_errors: Sequence[str] | None = None
+    # Once the attempts are used up: kept for 30 days, or as `dead_letter` for 180 days.
     on_exhaustion: Literal["discard", "dead_letter"] | None = None
+    # The growth of delays; `exponential` by default.
     backoff_strategy: Literal["exponential", "linear", "constant", "polynomial"] | None = None
 
 
@@ -31,11 +41,17 @@ class Unique(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Uniqueness of jobs: the members that make two jobs equal. If an equal job exists, the enqueue
     returns that one, unless `on_conflict` says otherwise."""
 
+    # The members that make jobs equal; the type alone by default.
     keys: Sequence[Literal["type", "queue", "args", "meta"]] | None = None
+    # Names of arguments to compare, instead of all; makes `args` one of the keys.
     args_keys: Sequence[str] | None = None
+    # Names in `meta` to compare; makes `meta` one of the keys.
     meta_keys: Sequence[str] | None = None
+    # The time after its enqueue in which a job keeps equal ones away; for ever by default.
     period: Duration | None = None
+    # The states in which a job keeps equal ones away; all that are not final by default.
     states: Sequence[str] | None = None
+    # Raise `Duplicate`, return the equal job (the default), or replace it.
     on_conflict: OnConflict | None = None
 
 
@@ -44,11 +60,17 @@ class RateLimit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     (`rate`), and start evenly over it (`throttle`). In a handler's decorator `{name}` in the key
     stands for an argument. The limits of the newest job are those of its key."""
 
+    # The name of the limit, of letters, digits, `.`, `_`, `:` and `-`.
     key: str
+    # Jobs that run at once.
     concurrency: int | None = None
+    # Jobs that start in any `period`.
     rate: int | None = None
+    # Jobs that start in a `period`, evenly distributed.
     throttle: int | None = None
+    # The time that `rate` and `throttle` are about; one second by default.
     period: Duration | None = None
+    # Let a job over the limit wait (the default), come back later, or be dropped.
     on_limit: Literal["wait", "reschedule", "drop"] | None = None
 
     @property
@@ -60,28 +82,46 @@ class RateLimit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class JobDefaults(TypedDict, total=False):
     """Options that a workflow may also give to all of its jobs that do not set them."""
 
+    # The queue; `default` otherwise.
     queue: str
+    # Higher ones are handed out first, from -100 to 100.
     priority: int
+    # The time limit of one delivery.
     timeout: Duration
+    # The time between the notice of a timeout and the end.
     grace_period: Duration
+    # The lease of a delivery, which heartbeats renew.
     visibility_timeout: Duration
+    # A policy, or the number of deliveries that may fail.
     retry: RetryPolicy | int
+    # Equal jobs are enqueued once; True compares type and arguments.
     unique: Unique | bool
+    # Limits that the job shares with others.
     rate_limit: RateLimit
+    # Words to find the job by.
     tags: Sequence[str]
 
 
 class Options(JobDefaults, total=False):
     """The options of an enqueue, as keyword arguments."""
 
+    # The time until the job may run.
     delay: Duration
+    # The moment from which on the job may run.
     at: Moment
+    # The moment from which on the job is not begun any more.
     expires_at: Moment
+    # The time after which the job is not begun any more.
     expires_in: Duration
+    # Data beside the arguments.
     meta: Mapping[str, Any]
+    # Store the job without handing it out, until it is activated.
     pending: bool
+    # The schema that the arguments are checked by.
     schema: str
+    # The id of the job, a UUIDv7; made by the client otherwise.
     id: str
+    # A key under which the same enqueue is carried out once.
     idempotency_key: str
 
 

@@ -30,21 +30,37 @@ class WorkflowStep(msgspec.Struct, frozen=True, kw_only=True):
 class Workflow(msgspec.Struct, frozen=True, kw_only=True):
     """A workflow. Lists show it without its steps."""
 
+    # Its id, a UUIDv7.
     id: str
+    # `chain`, `group`, `batch` or `dag`.
     type: str = ""
+    # A name for lists.
     name: str | None = None
+    # `running`, `completed`, `failed` or `cancelled`.
     state: str = ""
+    # The number of its steps.
     steps_total: int = 0
+    # Steps that are completed.
     steps_completed: int = 0
+    # Steps that have failed.
     steps_failed: int = 0
+    # The moment of its start by a client.
     created_at: str | None = None
+    # The moment of its first step.
     started_at: str | None = None
+    # The moment of its end.
     completed_at: str | None = None
+    # The moment at which it was cancelled.
     cancelled_at: str | None = None
+    # Its steps.
     steps: list[WorkflowStep] = []
+    # The callbacks of a batch.
     callbacks: list[WorkflowStep] = []
+    # The step that made it fail.
     failed_step_id: str | None = None
+    # The jobs that have failed.
     failed_job_ids: list[str] = []
+    # The errors of these jobs.
     errors: list[Any] = []
 
     def __repr__(self) -> str:
@@ -82,23 +98,42 @@ class WorkflowProgress(msgspec.Struct, frozen=True, kw_only=True):
 class CronEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A cron entry: its schedule, and the job of each run."""
 
+    # Its name.
     name: str
+    # The schedule.
     expression: str = ""
+    # The time zone of the schedule.
     timezone: str = "UTC"
+    # A run that is due while the last one still runs: `skip`, `allow`, `cancel_previous` or
+    # `enqueue`.
     overlap_policy: str = "skip"
+    # False while it is disabled.
     enabled: bool = True
+    # Words for people.
     description: str | None = None
+    # The type of the jobs.
     type: str = ""
+    # The arguments of the jobs.
     args: list[Any] = []
+    # The metadata of the jobs.
     meta: dict[str, Any] = {}
+    # The options of the jobs.
     options: dict[str, Any] = {}
+    # The queue of the jobs.
     queue: str = "default"
+    # The moment of the next run.
     next_run_at: str | None = None
+    # The moment of the last run.
     last_run_at: str | None = None
+    # The job of the last run.
     last_job_id: str | None = None
+    # The runs so far.
     run_count: int = 0
+    # Runs that wait for the end of another one.
     waiting: int = 0
+    # The moment of its registration.
     created_at: str | None = None
+    # The moment of its last change.
     updated_at: str | None = None
 
     def __repr__(self) -> str:

@@ -9,18 +9,26 @@ import msgspec
 from ojs_wire.values import JOB_TYPE
 from ojs_worker.client.options import Options, check_names, wire_options
 
+# Positional arguments as a list, or named ones as a mapping.
 Args = Sequence[Any] | Mapping[str, Any]
 
 
 class JobRequest(msgspec.Struct, kw_only=True):
     """One job to enqueue, as it goes on the wire."""
 
+    # The id, which the client makes.
     id: str
+    # The job type.
     type: str
+    # The positional arguments; named ones are one object.
     args: list[Any]
+    # Data beside the arguments.
     meta: dict[str, Any] = {}
+    # The schema that the arguments are checked by.
     schema: str | None = None
+    # All other options, in the form of the wire.
     options: dict[str, Any] = {}
+    # A key under which the same enqueue is carried out once.
     idempotency_key: str | None = None
     # The type of the job's result, where a handler names one; the server does not see it.
     result_type: Any = None

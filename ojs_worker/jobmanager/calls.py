@@ -13,16 +13,27 @@ from ojs_worker.transport import Request
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """One task: pending, claimed, running, and then completed, failed or cancelled."""
 
+    # Its id.
     id: str
+    # The room that it belongs to.
     room_id: str
+    # The name of its job.
     job: str
+    # `pending`, `claimed`, `running`, `completed`, `failed` or `cancelled`.
     status: str
+    # The parameters.
     payload: dict[str, Any] = {}
+    # The worker that holds it.
     worker_id: str | None = None
+    # The result of its job.
     result: Any = None
+    # The message of its failure.
     error: str | None = None
+    # The moment of its submission.
     created_at: str | None = None
+    # The begin of its run.
     started_at: str | None = None
+    # The moment of its end.
     completed_at: str | None = None
 
     @property

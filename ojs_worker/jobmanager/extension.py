@@ -17,8 +17,11 @@ Json = dict[str, Any]
 class Category(StrEnum):
     """The categories of jobs that a server allows by default; any text will do."""
 
+    # It changes a scene.
     MODIFIER = "modifiers"
+    # It selects a part of a scene.
     SELECTION = "selections"
+    # It computes something about a scene.
     ANALYSIS = "analysis"
 
 
@@ -35,6 +38,7 @@ class Extension:
     Any class with a method `run` will do; a dataclass and a `msgspec.Struct` stay what they are.
     """
 
+    # The category of the job; one of `Category`, or any text.
     category: ClassVar[Any] = None
 
     def __init_subclass__(cls) -> None:

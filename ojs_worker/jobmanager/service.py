@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from ojs_worker.backoff import Patience
 from ojs_worker.config import PROFILES
 from ojs_worker.environment import Environment
 from ojs_worker.errors import (
@@ -27,6 +26,7 @@ from ojs_worker.jobmanager.client import JobManagerClient
 from ojs_worker.jobmanager.extension import Registered
 from ojs_worker.jobmanager.rooms import JobRooms
 from ojs_worker.offers import Manifest
+from ojs_worker.patience import Patience
 from ojs_worker.streams import again_and_again, offers_of
 from ojs_worker.transport import ANSWER_S, SteadyTransport, Transport
 from ojs_worker.waking import StreamWaker

@@ -26,11 +26,17 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     `exception` is what the handler raised, `stop_reason` why it was told to stop, if it was.
     """
 
+    # The job afterwards.
     job: Job
+    # The exception of the handler.
     exception: BaseException | None = None
+    # The reason for which the handler was told to stop.
     stop_reason: StopReason | None = None
+    # Its last progress, from 0 to 1.
     progress: float | None = None
+    # The words of its last progress.
     progress_message: str | None = None
+    # Its last checkpoint.
     checkpoint: Any = None
 
     def __repr__(self) -> str:

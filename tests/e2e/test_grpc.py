@@ -63,9 +63,13 @@ async def test_a_client_at_the_port_of_http_is_told_the_right_one(sqlite_store: 
     assert any(where in line for line in node.output)
 
 
-async def test_a_port_that_is_taken_refuses_the_start(sqlite_store: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--port", "--grpc-port"])
+async def test_a_port_that_is_taken_refuses_the_start(
+    sqlite_store: Path, tmp_path: Path, option: str
+) -> None:
     async with running(f"sqlite:///{sqlite_store}", *ANY) as node:
-        taken = node.grpc.rpartition(":")[2]
-        other = Node(f"sqlite:///{tmp_path / 'other.db'}", "--grpc-port", taken)
-        with pytest.raises(AssertionError, match=f"cannot listen on .*:{taken} for gRPC"):
+        taken = (node.url if option == "--port" else node.grpc).rpartition(":")[2]
+        other = Node(f"sqlite:///{tmp_path / 'other.db'}", option, taken)
+        with pytest.raises(AssertionError, match=f"ojs-server: cannot listen on .*:{taken}"):
             await other.start()
+        assert await other.ended() == 3

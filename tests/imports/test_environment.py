@@ -65,6 +65,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "ojs_worker/demo.py": "its handlers compute for as long as they are asked to",
     "ojs_worker/direct.py": "its connections are sockets",
     "ojs_worker/encryption.py": "a nonce that a seed decides would give the key away",
+    "ojs_worker/over_http_client.py": "its connections are sockets",
     "ojs_worker/signals.py": PROCESSES,
     "ojs_worker/supervised.py": PROCESSES,
     "ojs_worker/testing/clock.py": "a sandbox begins at the present, unless told otherwise",

@@ -40,6 +40,20 @@ def test_a_job_is_stored_with_its_options(ojs: Ojs, call: Call) -> None:
     assert (job["meta"], job["tags"], job["max_attempts"]) == ({"user": 7}, ["x"], 2)
 
 
+def test_snoozed_deliveries_are_shown_beside_the_attempts(ojs: Ojs, call: Call) -> None:
+    call("POST", "/jobs", type="t", args=[], options={"retry": {"max_attempts": 2}})
+    fetch = {"queues": ["default"], "count": 1, "worker_id": "w1", "wait_ms": 20_000}
+    error = {"message": "later", "details": {"action": "snooze", "retry_after_ms": 1}}
+    for _ in range(3):
+        (job,) = call("POST", "/workers/fetch", **fetch)["jobs"]
+        call("POST", "/workers/nack", job_id=job["id"], worker_id="w1", error=error)
+    (job,) = call("POST", "/workers/fetch", **fetch)["jobs"]
+    assert job["attempt"] == 4
+    assert ojs("jobs").rows[0][4] == "1/2"
+    shown = ojs("jobs", "show", job["id"]).out
+    assert "attempt     1 of 2\ngiven back  3\n" in shown
+
+
 def test_arguments_come_from_json_and_files(ojs: Ojs, call: Call, tmp_path: Any) -> None:
     file = tmp_path / "args.json"
     file.write_text('["a", 1]')

@@ -1,6 +1,7 @@
 """A running job is cancelled: what its handler notices in the loop, in a thread, in a process."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -26,10 +27,15 @@ async def server(serve: Serve) -> AsyncIterator[Server]:
 
 @pytest.fixture
 def worker(server: Server) -> Worker:
-    return Worker(transport=AsgiTransport(Application(server)), **QUICK)
+    # A heartbeat is waited for no longer than its interval, which a slow machine needs.
+    settings = {**QUICK, "heartbeat_interval": 0.5}
+    return Worker(transport=AsgiTransport(Application(server)), **settings)
 
 
-async def test_a_coroutine_is_cancelled_at_its_await(worker: Worker) -> None:
+async def test_a_coroutine_is_cancelled_at_its_await(
+    worker: Worker, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "ojs.worker")
     began, noticed = asyncio.Event(), asyncio.Event()
     reasons: list[StopReason | None] = []
 
@@ -50,6 +56,8 @@ async def test_a_coroutine_is_cancelled_at_its_await(worker: Worker) -> None:
         await noticed.wait()
     assert reasons == [StopReason.CANCELLED]
     assert await job.status() == "cancelled"
+    said = [line.levelname for line in caplog.records if "was cancelled" in line.getMessage()]
+    assert said == ["INFO"]
 
 
 async def test_a_thread_sees_that_it_is_cancelled_and_keeps_its_place_until_it_ends(

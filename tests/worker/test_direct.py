@@ -1,23 +1,65 @@
-"""The worker's own HTTP: every form of answer, connections kept and lost, and proxies."""
+"""HTTP of the SDK's own, with an event loop and without: every form of answer, connections kept and
+lost, and proxies."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from base64 import b64encode
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 from ojs_worker import Refused, Unreachable, direct
 from ojs_worker.direct import DirectTransport, way_to
+from ojs_worker.over_http_client import BlockingHttpTransport
 from ojs_worker.over_httpx import HttpTransport
-from ojs_worker.transport import Request, StreamingTransport
+from ojs_worker.settings import load
+from ojs_worker.tls import tls_of
+from ojs_worker.transport import Reply, Request, StreamingTransport
+from tests.authority import Authority
 from tests.worker.scripted import ScriptedServer, listening
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+class InThreads(BlockingHttpTransport):
+    """The transport without an event loop, used from one by threads."""
+
+    async def send(self, request: Request) -> Reply:  # type: ignore[override]
+        return await asyncio.to_thread(super().send, request)
+
+    async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:  # type: ignore[override]
+        pieces = super().stream(request)
+        try:
+            while piece := await asyncio.to_thread(next, pieces, b""):
+                yield piece
+        finally:
+            pieces.close()
+
+    async def close(self) -> None:  # type: ignore[override]
+        super().close()
+
+
+own = pytest.mark.parametrize("kind", [DirectTransport, InThreads])
+either = pytest.mark.parametrize("kind", [DirectTransport, InThreads, HttpTransport])
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
 
 
 @asynccontextmanager
 async def talking(talk: Talk) -> AsyncIterator[str]:
+    tasks: set[asyncio.Task[None]] = set()
+
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
         try:
             await talk(reader, writer)
         except ConnectionError:
@@ -30,6 +72,9 @@ async def talking(talk: Talk) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def answering(*parts: bytes, seen: list[bytes] | None = None, times: int = 1) -> Talk:
@@ -63,19 +108,23 @@ def answering(*parts: bytes, seen: list[bytes] | None = None, times: int = 1) ->
     ],
     ids=["length", "pieces", "chunked", "until-close", "empty"],
 )
-async def test_every_form_of_answer_is_read(parts: tuple[bytes, ...], body: bytes) -> None:
+@own
+async def test_every_form_of_answer_is_read(
+    kind: type[StreamingTransport], parts: tuple[bytes, ...], body: bytes
+) -> None:
     async with talking(answering(*parts)) as url:
-        transport = DirectTransport(url)
+        transport = way_of(kind, url)
         assert (await transport.send(Request("GET", "/x"))).body == body
         await transport.close()
 
 
-async def test_a_request_is_whole() -> None:
+@own
+async def test_a_request_is_whole(kind: type[StreamingTransport]) -> None:
     seen: list[bytes] = []
     async with talking(
         answering(b"HTTP/1.1 503 No\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", seen=seen)
     ) as url:
-        transport = DirectTransport(f"{url}/base/ojs/v1", "key")
+        transport = way_of(kind, f"{url}/base/ojs/v1", "key")
         reply = await transport.send(
             Request("POST", "/x?y=1", b"{}", headers={"Idempotency-Key": "k"})
         )
@@ -93,22 +142,27 @@ async def test_a_request_is_whole() -> None:
     [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", b"this is no HTTP\r\n\r\n"],
     ids=["nothing", "half", "nonsense"],
 )
-async def test_an_answer_that_is_none_may_have_been_heard(part: bytes) -> None:
+@own
+async def test_an_answer_that_is_none_may_have_been_heard(
+    kind: type[StreamingTransport], part: bytes
+) -> None:
     async with talking(answering(part)) as url:
         with pytest.raises(Unreachable) as failed:
-            await DirectTransport(url).send(Request("POST", "/x", b"{}"))
+            await way_of(kind, url).send(Request("POST", "/x", b"{}"))
     assert failed.value.sent is True
 
 
-async def test_nobody_there_was_not_heard() -> None:
+@own
+async def test_nobody_there_was_not_heard(kind: type[StreamingTransport]) -> None:
     async with talking(answering()) as url:
         pass
-    with pytest.raises(Unreachable) as failed:
-        await DirectTransport(url).send(Request("POST", "/x", b"{}"))
+    with pytest.raises(Unreachable, match="nobody listens") as failed:
+        await way_of(kind, url).send(Request("POST", "/x", b"{}"))
     assert failed.value.sent is False
 
 
-async def test_an_answer_that_takes_too_long_is_given_up() -> None:
+@own
+async def test_an_answer_that_takes_too_long_is_given_up(kind: type[StreamingTransport]) -> None:
     hung_up = asyncio.Event()
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -119,13 +173,16 @@ async def test_an_answer_that_takes_too_long_is_given_up() -> None:
             hung_up.set()
 
     async with talking(silent) as url:
-        with pytest.raises(Unreachable, match=r"none in 0\.05 s"):
-            await DirectTransport(url).send(Request("POST", "/x", b"{}", timeout_s=0.05))
+        with pytest.raises(Unreachable, match=r"none in 0\.05 s|timed out"):
+            await way_of(kind, url).send(Request("POST", "/x", b"{}", timeout_s=0.05))
         async with asyncio.timeout(10):
             await hung_up.wait()
 
 
-async def test_a_connection_is_kept_and_a_given_up_one_is_not() -> None:
+@own
+async def test_a_connection_is_kept_and_a_given_up_one_is_not(
+    kind: type[StreamingTransport],
+) -> None:
     connections = 0
 
     async def counted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -135,32 +192,52 @@ async def test_a_connection_is_kept_and_a_given_up_one_is_not() -> None:
         await reader.read()
 
     async with talking(counted) as url:
-        transport = DirectTransport(url)
+        transport = way_of(kind, url)
         for _ in range(3):
             await transport.send(Request("POST", "/x"))
         assert connections == 1
-        waiting = asyncio.create_task(transport.send(Request("POST", "/x")))
-        await asyncio.sleep(0.05)
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
+        with pytest.raises(Unreachable):
+            await transport.send(Request("POST", "/x", timeout_s=0.05))
         await transport.send(Request("POST", "/x"))
         assert connections == 2
         await transport.close()
 
 
-async def test_a_connection_that_the_server_closed_is_not_used_again() -> None:
-    closing = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-    async with talking(answering(closing)) as url:
-        transport = DirectTransport(url)
+@pytest.mark.parametrize(
+    ("kind", "header"),
+    [
+        (DirectTransport, b"Connection: close\r\n"),
+        (InThreads, b"Connection: close\r\n"),
+        (InThreads, b""),
+    ],
+)
+async def test_a_connection_that_the_server_closed_is_not_used_again(
+    kind: type[StreamingTransport], header: bytes
+) -> None:
+    closed = asyncio.Event()
+
+    async def closing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        closed.clear()
+        answer = b"HTTP/1.1 200 OK\r\n" + header + b"Content-Length: 0\r\n\r\n"
+        await answering(answer)(reader, writer)
+        writer.close()
+        await writer.wait_closed()
+        closed.set()
+
+    async with talking(closing) as url:
+        transport = way_of(kind, url)
         for _ in range(3):
             assert (await transport.send(Request("GET", "/x"))).status == 200
+            await closed.wait()
+        await transport.close()
 
 
-async def test_many_at_once_each_get_their_own_answer() -> None:
+@own
+async def test_many_at_once_each_get_their_own_answer(kind: type[StreamingTransport]) -> None:
     server = ScriptedServer()
     server.answers["/x"] = lambda body: (200, body)
     async with listening(server) as url:
-        transport = DirectTransport(url)
+        transport = way_of(kind, url)
         bodies = [b'{"n":%d}' % n for n in range(50)]
         replies = await asyncio.gather(
             *(transport.send(Request("POST", "/x", one)) for one in bodies)
@@ -176,7 +253,6 @@ async def test_a_header_cannot_smuggle_another() -> None:
 
 EVENTS = Request("GET", "/events", headers={"Last-Event-ID": "7"}, timeout_s=5)
 STREAMING = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-either = pytest.mark.parametrize("kind", [DirectTransport, HttpTransport])
 
 
 async def read_all(transport: StreamingTransport, request: Request = EVENTS) -> bytes:
@@ -248,8 +324,8 @@ async def test_a_stream_that_falls_silent_is_given_up(kind: type[StreamingTransp
         await transport.close()
 
 
-def way_of(kind: type[StreamingTransport], url: str) -> StreamingTransport:
-    made: StreamingTransport = kind(url)  # type: ignore[call-arg]
+def way_of(kind: type[StreamingTransport], url: str, *auth: str) -> StreamingTransport:
+    made: StreamingTransport = kind(url, *auth)  # type: ignore[call-arg]
     return made
 
 
@@ -280,8 +356,6 @@ async def test_no_more_connections_than_allowed(monkeypatch: pytest.MonkeyPatch)
 def test_proxies_and_users_are_left_to_the_general_client(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in ("http_proxy", "all_proxy", "HTTP_PROXY", "ALL_PROXY", "no_proxy", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
     assert isinstance(way_to("http://ojs:8080", None), DirectTransport)
     assert isinstance(way_to("https://ojs", None), DirectTransport)
     assert isinstance(way_to("http://me:secret@ojs:8080", None), HttpTransport)
@@ -289,3 +363,74 @@ def test_proxies_and_users_are_left_to_the_general_client(
     assert isinstance(way_to("http://ojs:8080", None), HttpTransport)
     monkeypatch.setenv("no_proxy", "ojs")
     assert isinstance(way_to("http://ojs:8080", None), DirectTransport)
+
+
+EMPTY = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+ME = b64encode(b"me:se/cret").decode()
+
+
+async def test_without_a_loop_a_proxy_is_sent_the_whole_url(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[bytes] = []
+    async with talking(answering(EMPTY, seen=seen)) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.replace("//", "//me:se%2Fcret@"))
+        transport = InThreads("http://ojs.test:8080/base", "key")
+        assert (await transport.send(Request("GET", "/x"))).well
+        await transport.close()
+    head = seen[0].decode()
+    assert head.startswith("GET http://ojs.test:8080/base/x HTTP/1.1\r\nHost: ojs.test:8080\r\n")
+    assert f"Proxy-Authorization: Basic {ME}\r\n" in head
+    assert "\r\nAuthorization: Bearer key\r\n" in head
+
+
+async def test_without_a_loop_tls_goes_through_a_proxy(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The proxy passes bytes on, and sees neither the path nor the key."""
+    authority = Authority(tmp_path)
+    heads: list[bytes] = []
+    done = asyncio.Event()
+    async with listening(ScriptedServer(), authority.server("ojs.test")) as server:
+
+        async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            heads.append(await reader.readuntil(b"\r\n\r\n"))
+            port = int(server.rpartition(":")[2])
+            back, forth = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
+            await asyncio.gather(passed(reader, forth), passed(back, writer))
+            await forth.wait_closed()
+            done.set()
+
+        async with talking(tunnel) as proxy:
+            monkeypatch.setenv("https_proxy", proxy)
+            tls = tls_of(load({}, {"url": "https://x", "tls_ca_file": str(authority.file)}, {}))
+            transport = InThreads("https://ojs.test", "key", tls=tls)
+            assert (await transport.send(Request("GET", "/x"))).status == 404
+            await transport.close()
+            await done.wait()
+    assert heads[0].startswith(b"CONNECT ojs.test:443 HTTP/1.")
+    assert b"key" not in heads[0]
+
+
+async def passed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while part := await reader.read(65_536):
+        writer.write(part)
+    writer.close()
+
+
+def test_without_a_loop_other_kinds_of_proxies_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:1080")
+    with pytest.raises(ValueError, match="must be an http:// one, not socks5://"):
+        BlockingHttpTransport("http://ojs.test")
+
+
+async def test_without_a_loop_the_user_of_a_url_is_shown() -> None:
+    seen: list[bytes] = []
+    async with talking(answering(EMPTY, seen=seen)) as url:
+        transport = InThreads(url.replace("//", "//me:se%2Fcret@"))
+        await transport.send(Request("GET", "/x"))
+        await transport.close()
+    assert f"Authorization: Basic {ME}\r\n".encode() in seen[0]

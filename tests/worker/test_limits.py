@@ -7,8 +7,8 @@ import pytest
 
 from ojs_server.app import Application, Server
 from ojs_worker import Client, RateLimit, Worker
-from ojs_worker.backoff import Patience
 from ojs_worker.limits import compare, limits_of
+from ojs_worker.patience import Patience
 from ojs_worker.testing import AsgiTransport
 from tests.http.conftest import Serve
 from tests.worker.conftest import QUICK

@@ -57,6 +57,18 @@ async def test_the_echo_of_a_lost_answer_is_no_warning(
     assert "lease" not in caplog.text
 
 
+async def test_the_outcome_of_a_cancelled_job_is_dropped_without_a_warning(
+    server: ScriptedServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    refused = {"code": "conflict", "message": "no", "details": {"current_state": "cancelled"}}
+    server.answers[ACK] = lambda body: (409, {"error": refused})
+    assert await settle(server, done(1)) is Verdict.GONE
+    (line,) = caplog.records
+    assert line.levelname == "INFO"
+    assert line.getMessage() == f"job {JOB.id} was cancelled, its outcome is dropped"
+
+
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 502, 503])
 async def test_trouble_is_waited_out(server: ScriptedServer, status: int) -> None:
     answers: list[Any] = [(status, {}), (200, {})]

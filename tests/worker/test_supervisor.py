@@ -277,6 +277,31 @@ async def test_probes_are_answered_for_all_processes(given: str, tmp_path: Path)
     assert not any("Traceback" in line for line in process.output)
 
 
+async def test_metrics_are_those_of_all_processes_since_the_start(tmp_path: Path) -> None:
+    port = free_port()
+    more = program(tmp_path, f"health_host='127.0.0.1', health_port={port}")
+    with (tmp_path / "own_program.py").open("a") as file:
+        file.write("\n@worker.job('a.b')\nasync def handler() -> None: ...\n")
+    async with several("--workers", "2", **more) as (server, _), httpx.AsyncClient() as client:
+
+        async def counted(number: int) -> None:
+            line = f'ojs_worker_jobs_total{{type="a.b",outcome="completed"}} {number}\n'
+            async with asyncio.timeout(60):
+                while True:
+                    text = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
+                    if line in text and "ojs_worker_connected 2\n" in text:
+                        return
+                    await asyncio.sleep(0.05)
+
+        first, _ = await registered(server, 2)
+        await server.offer(*(job(number, "a.b") for number in range(8)))
+        await counted(8)
+        os.kill(first, signal.SIGKILL)
+        await registered(server, 3)
+        await server.offer(job(9, "a.b"))
+        await counted(9)
+
+
 async def test_a_port_of_probes_that_is_taken_ends_the_command(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -97,7 +97,7 @@ async def test_a_job_in_nonsense_is_failed_and_the_others_run(start: Start) -> N
 async def test_a_server_cannot_ask_for_patience_without_end(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ojs_worker.backoff.ASKED_S", 0.01)
+    monkeypatch.setattr("ojs_worker.patience.ASKED_S", 0.01)
     server = ScriptedServer(paths=PUBLIC)
 
     class Busy(MemoryTransport):

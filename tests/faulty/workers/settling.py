@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ojs_worker import backoff, exchanging, faults, running, settling
+from ojs_worker import exchanging, faults, patience, running, settling
 from ojs_worker.errors import Unreachable
 from ojs_worker.executing import Executor
 from ojs_worker.job import Job
@@ -153,7 +153,7 @@ def five_tries_are_enough() -> None:
 
 
 def _pauses(change: Callable[..., float]) -> None:
-    wrap(backoff, "pause", lambda pause: lambda failures, dice: change(pause, failures, dice))
+    wrap(patience, "pause", lambda pause: lambda failures, dice: change(pause, failures, dice))
 
 
 @fault("OJS-WPR-024")

@@ -1,0 +1,53 @@
+"""Operations that are tried again until they succeed, with pauses in between."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+from ojs_worker.backoff import pause
+from ojs_worker.errors import Refused
+
+log = logging.getLogger("ojs.worker")
+
+# A server may ask for more patience than this; who knows what it meant.
+ASKED_S: Final = 60.0
+
+Result = TypeVar("Result")
+
+
+class Patience:
+    """Counts the failures in a row of one operation that is retried. The first one is logged."""
+
+    def __init__(self, what: str, dice: Callable[[], float]) -> None:
+        self.failures = 0
+        self._what = what
+        self._dice = dice
+
+    def next_s(self, reason: object, at_least_s: float | None = None) -> float:
+        """Count a failure and return the seconds to wait before the next try."""
+        self.failures += 1
+        if self.failures == 1:
+            log.warning("cannot %s yet, will try again: %s", self._what, reason)
+        return max(min(at_least_s or 0.0, ASKED_S), pause(self.failures, self._dice()))
+
+    async def wait(self, reason: object, at_least_s: float | None = None) -> None:
+        """Count a failure and wait until the next try."""
+        await asyncio.sleep(self.next_s(reason, at_least_s))
+
+    async def keep_on(
+        self, call: Callable[[], Awaitable[Result]], failures: tuple[type[Exception], ...]
+    ) -> Result:
+        """Call until it succeeds: after these exceptions, and after refusals that are not final."""
+        while True:
+            wait_s = None
+            try:
+                return await call()
+            except Refused as error:
+                if error.is_final:
+                    raise
+                reason: Exception = error
+                wait_s = error.retry_after_s
+            except failures as error:
+                reason = error
+            await self.wait(reason, wait_s)
