@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.page import blocks, missing
-from tests.packaging.playing import play
+from tests.packaging.page import Block, blocks, missing
+from tests.packaging.playing import install, play
 from tests.packaging.shell import shell
 
 
@@ -43,6 +43,31 @@ async def test_the_readme_works(tmp_path: Path, wheel: Path) -> None:
         walk = blocks("README.md", "A job's way through")
         assert sum(block.kind == "json" for block in walk) >= 8
         await play(walk, run, environment, wheel)
+
+
+@pytest.mark.long
+async def test_the_page_on_an_index_works(tmp_path: Path, environment: Path, wheel: Path) -> None:
+    install(environment, "pip install '../ojs-reference[server]'", wheel)
+    async with shell(tmp_path, environment) as run:
+        await run.run("cd shop")
+        await play(blocks("docs/package.md"), run, environment, wheel)
+        await run.says("… it has handlers for email.send")
+
+
+@pytest.mark.long
+async def test_the_page_on_the_command_line_works(
+    tmp_path: Path, environment: Path, wheel: Path
+) -> None:
+    (first, *commands) = [block for block in blocks("docs/cli.md") if block.kind == "sh"]
+    install(environment, "pip install '../ojs-reference[server]'", wheel)
+    async with shell(tmp_path, environment) as run:
+        await run.run("cd shop; export HOME=$PWD; mkdir -p .config/fish/completions; ojs-server &")
+        await run.says("… listens on …")
+        await play([first], run, environment, wheel)
+        await run.run("ojs enqueue mail.send 1 --queue mail")
+        # The servers of the page are not there.
+        here = [Block("sh", block.text.replace("--server live", "")) for block in commands]
+        await play(here, run, environment, wheel)
 
 
 @pytest.mark.long
