@@ -58,7 +58,7 @@ def install_into(environment: Path, wheel: Path, extras: frozenset[str]) -> Path
     packages = packages_of(environment)
     python(
         "-m", "pip", "--disable-pip-version-check", "--python", str(environment / "bin/python"),
-        "install", "--no-deps", "--no-index", str(wheel),
+        "install", "--no-deps", "--no-index", "--no-compile", str(wheel),
     )  # fmt: skip
     (information,) = packages.glob("ojs_reference-*.dist-info")
     wheel_requires = PathDistribution(information).requires or ()
@@ -70,7 +70,7 @@ def install_into(environment: Path, wheel: Path, extras: frozenset[str]) -> Path
 def python(*arguments: str) -> None:
     """Run Python to its end; fail with its output."""
     result = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, check=False, timeout=100
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, timeout=500
     )
     assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"
 

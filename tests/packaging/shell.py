@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tests.packaging.page import missing, values
 
-LONGEST_S: Final = 60
+LONGEST_S: Final = 120
 # What the shell writes behind each block, with 1 if one of its commands has failed.
 DONE: Final = "--- ended with"
 # The port of each program that a page starts, and the variables that set it.

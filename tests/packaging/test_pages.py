@@ -10,6 +10,9 @@ from tests.packaging.page import Block, blocks, missing
 from tests.packaging.playing import install, play
 from tests.packaging.shell import shell
 
+# Each installs the wheel and starts several programs, which takes minutes on a busy machine.
+pytestmark = pytest.mark.timeout(600)
+
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
