@@ -8,6 +8,8 @@ JOBS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 4)")
 ARGS ?=
 LOAD ?=
 PACKAGES := ojs_wire ojs_server ojs_ui ojs_worker ojs_cli pytest_ojs conformance benchmarks
+# Beside the oldest, with which everything else runs.
+PYTHONS := 3.12 3.13
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -19,7 +21,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution test-schemathesis browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-foreign bench-announce bench-gateway bench-bloat bench-jit bench-dashboard bench-moving proto openapi reference dist lint format check conformance apart faults mutants chaos fuzz lock clean again
+.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution test-oldest test-pythons test-schemathesis browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-foreign bench-announce bench-gateway bench-bloat bench-jit bench-dashboard bench-moving proto openapi reference dist lint format check conformance apart faults mutants chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -57,6 +59,34 @@ test-distribution: $(VENV)/.dev postgres ## Run on the distribution's PostgreSQL
 	# And those that run on any, but for what ran just now.
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 \
 		-m "store_postgres and not store_distribution" tests/store tests/e2e $(ARGS)
+
+# What leans on each of the packages that are needed, on SQLite.
+test-oldest: build/oldest/.ready ## Run tests with the oldest versions that pyproject.toml allows
+	PYTHONPATH=$(CURDIR) build/oldest/bin/python -m pytest --numprocesses=$(JOBS) -p no:cacheprovider \
+		-m "not store_postgres and not store_distribution" tests/wire tests/http/system tests/http/schemas \
+		tests/http/streams tests/e2e/test_start.py tests/e2e/test_websocket.py tests/conformance/test_contract.py \
+		$(patsubst %,tests/worker/test_%.py,transport direct encryption compression otel) \
+		tests/grpc/test_ojs_v1.py tests/terminal/test_output.py $(ARGS)
+
+# Units and contracts, on SQLite.
+test-pythons: ## Run the tests of units and contract with the other versions of Python
+	@for version in $(PYTHONS); do \
+		python=$$(sh requirements/python.sh $$version) || { \
+			echo "NOT RUN: the tests with Python $$version, which is not here" >&2; continue; }; \
+		$(MAKE) --no-print-directory PYTHON=$$python build/python$$version/.ready || exit 1; \
+		PYTHONPATH=$(CURDIR) build/python$$version/bin/python -m pytest --numprocesses=$(JOBS) -p no:cacheprovider \
+			-m "not store_postgres and not store_distribution" tests/domain tests/wire tests/store/contract $(ARGS) || exit 1; \
+	done
+
+build/oldest/.ready: requirements/oldest.txt
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
+	@touch $@
+
+build/python%/.ready: requirements/units.txt
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
+	@touch $@
 
 test-schemathesis: $(VENV)/.dev postgres ## Have schemathesis play the contract on both stores
 	@$(BIN)/python -m compileall -q $(PACKAGES)
@@ -181,6 +211,10 @@ lock: ## Renew the locks within pyproject.toml's ranges (needs uv; ARGS=--upgrad
 		--output-file requirements/run.txt
 	$(COMPILE) --all-extras pyproject.toml requirements/build.in requirements/dev.in \
 		--constraint requirements/run.txt --output-file requirements/dev.txt
+	$(COMPILE) --extra server pyproject.toml requirements/units.in --constraint requirements/dev.txt \
+		--output-file requirements/units.txt
+	$(COMPILE) --resolution lowest-direct --all-extras pyproject.toml requirements/oldest.in \
+		--output-file requirements/oldest.txt
 	$(COMPILE) requirements/clients/jobmanager.in --output-file requirements/clients/jobmanager.txt
 	$(COMPILE) requirements/clients/pyzeebe.in --output-file requirements/clients/pyzeebe.txt
 	cd requirements/clients && npm install --package-lock-only --ignore-scripts --no-audit --no-fund \

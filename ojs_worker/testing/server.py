@@ -80,7 +80,7 @@ class PrivateServer:
         except ImportError as error:
             raise ServerMissing(
                 "the testing tools start a server, and ojs_server cannot be imported here "
-                f"({error}): pip install 'ojs-reference[server]'"
+                f"({error}): pip install 'ojs-reference[testing]'"
             ) from error
         # A test that turns the clock far still finds what has finished, and its workers, which
         # would have beaten all the while, have lost nothing but what a job itself limits.

@@ -67,7 +67,7 @@ class Stub:
 
 def info_of(error: aio.AioRpcError) -> error_details_pb2.ErrorInfo:
     """Return the machine-readable part of an error."""
-    metadata = dict(error.trailing_metadata() or ())
+    metadata = dict(tuple(error.trailing_metadata() or ()))
     told = status_pb2.Status.FromString(metadata["grpc-status-details-bin"])
     info = error_details_pb2.ErrorInfo()
     assert told.details[0].Unpack(info)

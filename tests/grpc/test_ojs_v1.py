@@ -503,7 +503,7 @@ async def test_a_repeated_key_enqueues_once(server: Server) -> None:
 async def test_a_request_id_is_echoed(server: Server) -> None:
     async with connect(server, SERVICE, **{"x-ojs-request-id": "mine-1"}) as ojs:
         call = ojs.Manifest()
-        metadata = dict(await call.initial_metadata())
+        metadata = dict(tuple(await call.initial_metadata()))
         assert metadata["x-ojs-request-id"] == "mine-1"
         assert metadata["x-ojs-server-version"]
         await call
@@ -536,7 +536,7 @@ async def test_wrong_keys_are_slowed_by_the_address_of_the_client(serve: Serve) 
                 assert error.code() is StatusCode.UNAUTHENTICATED
             error = await guessing.error("ListQueues")
             assert error.code() is StatusCode.RESOURCE_EXHAUSTED
-            assert int(dict(error.trailing_metadata() or ())["retry-after"]) <= 61
+            assert int(dict(tuple(error.trailing_metadata() or ()))["retry-after"]) <= 61
         async with connect(server, SERVICE, **client, **{"x-ojs-api-key": KEYS["viewer"]}) as known:
             await known.ListQueues()
         other = {"x-forwarded-for": "192.0.2.2", "x-ojs-api-key": "guessed"}

@@ -4,12 +4,15 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PathDistribution, distribution
 from pathlib import Path
+from typing import Final
 
 from packaging.requirements import Requirement
+
+OURS: Final = "ojs-reference"
 
 
 @dataclass(frozen=True)
@@ -55,10 +58,11 @@ def install_into(environment: Path, wheel: Path, extras: frozenset[str]) -> Path
     packages = packages_of(environment)
     python(
         "-m", "pip", "--disable-pip-version-check", "--python", str(environment / "bin/python"),
-        "install", "--no-deps", "--no-index", str(wheel),
+        "install", "--no-deps", "--no-index", "--no-compile", str(wheel),
     )  # fmt: skip
     (information,) = packages.glob("ojs_reference-*.dist-info")
-    for needed in _needed(PathDistribution(information).requires or (), extras):
+    wheel_requires = PathDistribution(information).requires or ()
+    for needed in _needed(wheel_requires, extras | _included(wheel_requires, extras)):
         lend(needed, environment)
     return packages
 
@@ -66,7 +70,7 @@ def install_into(environment: Path, wheel: Path, extras: frozenset[str]) -> Path
 def python(*arguments: str) -> None:
     """Run Python to its end; fail with its output."""
     result = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, check=False, timeout=100
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, timeout=500
     )
     assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"
 
@@ -77,12 +81,28 @@ def lend_all(requirements: Iterable[str], environment: Path) -> None:
         lend(name, environment)
 
 
-def _needed(requirements: Iterable[str], extras: frozenset[str]) -> set[str]:
-    """The names of the distributions that these requirements need here, theirs included."""
-    names = set()
+def _included(requirements: Iterable[str], extras: frozenset[str]) -> set[str]:
+    """The extras of the package that its extras include."""
+    return {
+        extra
+        for requirement in _applying(requirements, extras)
+        if requirement.name == OURS
+        for extra in requirement.extras
+    }
+
+
+def _applying(requirements: Iterable[str], extras: frozenset[str]) -> Iterator[Requirement]:
     for requirement in map(Requirement, requirements):
         marker = requirement.marker
         if marker is None or any(marker.evaluate({"extra": extra}) for extra in extras):
+            yield requirement
+
+
+def _needed(requirements: Iterable[str], extras: frozenset[str]) -> set[str]:
+    """The names of the distributions that these requirements need here, theirs included."""
+    names = set()
+    for requirement in _applying(requirements, extras):
+        if requirement.name != OURS:
             own = distribution(requirement.name).requires or ()
             names |= {requirement.name, *_needed(own, frozenset({"", *requirement.extras}))}
     return names

@@ -188,6 +188,13 @@ def test_the_data_files_are_found_as_resources(installed: Installed) -> None:
     assert expected == found
 
 
+def test_no_link_of_the_page_on_an_index_leads_into_the_repository(installed: Installed) -> None:
+    (information,) = installed.packages.glob("ojs_reference-*.dist-info")
+    page = (information / "METADATA").read_text(encoding="utf-8")
+    assert "\n# OJS" in page
+    assert re.findall(r"\]\((?!https?://)[^)]*\)|(?:src|href)=", page) == []
+
+
 def test_pytest_is_told_of_the_plugin(installed: Installed) -> None:
     (information,) = installed.packages.glob("ojs_reference-*.dist-info")
     found = PathDistribution(information).entry_points.select(group="pytest11")

@@ -9,7 +9,8 @@ from contextlib import aclosing, suppress
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
+from starlette import websockets
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ojs_server.domain.access.login import Login
 from ojs_server.domain.errors import InvalidRequest, NotFound, OjsError, Unavailable
@@ -39,8 +40,12 @@ _GOING_AWAY: Final = 1001
 _TEXT_ONLY: Final = 1003
 _NOT_ALLOWED: Final = 1008
 _FAILED: Final = 1011
-# What sending raises once the connection is closed.
-GONE: Final = (OSError, WebSocketDisconnect, WebSocketDisconnected)
+# What sending raises once the connection is closed; up to Starlette 1.6 a bare RuntimeError.
+GONE: Final = (
+    OSError,
+    WebSocketDisconnect,
+    getattr(websockets, "WebSocketDisconnected", RuntimeError),
+)
 
 log = logging.getLogger("ojs.http")
 
