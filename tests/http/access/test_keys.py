@@ -64,7 +64,7 @@ async def test_each_role_may_do_its_own_and_nothing_else(
             assert response.status_code not in (401, 403), (route, response.text)
         else:
             error = error_of(response, 403, "permission_denied")
-            assert error["details"]["role"] == role
+            assert (error["details"]["role"], error["details"]["roles"]) == (role, [role])
             assert error["details"]["required_roles"] == sorted({*route.roles, Role.ADMIN})
 
 
@@ -125,7 +125,7 @@ async def test_callers_are_told_what_they_may_do(
     for role in ROLES:
         with subtests.test(role=role):
             told = body(await keyed_client.get(f"{V1}/me", headers=bearer(role)))
-            assert (told["role"], told["tenant"]) == (role, None)
+            assert (told["role"], told["roles"], told["tenant"]) == (role, [role], None)
             assert {kind for kind, may in told["can"].items() if may} == kinds[role]
             assert KEYS[role] not in told["name"]
             names.add(told["name"])
