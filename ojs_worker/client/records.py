@@ -100,6 +100,7 @@ class CronEntry(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int = 0
     created_at: str | None = None
     updated_at: str | None = None
+    may_change: bool = True
 
     def __repr__(self) -> str:
         """Return name, schedule, job type and the next run."""

@@ -53,7 +53,7 @@ def test_a_key_may_have_several_roles(tmp_path: Path, text: str, file: str) -> N
     for role in (Role.WORKER, Role.PRODUCER):
         assert admit(bearer(WORKER), role, keys) == admit(bearer(WORKER), role, keys)
     with pytest.raises(
-        Denied, match="role worker.producer may not do this, which takes one of admin, operator"
+        Denied, match=r"role worker\+producer may not do this, which takes one of admin, operator"
     ):
         admit(bearer(WORKER), Role.OPERATOR, keys)
 

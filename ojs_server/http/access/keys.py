@@ -16,6 +16,7 @@ from ojs_server.domain.limits.rate_limit import KEY
 from ojs_server.domain.suggestions import nearest
 from ojs_server.http.access.roles import (
     ADMINISTER,
+    OPERATE,
     ROLES,
     Role,
     Roles,
@@ -58,7 +59,7 @@ class Keys(msgspec.Struct, frozen=True):
         keys."""
         if not self.needed:
             return ADMINISTER
-        found = (roles for known, roles in self.roles.items() if _principal(known) == principal)
+        found = (roles for known, roles in self._by_principal() if known == principal)
         return next(found, frozenset())
 
     def name_of(self, principal: str) -> str:
@@ -68,6 +69,23 @@ class Keys(msgspec.Struct, frozen=True):
             return LOCAL
         named = self.names.get(principal)
         return named or f"{written(self.roles_of(principal))}-{principal[:_SHOWN]}"
+
+    def lasting(self, principal: str) -> str | None:
+        """Return what is kept of a key with the objects that it owns: its name, which a new key can
+        have as well, or else its hash; None without keys."""
+        return self.names.get(principal, principal) if self.needed else None
+
+    @property
+    def programs(self) -> frozenset[str]:
+        """The keys of programs, as objects keep them: those that are no operator's."""
+        return frozenset(
+            self.names.get(principal, principal)
+            for principal, roles in self._by_principal()
+            if not may(roles, OPERATE)
+        )
+
+    def _by_principal(self) -> Iterator[tuple[str, Roles]]:
+        return ((_principal(hashed), roles) for hashed, roles in self.roles.items())
 
     def principal_of(self, key: str) -> str | None:
         """Return the holder of a key; None if the key is unknown."""
