@@ -1,7 +1,8 @@
 """The tutorial runs as it stands: its files, its commands in one shell, and what they print.
 
 Two things differ: the package is installed from the wheel of this checkout, with what the
-environment of the tests has, instead of an index; and ports are free ones.
+environment of the tests has, instead of an index; and ports are free ones. It runs twice: as it
+stands, and with the key that the page names for a server with keys.
 """
 
 import asyncio
@@ -101,7 +102,7 @@ class Shell:
 
 
 @asynccontextmanager
-async def shell(folder: Path, ports: dict[str, int]) -> AsyncIterator[Shell]:
+async def shell(folder: Path, ports: dict[str, int], keys: dict[str, str]) -> AsyncIterator[Shell]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OJS_")}
     process = await asyncio.create_subprocess_exec(
         *("bash", "--noprofile", "--norc"),
@@ -112,6 +113,7 @@ async def shell(folder: Path, ports: dict[str, int]) -> AsyncIterator[Shell]:
         start_new_session=True,
         env={
             **kept,
+            **keys,
             # The Python of the tests is the one that the page calls python3.
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "PYTHONUNBUFFERED": "1",
@@ -160,11 +162,19 @@ def test_the_commands_are_few() -> None:
     assert 8 <= len(commands()) <= MOST_COMMANDS
 
 
+def keys_of_the_page() -> dict[str, str]:
+    """Return the environment that the page names for a server with keys."""
+    found = dict(re.findall(r"`(OJS_KEYS|OJS_AUTH_TOKEN)=(\S+)`", PAGE))
+    key = "the-key-of-the-tutorial"
+    return {name: value.replace("KEY", key) for name, value in found.items()}
+
+
 @pytest.mark.long
-async def test_every_step_works(tmp_path: Path, wheel: Path) -> None:
+@pytest.mark.parametrize("keys", [{}, keys_of_the_page()], ids=["without-keys", "with-keys"])
+async def test_every_step_works(tmp_path: Path, wheel: Path, keys: dict[str, str]) -> None:
     ports = free_ports("8080", "8000")
     shop = tmp_path / "shop"
-    async with shell(tmp_path, ports) as run:
+    async with shell(tmp_path, ports, keys) as run:
         for kind, text in BLOCK.findall(PAGE):
             if kind in FILES:
                 head, body = text.split("\n", 1)
