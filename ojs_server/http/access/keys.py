@@ -16,7 +16,7 @@ from ojs_server.domain.limits.rate_limit import KEY
 from ojs_server.domain.suggestions import nearest
 from ojs_server.http.access.roles import (
     ADMINISTER,
-    OPERATE,
+    PROGRAM,
     ROLES,
     Role,
     Roles,
@@ -77,11 +77,11 @@ class Keys(msgspec.Struct, frozen=True):
 
     @property
     def programs(self) -> frozenset[str]:
-        """The keys of programs, as objects keep them: those that are no operator's."""
+        """The keys of programs, as objects keep them."""
         return frozenset(
             self.names.get(principal, principal)
             for principal, roles in self._by_principal()
-            if not may(roles, OPERATE)
+            if not roles.isdisjoint(PROGRAM)
         )
 
     def _by_principal(self) -> Iterator[tuple[str, Roles]]:

@@ -27,6 +27,8 @@ OPERATE: Final = frozenset({Role.OPERATOR})
 LOOK: Final = OPERATE | {Role.VIEWER}
 READ: Final = LOOK | {Role.PRODUCER, Role.WORKER}
 ADMINISTER: Final = frozenset({Role.ADMIN})
+# The roles of programs; others are of people, and of what looks on.
+PROGRAM: Final = frozenset({Role.WORKER, Role.PRODUCER})
 KINDS: Final[Mapping[str, Roles]] = {
     "look": LOOK,
     "enqueue": ENQUEUE,

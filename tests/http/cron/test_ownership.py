@@ -20,6 +20,7 @@ ROLES = {
     "other": APPLICATION,
     "other-worker": "worker",
     "producer": "producer",
+    "deployer": "worker+operator",
     "operator": "operator",
     "admin": "admin",
 }
@@ -63,15 +64,17 @@ async def seen(client: httpx.AsyncClient, key: str) -> dict[str, bool]:
 
 # The key that registered an entry, its owner, and the keys that may change it.
 EVERYBODY = set(ROLES)
-PRODUCING = {"shop", "other", "producer", "operator", "admin"}
+OPERATING = {"deployer", "operator", "admin"}
+PRODUCING = OPERATING | {"shop", "other", "producer"}
 TABLE = [
     ("shop", None, PRODUCING),
     ("shop-worker", None, PRODUCING | {"shop-worker"}),
     ("producer", None, PRODUCING),
     ("operator", None, PRODUCING),
-    ("shop", "shop", {"shop", "operator", "admin"}),
-    ("shop-worker", "shop", {"shop-worker", "operator", "admin"}),
-    ("producer", "shop", {"producer", "operator", "admin"}),
+    ("shop", "shop", OPERATING | {"shop"}),
+    ("shop-worker", "shop", OPERATING | {"shop-worker"}),
+    ("producer", "shop", OPERATING | {"producer"}),
+    ("deployer", "shop", OPERATING),
     # People stand in for programs, which take such an entry over.
     ("operator", "shop", EVERYBODY),
     ("admin", "shop", EVERYBODY),
