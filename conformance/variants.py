@@ -12,7 +12,7 @@ _TIMES: Final = (
 # What `--variant NAME=COMMAND` must be.
 VARIANTS: Final[dict[str, str]] = {
     "keys": "one key for each role: conformance-key-of-producer, -worker, -viewer, -operator and "
-    "-admin",
+    "-admin; where a key can have two roles, also -worker+producer",
     "strict": "refuses unknown members (OJS-HTP-012)",
     "brief": "keeps completed, cancelled and discarded jobs and events for two seconds",
     "small": "has room for 2 event streams, for 2 calls of gRPC that wait for jobs, for 20 events "

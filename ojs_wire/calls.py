@@ -433,6 +433,7 @@ class CronRequest(msgspec.Struct):
     run_count: Any = None
     last_job_id: Any = None
     waiting: Any = None
+    may_change: Any = None
 
 
 class CreateQueueRequest(msgspec.Struct):

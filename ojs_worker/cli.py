@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ojs_wire.help import HelpFormatter
-from ojs_worker.config import Config, SettingError
+from ojs_worker.config import MISCONFIGURED, Config, SettingError
 from ojs_worker.logs import set_up
 from ojs_worker.settings import NO_FLAG, TABLE, Setting, load
 from ojs_worker.signals import MARGIN_S, SignalBox, exit_later, exit_now
@@ -114,7 +114,7 @@ def _run(
         config = worker.config(flags)
     except (NoWorker, SettingError) as error:
         print(f"ojs-worker: {error}", file=sys.stderr)
-        return 2 if isinstance(error, SettingError) else 3
+        return MISCONFIGURED if isinstance(error, SettingError) else 3
     except Exception:
         traceback.print_exc()
         print(f"ojs-worker: {target} could not be imported", file=sys.stderr)

@@ -14,6 +14,10 @@ Level = Literal["debug", "info", "warning", "error"]
 ProfileName = Literal["ojs", "blackboard", "jobmanager", "zeebe"]
 
 
+# The exit code of a worker that has a wrong setting.
+MISCONFIGURED: Final = 2
+
+
 class SettingError(ValueError):
     """A setting is invalid; the message names it and what is allowed."""
 

@@ -4,12 +4,15 @@ from typing import Any, Final
 
 import msgspec
 
+from ojs_worker.errors import PermissionDenied
+
 Exceptions = type[BaseException] | tuple[type[BaseException], ...]
 
 
 class Retrying(msgspec.Struct, frozen=True):
-    """Without `retry_on` every exception is retried, with it only those; `no_retry_on` are not.
-    Where both name an exception or its base classes, the nearest class decides."""
+    """Without `retry_on` every exception is retried but `PermissionDenied`, with it only those;
+    `no_retry_on` are not. Where both name an exception or its base classes, the nearest class
+    decides."""
 
     retry_on: tuple[type[BaseException], ...] = ()
     no_retry_on: tuple[type[BaseException], ...] = ()
@@ -21,6 +24,9 @@ class Retrying(msgspec.Struct, frozen=True):
                 return False
             if kind in self.retry_on:
                 return True
+            if kind is PermissionDenied:
+                # The next attempt would have the same key.
+                return False
         return not self.retry_on
 
 

@@ -12,7 +12,7 @@ from ojs_worker.aside import Aside
 from ojs_worker.beats import Beats
 from ojs_worker.certainty import Bounds
 from ojs_worker.codec import Codec
-from ojs_worker.config import Config
+from ojs_worker.config import MISCONFIGURED, Config, SettingError
 from ojs_worker.dependencies import Need
 from ojs_worker.engine import Engine
 from ojs_worker.environment import Environment
@@ -141,6 +141,7 @@ class Running:
         self._lifespans = lifespans
         self._health: HealthServer | None = None
         self._forced_by: int | None = None
+        self._misconfigured = False
 
     @property
     def introduced(self) -> asyncio.Event:
@@ -206,6 +207,8 @@ class Running:
             await self._close()
         if self._forced_by is not None:
             return forced_code(self._forced_by)
+        if self._misconfigured:
+            return MISCONFIGURED
         return self.engine.machine.exit_code
 
     async def wait_with_signals(self, box: SignalBox) -> int:
@@ -234,7 +237,12 @@ class Running:
 
     async def _introduced(self, prepare: Callable[[], Awaitable[None]]) -> None:
         await self.introduced.wait()
-        await prepare()
+        try:
+            await prepare()
+        except SettingError as error:
+            log.error("the worker ends: %s", error)
+            self._misconfigured = True
+            self.ask_to_stop()
 
     def _probed(self) -> Probed:
         said = {

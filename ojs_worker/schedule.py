@@ -11,7 +11,8 @@ import msgspec
 from ojs_worker.client.asynchronous import Client
 from ojs_worker.client.calls import Overlap
 from ojs_worker.client.options import Options
-from ojs_worker.errors import NotFound, Refused, Unreachable
+from ojs_worker.config import SettingError
+from ojs_worker.errors import NotFound, PermissionDenied, Refused, Unreachable
 from ojs_worker.patience import Patience
 from ojs_worker.registry import Handler
 
@@ -92,17 +93,39 @@ async def register(
     owner: str | None = None,
     prune: bool = False,
 ) -> None:
-    """Register entries, or replace those of the same names, once the server can be reached. A
-    refused entry is logged, and the worker works without it."""
+    """Register entries, or replace those of the same names, once the server can be reached. An
+    entry that the server finds wrong is logged, and the worker works without it. Raises
+    `SettingError` if the worker's key may not register one; then none is registered."""
+    entries = tuple(entries)
+    if len(entries) > 1:
+        await _require_right(entries, client, patience)
     for entry in entries:
         try:
             await patience.keep_on(partial(put, entry, client, owner), (Unreachable,))
+        except PermissionDenied as denied:
+            raise SettingError(f"the cron entry {entry.name} is refused: {denied}") from denied
         except Refused as refused:
             log.error("the cron entry %s is refused: %s", entry.name, refused)
         else:
             log.info("the cron entry %s is registered", entry.name)
     if owner is not None:
         await _look_for_removed(entries, client, patience, owner, prune=prune)
+
+
+async def _require_right(entries: Iterable[Scheduled], client: Client, patience: Patience) -> None:
+    """Raise `SettingError` if some of the entries are on the server as another key's."""
+    try:
+        known = await patience.keep_on(client.list_crons, (Unreachable,))
+    except Refused:
+        # The server has no list; each registration is checked by itself.
+        return
+    names = {entry.name for entry in entries}
+    foreign = sorted(entry.name for entry in known if entry.name in names and not entry.may_change)
+    if foreign:
+        raise SettingError(
+            f"the cron entries {', '.join(foreign)} are another key's: allowed are other names, "
+            "the key that registered them, and keys of operators"
+        )
 
 
 async def put(entry: Scheduled, client: Client, owner: str | None) -> None:

@@ -231,7 +231,7 @@ class Supervisor:
         self._room.set()
         self._ever_started = self._ever_started or process.started
         if process.code and (process.left or self._ending.is_set()):
-            self._code = max(self._code, 1)
+            self._code = max(self._code, process.code if process.code in CANNOT_START else 1)
 
     async def _bear(self, process: Process, failures: int) -> bool:
         """Wait before a process that has died is replaced; False if that is pointless."""

@@ -8,6 +8,8 @@ from conformance.reply import Reply
 from conformance.stage import Stage
 
 ROLES = ("producer", "worker", "viewer", "operator", "admin")
+# A key of an application, on servers whose keys can have two roles.
+APPLICATION = "worker+producer"
 WRONG_KEYS = 10  # as many as an address may show within a minute
 
 
@@ -71,6 +73,55 @@ async def what_roles_may_do(stage: Stage) -> None:
                 reply.error(403, "permission_denied", required_roles="array:nonempty")
             else:
                 reply.error(401, "unauthenticated")
+
+
+@case("OJS-ACC-004", own_server="keys")
+async def what_two_roles_may_do(stage: Stage) -> None:
+    """A key with two roles may do what one of them may, and no more."""
+    shown = _shown(APPLICATION)
+    queue = stage.name()
+    made = await stage.call(
+        "POST", "jobs", {"type": "a", "args": [], "queue": queue}, headers=shown
+    )
+    stage.need(made.status != 401, "its keys have one role each")
+    made.expect(201)
+    beat = {"worker_id": stage.name("w")}
+    (await stage.call("POST", "workers/heartbeat", beat, headers=shown)).expect(200)
+    for path in (f"queues/{queue}/pause", "admin/workers/nobody/quiet"):
+        refused = await stage.call("POST", path, {}, headers=shown)
+        refused.error(403, "permission_denied", required_roles="array:nonempty")
+    (await stage.call("GET", "dead-letter", headers=shown)).error(403, "permission_denied")
+
+
+@case("OJS-CRN-036", "OJS-CRN-037", capability="cron", own_server="keys")
+async def entries_belong_to_keys(stage: Stage) -> None:
+    """A worker registers cron entries and changes its own; an entry with an owner is its key's."""
+    free, owned = stage.name(), stage.name()
+    owner = {"meta": {"cron_owner": stage.name()}}
+
+    async def put(role: str, name: str, **more: object) -> Reply:
+        entry = {"name": name, "cron": "0 0 1 1 *", "type": "test.case", "args": [], **more}
+        return await stage.call("POST", "cron", entry, headers=_shown(role))
+
+    async def change(role: str, name: str) -> Reply:
+        return await stage.call("PATCH", f"cron/{name}", {"enabled": False}, headers=_shown(role))
+
+    made = await put("worker", owned, **owner)
+    stage.need(made.status != 403, "its workers register no cron entries")
+    made.expect(201)
+    (await put("producer", free)).expect(201)
+    (await change("worker", free)).error(403, "permission_denied")
+    (await put("worker", free)).error(403, "permission_denied")
+    (await change("producer", owned)).error(403, "permission_denied")
+    (await put("producer", stage.name(), **owner)).error(403, "permission_denied")
+    for role, named in (("worker", {owned}), ("producer", {free}), ("operator", {free, owned})):
+        listed = (await stage.call("GET", "cron", headers=_shown(role))).expect(200)["crons"]
+        shown = {entry["name"] for entry in listed if entry.get("may_change")}
+        stage.equal(shown & {free, owned}, named, f"entries that may be changed by the {role}")
+    (await change("operator", owned)).expect(200)
+    (await change("worker", owned)).expect(200)
+    for role, name in (("worker", owned), ("producer", free)):
+        (await stage.call("DELETE", f"cron/{name}", headers=_shown(role))).expect(200)
 
 
 @case("OJS-ACC-007", own_server="keys")

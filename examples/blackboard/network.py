@@ -8,6 +8,7 @@ fail, the backups are taken back.
 """
 
 import asyncio
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -95,7 +96,9 @@ async def play(
 async def main(url: str) -> None:
     """Play it against a server."""
     inventory = Inventory()
-    async with httpx.AsyncClient(base_url=url, timeout=40) as client:
+    key = os.environ.get("OJS_AUTH_TOKEN")
+    headers = {"Authorization": f"Bearer {key}"} if key else None
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=40) as client:
         for devices in (["router"], ["router", "intruder"]):
             report = await play(client, devices, inventory)
             print(f"{devices}: {len(report.entities)} devices, results {report.results}")

@@ -8,6 +8,7 @@ It works until SIGINT (Ctrl-C) or SIGTERM.
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -72,7 +73,9 @@ async def fleet(client: httpx.AsyncClient) -> list[str]:
 
 async def main(url: str) -> None:
     """Work until told to stop."""
-    async with httpx.AsyncClient(base_url=url) as client:
+    key = os.environ.get("OJS_AUTH_TOKEN")
+    headers = {"Authorization": f"Bearer {key}"} if key else None
+    async with httpx.AsyncClient(base_url=url, headers=headers) as client:
         worker = Worker(client)
         await worker.register()
         print("\n".join(await fleet(client)))

@@ -9,7 +9,7 @@ from typing import Final
 _BY_TYPE: Final = {
     "text": """
         after after_id all backend call channel demand error_type floor high host id id_prefix
-        job_id last limit_ms low mode name node notice prefix provider_id queue reason
+        job_id last limit_ms low mode name node notice owner prefix provider_id queue reason
         request_hash room state states status tagged target tenant text token token_hash type uri
         version webhook_id worker worker_id workflow_name
     """,

@@ -7,7 +7,7 @@ import pytest
 from ojs_server.domain.errors import Denied
 from ojs_server.http.access.key_check import KeyCheck
 from ojs_server.http.access.keys import LEAST_LENGTH, Keys, parse_keys
-from ojs_server.http.access.roles import Role
+from ojs_server.http.access.roles import Role, written
 from ojs_server.metrics import Metrics
 from ojs_server.settings import SettingError, Settings, load_settings
 
@@ -28,7 +28,34 @@ def test_keys_come_from_the_environment_and_the_file(tmp_path: Path) -> None:
     file = tmp_path / "ojs.toml"
     file.write_text(f'[keys]\nworker = ["{WORKER}"]\nproducer = "{PRODUCER}"\n')
     settings = load_settings({"config": str(file)}, {"OJS_KEYS": f"admin:{ADMIN}"})
-    assert sorted(settings.keys.roles.values()) == ["admin", "producer", "worker"]
+    assert sorted(map(written, settings.keys.roles.values())) == ["admin", "producer", "worker"]
+
+
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        (f"shop=worker+producer@acme:{WORKER},shop=producer + worker@acme:{PRODUCER}", ""),
+        ("", f'"worker+producer@acme" = [{{name = "shop", key = "{WORKER}"}}, "{PRODUCER}"]'),
+        (
+            "",
+            f'[keys.shop]\nroles = ["producer", "worker"]\ntenant = "acme"\n'
+            f'key = ["{WORKER}", "{PRODUCER}"]',
+        ),
+    ],
+)
+def test_a_key_may_have_several_roles(tmp_path: Path, text: str, file: str) -> None:
+    path = tmp_path / "ojs.toml"
+    path.write_text(f"[keys]\n{file}\n")
+    keys = load_settings({"config": str(path)}, {"OJS_KEYS": text}).keys
+    assert list(keys.roles.values()) == [{Role.WORKER, Role.PRODUCER}] * 2
+    assert list(keys.tenants.values()) == ["acme", "acme"]
+    assert set(keys.names.values()) == {"shop"}
+    for role in (Role.WORKER, Role.PRODUCER):
+        assert admit(bearer(WORKER), role, keys) == admit(bearer(WORKER), role, keys)
+    with pytest.raises(
+        Denied, match=r"role worker\+producer may not do this, which takes one of admin, operator"
+    ):
+        admit(bearer(WORKER), Role.OPERATOR, keys)
 
 
 @pytest.mark.parametrize(
@@ -109,9 +136,56 @@ def test_a_wrong_list_of_keys_is_refused_without_repeating_any(text: str) -> Non
     assert ADMIN not in str(refused.value)
 
 
-def test_a_wrong_role_is_told_the_nearest() -> None:
-    with pytest.raises(ValueError, match='did you mean "worker"'):
-        parse_keys(f"wroker:{WORKER}", {})
+ALLOWED = "allowed: worker, producer, viewer, operator, admin"
+
+
+@pytest.mark.parametrize(
+    ("roles", "sentence"),
+    [
+        ("wroker", f'number 1 does not begin with a role; {ALLOWED}, .*; did you mean "worker"'),
+        ("worker+produser", f'number 1 does not .*{ALLOWED}, .*; did you mean "producer"'),
+        ("worker+", f"number 1 does not begin with a role; {ALLOWED}"),
+        ("worker+producer+worker", "number 1 has the role worker twice; allowed is each role once"),
+        ("viewer+admin", "roles admin and viewer, but admin may do all .* allowed are admin alone"),
+        ("operator+producer", "operator may do all that producer may; allowed are operator alone"),
+    ],
+)
+def test_wrong_roles_are_told_what_is_allowed(roles: str, sentence: str) -> None:
+    for table in ({}, {"shop": {"roles": roles.split("+"), "key": WORKER}}):
+        text = "" if table else f"shop={roles}:{WORKER}"
+        with pytest.raises(ValueError, match=sentence) as refused:
+            parse_keys(text, table)
+        assert WORKER not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        (f"worker:{WORKER},producer:{WORKER}", r"write it once, as worker\+producer"),
+        (f"viewer+worker:{WORKER},operator:{WORKER}", r"write it once, as worker\+operator,"),
+        (f"worker:{WORKER},admin:{WORKER}", "write it once, as admin,"),
+    ],
+)
+def test_one_key_with_the_roles_of_two_is_told_how_to_write_it(text: str, advice: str) -> None:
+    with pytest.raises(ValueError, match=advice):
+        parse_keys(text, {})
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        ({"key": WORKER}, r"needs roles, a list such as \[.worker., .producer.\]; " + ALLOWED),
+        ({"roles": "worker", "key": WORKER}, "needs roles, a list such as"),
+        ({"roles": ["worker"], "kee": WORKER}, 'allowed: roles, key, tenant; did you mean "key"'),
+        ({"roles": ["worker"]}, "shorter than"),
+        ({"roles": ["worker"], "key": WORKER, "tenant": 5}, "does not name a tenant"),
+    ],
+)
+def test_a_wrong_table_of_a_key_is_told_what_is_allowed(
+    table: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^keys: .*{sentence}"):
+        parse_keys("", {"shop": table})
 
 
 @pytest.mark.parametrize("key", ["", "x" * (LEAST_LENGTH - 1), 5, None, {"a": 1}])

@@ -17,7 +17,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from conformance.cases.access import ROLES, key_of
+from conformance.cases.access import APPLICATION, ROLES, key_of
 from conformance.cli import main
 from conformance.variants import MAIN
 from tests import postgres_programs
@@ -108,7 +108,7 @@ def serve(server_url: str, folder: str, port: str, options: Sequence[str]) -> No
 
 def variants(start: str) -> dict[str, str]:
     """The commands of one server in every way in which cases ask for it."""
-    keys = ",".join(f"{role}:{key_of(role)}" for role in ROLES)
+    keys = ",".join(f"{role}:{key_of(role)}" for role in (*ROLES, APPLICATION))
     return {
         MAIN: f"{start} --conformance --session-grace 1s {GRPC}",
         "keys": f"env OJS_KEYS={keys} {start} {GRPC}",

@@ -526,6 +526,31 @@ async def test_keys_and_roles_are_those_of_http(serve: Serve) -> None:
             assert (await enqueue(producer)).id
 
 
+async def test_a_key_with_two_roles_does_what_both_may_and_owns_its_cron_entries(
+    serve: Serve,
+) -> None:
+    shop, other = "the-key-of-the-shop", "the-key-of-another"
+    keys = parse_keys(f"shop=worker+producer:{shop},worker:{other}", {})
+    options = pb.EnqueueOptions(meta=struct(cron_owner="shop"))
+    entry = {"cron": "@daily", "type": "a", "options": options}
+    async with serve(keys=keys) as server:
+        async with connect(server, SERVICE, **{"x-ojs-api-key": shop}) as mine:
+            job = await enqueue(mine)
+            assert [one.id for one in await fetch(mine)] == [job.id]
+            assert (await mine.RegisterCron(name="daily", **entry)).name == "daily"
+            error = await mine.error("PauseQueue", queue="default")
+            assert error.code() is StatusCode.PERMISSION_DENIED
+        async with connect(server, SERVICE, **{"x-ojs-api-key": other}) as worker:
+            for refused in (
+                await worker.error("RegisterCron", name="daily", **entry),
+                await worker.error("RegisterCron", name="another", **entry),
+                await worker.error("UnregisterCron", name="daily"),
+            ):
+                assert refused.code() is StatusCode.PERMISSION_DENIED
+                assert "another key's: allowed are" in (refused.details() or "")
+            assert [one.name for one in (await worker.ListCron()).entries] == ["daily"]
+
+
 async def test_wrong_keys_are_slowed_by_the_address_of_the_client(serve: Serve) -> None:
     proxies = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
     async with serve(keys=parse_keys("", KEYS), trusted_proxy=proxies) as server:

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from ojs_server.app import Application, Server
+from ojs_server.domain.access.client_address import Network
 from ojs_server.domain.profile import OJS, Profile
 from ojs_server.http.access.keys import Keys, parse_keys
 from ojs_server.http.tracing import Tracing
@@ -36,6 +37,7 @@ def serve(store_url: str) -> Serve:
         log_jobs: bool = False,
         tracing: Tracing | None = None,
         profile: Profile = OJS,
+        trusted_proxy: tuple[Network, ...] = (),
     ) -> AsyncIterator[Server]:
         settings = Settings(
             conformance=conformance,
@@ -45,6 +47,7 @@ def serve(store_url: str) -> Serve:
             max_bodies_bytes=max_bodies_bytes,
             log_jobs=log_jobs,
             profile=profile,
+            trusted_proxy=trusted_proxy,
         )
         server = Server(settings, open_store(store_url, clock=clock), tracing=tracing)
         async with server.running():

@@ -6,7 +6,7 @@ import os
 import re
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -100,7 +100,9 @@ class Shell:
 
 
 @asynccontextmanager
-async def shell(folder: Path, activated: Path | None = None) -> AsyncIterator[Shell]:
+async def shell(
+    folder: Path, activated: Path | None = None, variables: Mapping[str, str] | None = None
+) -> AsyncIterator[Shell]:
     """A shell in a folder, which has Python, what the machine has, and an environment if it is
     named; what the tests have installed is not on its path."""
     ports = _free_ports()
@@ -120,6 +122,7 @@ async def shell(folder: Path, activated: Path | None = None) -> AsyncIterator[Sh
         start_new_session=True,
         env={
             **kept,
+            **(variables or {}),
             "PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin",
             "PYTHONUNBUFFERED": "1",
             "OJS_PORT": str(ports["8080"]),

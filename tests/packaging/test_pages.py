@@ -1,12 +1,13 @@
 """The pages of the documentation work as they are printed, from the wheel, in environments with
 what the pages install and nothing else."""
 
+import re
 import venv
 from pathlib import Path
 
 import pytest
 
-from tests.packaging.page import Block, blocks, missing
+from tests.packaging.page import ROOT, Block, blocks, missing
 from tests.packaging.playing import install, play
 from tests.packaging.shell import shell
 
@@ -73,9 +74,23 @@ async def test_the_page_on_the_command_line_works(
         await play(here, run, environment, wheel)
 
 
+def keys_of_the_page() -> dict[str, str]:
+    """Return the environment that the tutorial names for a server with keys."""
+    page = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
+    found = dict(re.findall(r"`(OJS_KEYS|OJS_AUTH_TOKEN)=(\S+)`", page))
+    return {name: value.replace("KEY", "the-key-of-the-tutorial") for name, value in found.items()}
+
+
+def test_the_tutorial_names_keys() -> None:
+    assert set(keys_of_the_page()) == {"OJS_KEYS", "OJS_AUTH_TOKEN"}
+
+
 @pytest.mark.long
-async def test_every_step_of_the_tutorial_works(tmp_path: Path, wheel: Path) -> None:
-    async with shell(tmp_path) as run:
+@pytest.mark.parametrize("variables", [{}, keys_of_the_page()], ids=["without-keys", "with-keys"])
+async def test_every_step_of_the_tutorial_works(
+    tmp_path: Path, wheel: Path, variables: dict[str, str]
+) -> None:
+    async with shell(tmp_path, variables=variables) as run:
         await play(blocks("docs/tutorial.md"), run, tmp_path / "shop" / ".venv", wheel)
 
 

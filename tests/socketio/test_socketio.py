@@ -110,6 +110,22 @@ async def test_a_client_without_a_key_is_refused(monkeypatch: pytest.MonkeyPatch
         assert (await (await polling(client)).connect()).startswith("40")
 
 
+async def test_a_key_with_two_roles_hears_of_the_task_that_it_submits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OJS_KEYS", f"scene=worker+producer:{KEY},admin:{ADMIN}")
+    async with serving(":memory:") as (_, client):
+        client.headers["Authorization"] = f"Bearer {KEY}"
+        made = await registered(client, "mine")
+        mine = await polling(client)
+        await mine.connect()
+        order = {"job_name": made["full_name"], "worker_id": made["worker_id"]}
+        assert await mine.call("join_job_room", order) == {"ok": True}
+        task_id = await submit(client, "mine", made["full_name"])
+        name, told = await mine.event()
+        assert (name, told["task_id"]) == ("task_available", task_id)
+
+
 async def test_another_principals_worker_joins_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OJS_KEYS", f"worker:{KEY},admin:{ADMIN}")
     async with serving(":memory:") as (_, client):

@@ -501,6 +501,7 @@ def test_statistics_are_found_by_index_on_sqlite(plan_of: Any, sql: str, read: s
     [
         ("load_due_cron", {"SEARCH cron USING INDEX cron_due (next_run_at<?)"}),
         ("load_held_cron", {"SCAN cron USING INDEX cron_held"}),
+        ("cron_holders", {"SEARCH cron USING COVERING INDEX cron_owner (owner=?)"}),
         ("load_held_runs", {"SEARCH cron_runs USING INDEX cron_runs_held (name=?)"}),
         ("list_cron_runs", {"SEARCH cron_runs USING INDEX cron_runs_name (name=?)"}),
     ],

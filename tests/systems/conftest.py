@@ -1,6 +1,6 @@
 """A server of a profile on each store, a client of its system, and time that is turned by hand."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -9,9 +9,10 @@ import pytest
 
 from ojs_server.app import Application, Server
 from ojs_server.domain.profile import PROFILES
+from ojs_server.http.access.keys import Keys
 from ojs_server.ops.sweep import Sweep, Swept
 from tests.http.clock import Hands
-from tests.http.conftest import Serve, serve
+from tests.http.conftest import NO_KEYS, Serve, serve
 from tests.users_stores import store_url
 
 __all__ = ["serve", "store_url"]
@@ -86,12 +87,17 @@ class System:
 
 
 @asynccontextmanager
-async def system(serve: Serve, profile: str) -> AsyncIterator[System]:
-    """A server of a profile."""
+async def system(
+    serve: Serve, profile: str, keys: Keys = NO_KEYS, headers: Mapping[str, str] | None = None
+) -> AsyncIterator[System]:
+    """A server of a profile, and a client with these headers."""
     hands = Hands()
-    async with serve(clock=hands, conformance=False, profile=PROFILES[profile]) as server:
+    chosen = PROFILES[profile]
+    async with serve(clock=hands, conformance=False, profile=chosen, keys=keys) as server:
         transport = httpx.ASGITransport(app=Application(server))
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://localhost", headers=headers
+        ) as client:
             yield System(server, client, hands)
 
 

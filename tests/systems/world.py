@@ -11,6 +11,7 @@ import msgspec
 from ojs_server.app import Application, Server
 from ojs_server.domain.jobs.job import Job
 from ojs_server.domain.profile import PROFILES
+from ojs_server.http.access.keys import Keys
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
@@ -21,6 +22,7 @@ from ojs_worker.transport import Reply, Request
 from tests.ops.bench import HandClock
 
 LIMIT_S = 20
+NO_KEYS = Keys()
 
 
 class World:
@@ -63,13 +65,13 @@ class World:
 
 @asynccontextmanager
 async def serving(
-    store_url: str, profile: str, *, turned: bool = True, **changed: Any
+    store_url: str, profile: str, *, turned: bool = True, keys: Keys = NO_KEYS, **changed: Any
 ) -> AsyncIterator[World]:
     """Run a server with the defaults of a profile, changed if given; its clock stands still unless
     it is to be real."""
     clock = HandClock()
     defaults = msgspec.structs.replace(PROFILES[profile], **changed)
-    settings = Settings(profile_name=profile, profile=defaults)
+    settings = Settings(profile_name=profile, profile=defaults, keys=keys)
     server = Server(settings, open_store(store_url, clock=clock if turned else None))
     async with server.running():
         yield World(server, clock)

@@ -54,8 +54,9 @@ def server_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @contextmanager
-def serving(store: Store | str) -> Iterator[str]:
-    """A server of a store behind a socket, in a thread; the store may be named by its URL."""
+def serving(store: Store | str, **settings: Any) -> Iterator[str]:
+    """A server of a store behind a socket, in a thread; the store may be named by its URL, and
+    settings be given."""
     with ExitStack() as stack:
         thread = LoopThread()
         thread.start()
@@ -64,7 +65,7 @@ def serving(store: Store | str) -> Iterator[str]:
 
         async def open_server() -> str:
             opened = open_store(store) if isinstance(store, str) else store
-            server = Server(Settings(conformance=True), opened)
+            server = Server(Settings(conformance=True, **settings), opened)
             await life.enter_async_context(server.running())
             return await life.enter_async_context(on_a_socket(server))
 

@@ -3,12 +3,14 @@
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from ojs_cli.failures import MISUSED, NO_ACCESS, NOT_FOUND, NOT_SO, UNREACHABLE
 from ojs_cli.session import Session
+from ojs_server.http.access.keys import parse_keys
 from ojs_server.store.open import open_store
 from ojs_worker.environment import machine
 from tests.terminal.conftest import Call, Ojs, serving
@@ -135,6 +137,56 @@ def test_the_doctor_needs_a_server_that_lets_it_in(
     with answering({}, status, "{}") as url:
         said = run("doctor", "--url", url)
     assert (said.code, words in said.err) == (code, True)
+
+
+KEYS = (
+    "ada=operator:the-key-of-ada-01,bo=admin:the-key-of-an-admin,worker+producer:the-key-of-a-shop"
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "result"),
+    [
+        ("the-key-of-ada-01", ("ok", "")),
+        ("the-key-of-a-shop", ("ok", "")),
+        (
+            "the-key-of-an-admin",
+            ("wrong", "the key bo has the role admin and may do everything"),
+        ),
+    ],
+)
+def test_the_doctor_tells_a_caller_of_too_many_rights(
+    run: Ojs, monkeypatch: pytest.MonkeyPatch, key: str, result: tuple[str, str]
+) -> None:
+    monkeypatch.setenv("OJS_AUTH_TOKEN", key)
+    with serving(":memory:", keys=parse_keys(KEYS, {})) as url:
+        (row,) = (row for row in run("doctor", "--url", url).rows if row[0] == "access")
+    assert (row[1], row[2]) == result
+    assert ("worker+producer for an application" in row[3]) is (result[0] == "wrong")
+
+
+@pytest.mark.parametrize(
+    ("settings", "reached"),
+    [
+        ({"host": "0.0.0.0", "insecure": True}, "0.0.0.0"),
+        ({"allow_host": ("jobs.example.com", "jobs.localhost")}, "jobs.example.com"),
+        ({"host": "::1"}, None),
+    ],
+)
+def test_the_doctor_tells_a_caller_whom_nobody_asks_for_a_key(
+    run: Ojs, settings: dict[str, Any], reached: str | None
+) -> None:
+    with serving(":memory:", **settings) as url:
+        said = run("doctor", "--url", url)
+    (row,) = (row for row in said.rows if row[0] == "access")
+    wrong = ["wrong", f"whoever reaches {reached} may do everything without a key"]
+    assert row[1:3] == (wrong if reached else ["ok", ""])
+
+
+def test_the_doctor_tells_a_caller_without_a_key(run: Ojs) -> None:
+    with serving(":memory:", keys=parse_keys(KEYS, {})) as url:
+        said = run("doctor", "--url", url)
+    assert (said.code, "OJS_AUTH_TOKEN" in said.err) == (NO_ACCESS, True)
 
 
 NOWHERE = "http://127.0.0.1:9"

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from ojs_worker import Discard, Retry, Router, Worker
+from ojs_worker import Discard, OjsError, Retry, Router, Worker
+from ojs_worker.errors import PermissionDenied
 from ojs_worker.retrying import retrying
 from tests.worker.conftest import Start
 from tests.worker.scripted import NACK, ScriptedServer, job
@@ -34,6 +35,12 @@ def test_the_nearest_class_decides() -> None:
         False,
     ]
     assert retrying(None, None).retries(KeyError())
+
+
+def test_what_the_key_may_not_do_is_tried_again_only_on_request() -> None:
+    denied = PermissionDenied("no")
+    for given, tried in (((), False), (OjsError, False), (PermissionDenied, True)):
+        assert retrying(given, None).retries(denied) is tried
 
 
 def test_what_is_no_exception_is_told_where_it_is_written() -> None:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import click
 
-from ojs_cli.commands.doctor import deployment, work
+from ojs_cli.commands.doctor import access, deployment, work
 from ojs_cli.commands.doctor.findings import Check, Unchecked
 from ojs_cli.failures import NOT_SO, OK
 from ojs_cli.grammar import Verb
@@ -32,6 +32,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "webhooks": work.webhooks,
     "limits": work.limits,
     "switches": work.switches,
+    "access": access.access,
 }
 
 

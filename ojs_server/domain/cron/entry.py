@@ -77,6 +77,9 @@ class CronEntry(msgspec.Struct, frozen=True):
     last_job_id: str | None = None
     run_count: int = 0
     held: int = 0
+    # The owner that its job names, and the key that registered it, by name or else by hash.
+    owner: str | None = None
+    holder: str | None = None
 
     @property
     def whose(self) -> tuple[str | None, str]:

@@ -127,7 +127,7 @@ def _cookie(call: Call, token: str, seconds: int) -> str:
 async def _found(call: Call, token_hash: str) -> Login | None:
     """Return a session, if it and its key are still valid."""
     login = await call.server.engine.read(lambda reader: reader.login(token_hash, reader.now()))
-    if login is None or call.server.settings.keys.role_of(login.principal) is Role.ANYONE:
+    if login is None or not call.server.settings.keys.roles_of(login.principal):
         return None
     return login
 

@@ -2,19 +2,10 @@
 
 from typing import Any, Final
 
-from ojs_server.http.access.roles import ADMINISTER, ENQUEUE, LOOK, OPERATE, ROLES, WORK, Role
+from ojs_server.http.access.roles import KINDS, ROLES, in_order, may, written
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import Route
 from ojs_wire.values import format_timestamp
-
-# Kinds of calls, and who may make them.
-_KINDS: Final = {
-    "look": LOOK,
-    "enqueue": ENQUEUE,
-    "work": WORK,
-    "operate": OPERATE,
-    "administer": ADMINISTER,
-}
 
 
 async def read(call: Call) -> Answer:
@@ -23,14 +14,15 @@ async def read(call: Call) -> Answer:
 
 
 def shown(call: Call) -> dict[str, Any]:
-    """Return the name, role, tenant and permissions of the caller."""
+    """Return the name, roles, tenant and permissions of the caller."""
     keys = call.server.settings.keys
-    role = keys.role_of(call.key_holder)
+    roles = keys.roles_of(call.key_holder)
     return {
         "name": keys.name_of(call.key_holder),
-        "role": role,
+        "role": written(roles),
+        "roles": in_order(roles),
         "tenant": call.tenant,
-        "can": {kind: role is Role.ADMIN or role in of for kind, of in _KINDS.items()},
+        "can": {kind: may(roles, allowed) for kind, allowed in KINDS.items()},
         "ui_read_only": call.server.settings.ui_read_only,
         "session_ends_at": None if call.login is None else format_timestamp(call.login.expires_at),
     }

@@ -42,7 +42,9 @@ async def config(call: Call) -> Answer:
         if setting.name in _SECRET:
             continue
         unit = "_ms" if setting.kind in ("duration", "retention") else ""
-        shown[setting.name + unit] = value_of(settings, setting)
+        value = value_of(settings, setting)
+        is_network = setting.kind == "networks"
+        shown[setting.name + unit] = [str(one) for one in value] if is_network else value
     return Answer({"config": {**shown, "keys_needed": settings.keys.needed}})
 
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from ojs_server.domain.admin.action import Actor
-from ojs_server.http.access.roles import Role
+from ojs_server.http.access.roles import Role, written
 from ojs_server.http.call import Call
 from ojs_server.http.route import Route
 
@@ -25,7 +25,7 @@ def actor_of(call: Call, route: Route) -> Actor | None:
     elif keys.needed:
         via = "key"
         # Programs enqueue by any key, and by many calls.
-        if route.produces or keys.role_of(call.key_holder) not in _PEOPLE:
+        if route.produces or _PEOPLE.isdisjoint(keys.roles_of(call.key_holder)):
             return None
     else:
         via = "none"
@@ -33,7 +33,7 @@ def actor_of(call: Call, route: Route) -> Actor | None:
             return None
     return Actor(
         name=keys.name_of(call.key_holder),
-        role=keys.role_of(call.key_holder),
+        role=written(keys.roles_of(call.key_holder)),
         via=via,
         tenant=call.tenant,
         address=call.server.key_check.origin(call.scope),

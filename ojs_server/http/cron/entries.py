@@ -3,11 +3,12 @@
 from typing import Any, Final
 
 from ojs_server.domain.cron.entry import CronEntry, CronRun, definition_of
+from ojs_server.domain.cron.ownership import Caller, may_change
 from ojs_server.domain.cron.request import NAME, parse_changes, registered
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.tenants.tenant import scoped, unscoped
 from ojs_server.http import dialects
-from ojs_server.http.access.roles import ENQUEUE, READ
+from ojs_server.http.access.roles import ENQUEUE, OPERATE, READ, WORK, may
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import job_answer, timestamp
 from ojs_server.http.paging import page_of
@@ -27,9 +28,10 @@ async def register(call: Call) -> Answer:
     strict = call.server.settings.strict
     # Refused here, a wrong request costs the writer nothing.
     name = registered(changes, None, 0, strict=strict).name
-    kept = await call.server.engine.run(RegisterEntry(name, changes, strict))
+    caller = _caller(call)
+    kept = await call.server.engine.run(RegisterEntry(name, changes, strict, caller=caller))
     return Answer(
-        dialects.cron_answer(call, _shown(call, kept.entry), created=kept.created),
+        dialects.cron_answer(call, _shown(call, kept.entry, caller), created=kept.created),
         201 if kept.created else 200,
         {"Location": f"/ojs/v1/cron/{unscoped(call.tenant, name)}"},
     )
@@ -47,23 +49,30 @@ async def listing(call: Call) -> Answer:
     if wanted is not None:
         entries = [entry for entry in entries if entry.enabled is _TRUTH[wanted]]
     part, pagination = page.cut(entries)
-    return Answer(dialects.cron_list([_shown(call, entry) for entry in part], pagination))
+    caller = _caller(call)
+    return Answer(dialects.cron_list([_shown(call, entry, caller) for entry in part], pagination))
 
 
 async def detail(call: Call) -> Answer:
     """Show one entry."""
-    return Answer(dialects.cron_answer(call, _shown(call, await _known(call))))
+    return Answer(dialects.cron_answer(call, _shown(call, await _known(call), _caller(call))))
 
 
 async def amend(call: Call) -> Answer:
     """Change some members; `{"enabled": false}` pauses the entry."""
+    caller = _caller(call)
     name = _name(call)
     body = await call.json()
     call.check_members(body, CronRequest)
     kept = await call.server.engine.run(
-        AmendEntry(name, parse_changes(body, tenant=call.tenant), call.server.settings.strict)
+        AmendEntry(
+            name,
+            parse_changes(body, tenant=call.tenant),
+            call.server.settings.strict,
+            caller=caller,
+        )
     )
-    return Answer(dialects.cron_answer(call, _shown(call, kept.entry)))
+    return Answer(dialects.cron_answer(call, _shown(call, kept.entry, caller)))
 
 
 async def pause(call: Call) -> Answer:
@@ -78,17 +87,19 @@ async def resume(call: Call) -> Answer:
 
 async def delete(call: Call) -> Answer:
     """Delete an entry; the jobs that it fired stay."""
-    kept = await call.server.engine.run(Forget(_name(call)))
-    entry = _shown(call, kept.entry)
+    caller = _caller(call)
+    kept = await call.server.engine.run(Forget(_name(call), caller=caller))
+    entry = _shown(call, kept.entry, caller)
     return Answer(dialects.cron_answer(call, entry, deleted=True, name=entry["name"]))
 
 
 async def trigger(call: Call) -> Answer:
     """Run an entry now, in addition to its schedule."""
     await call.read(EmptyRequest, optional=True)
-    done = await call.server.engine.run(Trigger(_name(call)))
+    caller = _caller(call)
+    done = await call.server.engine.run(Trigger(_name(call), caller=caller))
     job_id = done.stored.job.id
-    entry = dialects.cron_named(call, _shown(call, done.entry))
+    entry = dialects.cron_named(call, _shown(call, done.entry, caller))
     body = job_answer(done.stored, flat=dialects.flat(call), **entry, triggered=True, job_id=job_id)
     return Answer(body, 201, {"Location": f"/ojs/v1/jobs/{job_id}"})
 
@@ -114,8 +125,21 @@ async def history(call: Call) -> Answer:
 async def _switch(call: Call, enabled: bool) -> Answer:
     await call.read(EmptyRequest, optional=True)
     changes = parse_changes({"enabled": enabled})
-    kept = await call.server.engine.run(AmendEntry(_name(call), changes))
-    return Answer(dialects.cron_answer(call, _shown(call, kept.entry)))
+    caller = _caller(call)
+    kept = await call.server.engine.run(AmendEntry(_name(call), changes, caller=caller))
+    return Answer(dialects.cron_answer(call, _shown(call, kept.entry, caller)))
+
+
+def _caller(call: Call) -> Caller:
+    """Return the rights of the caller on cron entries."""
+    keys = call.server.settings.keys
+    roles, holder = keys.roles_of(call.key_holder), keys.lasting(call.key_holder)
+    return Caller(
+        holder=holder,
+        operates=may(roles, OPERATE),
+        produces=may(roles, ENQUEUE),
+        programs=keys.programs - {holder},
+    )
 
 
 def _name(call: Call) -> str:
@@ -134,7 +158,7 @@ async def _known(call: Call) -> CronEntry:
     return found[0]
 
 
-def _shown(call: Call, entry: CronEntry) -> dict[str, Any]:
+def _shown(call: Call, entry: CronEntry, caller: Caller) -> dict[str, Any]:
     definition = definition_of(entry)
     return dialects.cron_entry(
         {
@@ -152,6 +176,7 @@ def _shown(call: Call, entry: CronEntry) -> dict[str, Any]:
             "waiting": entry.held,
             "created_at": format_timestamp(entry.created_at),
             "updated_at": format_timestamp(entry.updated_at),
+            "may_change": may_change(entry, caller),
         }
     )
 
@@ -168,14 +193,16 @@ def _run(run: CronRun) -> dict[str, Any]:
     }
 
 
+# Workers change the entries of their programs (domain/cron/ownership.py).
+_CHANGE: Final = ENQUEUE | WORK
 ROUTES: Final = (
-    Route("POST", "/cron", register, ENQUEUE, tenanted=True),
+    Route("POST", "/cron", register, _CHANGE, tenanted=True),
     Route("GET", "/cron", listing, READ, tenanted=True),
     Route("GET", "/cron/{name}", detail, READ, tenanted=True),
-    Route("PATCH", "/cron/{name}", amend, ENQUEUE, tenanted=True),
-    Route("DELETE", "/cron/{name}", delete, ENQUEUE, tenanted=True),
-    Route("POST", "/cron/{name}/pause", pause, ENQUEUE, tenanted=True),
-    Route("POST", "/cron/{name}/resume", resume, ENQUEUE, tenanted=True),
-    Route("POST", "/cron/{name}/trigger", trigger, ENQUEUE, tenanted=True),
+    Route("PATCH", "/cron/{name}", amend, _CHANGE, tenanted=True),
+    Route("DELETE", "/cron/{name}", delete, _CHANGE, tenanted=True),
+    Route("POST", "/cron/{name}/pause", pause, _CHANGE, tenanted=True),
+    Route("POST", "/cron/{name}/resume", resume, _CHANGE, tenanted=True),
+    Route("POST", "/cron/{name}/trigger", trigger, _CHANGE, tenanted=True),
     Route("GET", "/cron/{name}/history", history, READ, tenanted=True),
 )

@@ -5,11 +5,12 @@ finds the time advanced already, so each due time fires once on any number of no
 """
 
 from collections.abc import Collection
-from typing import Generic
+from typing import Final, Generic
 
 import msgspec
 
 from ojs_server.domain.cron.entry import CronEntry, Overlap, draft_of
+from ojs_server.domain.cron.ownership import Caller, held_by, require_owner, require_right
 from ojs_server.domain.cron.request import CronChanges, changed, registered
 from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.jobs.job import StoredJob
@@ -21,6 +22,7 @@ from ojs_server.ops.schemas.registry import hold
 from ojs_server.ops.unit_of_work import Work
 
 STEP = 500
+EVERYTHING: Final = Caller()
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -44,7 +46,11 @@ class Fired(msgspec.Struct, frozen=True):
     entries: int = 0
 
 
-class _OnEntry(Operation[Result], Generic[Result], frozen=True):
+class _ByCaller(Operation[Result], Generic[Result], frozen=True, kw_only=True):
+    caller: Caller = EVERYTHING
+
+
+class _OnEntry(_ByCaller[Result], Generic[Result], frozen=True):
     stage = Stage.CRON
 
     name: str
@@ -65,17 +71,23 @@ class RegisterEntry(_OnEntry[Kept], frozen=True):
 
     def carry_out(self, work: Work) -> Kept:
         known = work.tx.load_cron([self.name]).get(self.name)
-        entry = registered(self.changes, known, work.now, strict=self.strict)
+        entry = self._entry(work, known)
         if known is None:
             _require(work, entry)
         if known is None and work.tx.insert_cron([entry]):
             # Another node stored it since we looked; now it is locked.
             known = _load(work, self.name)
-            entry = registered(self.changes, known, work.now, strict=self.strict)
+            entry = self._entry(work, known)
         if known is not None:
             return _kept(work, entry, known)
         work.expect(entry.next_run_at)
         return Kept(entry, created=True)
+
+    def _entry(self, work: Work, known: CronEntry | None) -> CronEntry:
+        if known is not None:
+            require_right(known, self.caller)
+        entry = registered(self.changes, known, work.now, strict=self.strict)
+        return _owned(work, entry, known, self.caller, registers=True)
 
 
 class AmendEntry(_OnEntry[Kept], frozen=True):
@@ -85,15 +97,16 @@ class AmendEntry(_OnEntry[Kept], frozen=True):
     strict: bool = False
 
     def carry_out(self, work: Work) -> Kept:
-        known = _load(work, self.name)
-        return _kept(work, changed(self.changes, known, work.now, strict=self.strict), known)
+        known = _changeable(work, self)
+        entry = changed(self.changes, known, work.now, strict=self.strict)
+        return _kept(work, _owned(work, entry, known, self.caller, registers=False), known)
 
 
 class Forget(_OnEntry[Kept], frozen=True):
     """Remove an entry; jobs that it fired stay, runs that wait are cancelled."""
 
     def carry_out(self, work: Work) -> Kept:
-        known = _load(work, self.name)
+        known = _changeable(work, self)
         cancel_held(work, known)
         work.tx.delete_cron([known.name])
         return Kept(known)
@@ -103,7 +116,7 @@ class Trigger(_OnEntry[Triggered], frozen=True):
     """Run an entry now, independent of its schedule, under its overlap policy."""
 
     def carry_out(self, work: Work) -> Triggered:
-        entry = _load(work, self.name)
+        entry = _changeable(work, self)
         firing = Firing(work, [entry])
         _, name = entry.whose
         after, stored = firing.run(entry, work.now, manual=True)
@@ -175,6 +188,21 @@ def _load(work: Work, name: str) -> CronEntry:
     if known is None:
         raise missing(name)
     return known
+
+
+def _changeable(work: Work, op: _OnEntry[Result]) -> CronEntry:
+    known = _load(work, op.name)
+    require_right(known, op.caller)
+    return known
+
+
+def _owned(
+    work: Work, entry: CronEntry, known: CronEntry | None, caller: Caller, *, registers: bool
+) -> CronEntry:
+    entry = held_by(entry, known, caller, registers=registers)
+    if entry.owner is not None and not caller.operates:
+        require_owner(entry, work.tx.cron_holders(entry.owner), caller)
+    return entry
 
 
 def _kept(work: Work, entry: CronEntry, known: CronEntry) -> Kept:

@@ -30,6 +30,10 @@ class CronWrites(Writing):
         """Store locked entries as they are now."""
         self.update_records("update_cron", entries, "a cron entry")
 
+    def cron_holders(self, owner: str) -> set[str | None]:
+        """The keys that registered the entries of an owner."""
+        return {holder for (holder,) in self.all("cron_holders", owner=owner)}
+
     def delete_cron(self, names: Sequence[str]) -> None:
         """Forget entries and their history."""
         self.run_ids("delete_cron_runs", names)

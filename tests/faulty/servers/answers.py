@@ -13,6 +13,7 @@ from ojs_server.http import call as calls
 from ojs_server.http import dialects, pipeline, prefer_header
 from ojs_server.http.access.key_check import KeyCheck
 from ojs_server.http.access.keys import Keys
+from ojs_server.http.access.roles import in_order
 from ojs_server.http.paths import Paths
 from ojs_server.http.queues import read as queues
 from ojs_server.http.system import manifest
@@ -227,6 +228,16 @@ def names_are_not_told() -> None:
 def roles_do_not_matter() -> None:
     """Every key may do everything."""
     put(Keys, "permit", lambda self, principal, allowed: principal)
+
+
+@fault("OJS-ACC-004")
+def one_role_counts() -> None:
+    """Of several roles of a key only the first counts."""
+    wrap(
+        Keys,
+        "roles_of",
+        lambda roles_of: lambda self, of: frozenset(in_order(roles_of(self, of))[:1]),
+    )
 
 
 @fault("OJS-ACC-015")

@@ -8,6 +8,7 @@ import msgspec
 
 from ojs_server.domain.cron import entry as cron_entry
 from ojs_server.domain.cron import expression as cron_expression
+from ojs_server.domain.cron import ownership
 from ojs_server.domain.cron.entry import CronEntry, Meeting
 from ojs_server.ops.cron import entries as cron
 from ojs_server.ops.cron import firing as cron_firing
@@ -126,3 +127,15 @@ def disabled_entries_have_a_next_run() -> None:
 def runs_have_one_name() -> None:
     """The history of an entry has no `executions`."""
     answered(f"{V1}/cron/[^/]+/history", lambda body: body.update(executions=[]), status=200)
+
+
+@fault("OJS-CRN-036")
+def entries_are_anybodys() -> None:
+    """Every key that may register entries may change those of others."""
+    put(ownership, "may_change", lambda entry, caller: True)
+
+
+@fault("OJS-CRN-037")
+def an_owner_has_several_keys() -> None:
+    """A key registers entries of an owner that is another key's."""
+    put(cron, "require_owner", lambda entry, holders, caller: None)

@@ -12,10 +12,6 @@ from tests.http.keys import KEYS, bearer
 from tests.http.steps import JOBS, V1, body, error_of, job_id, stored_jobs
 
 GUARDED = [route for route in ROUTES if Role.ANYONE not in route.roles]
-STREAMS = {
-    *(f"{V1}/events/stream", f"{V1}/queues/{{name}}/events", f"{V1}/jobs/{{id}}/events"),
-    f"{V1}/admin/stats/stream",
-}
 OPEN = [route for route in ROUTES if Role.ANYONE in route.roles]
 
 
@@ -49,23 +45,6 @@ async def test_open_routes_ask_for_none(keyed_client: httpx.AsyncClient) -> None
     }
     for route in reads:
         assert (await keyed_client.get(route.path)).status_code == 200
-
-
-@pytest.mark.parametrize("role", ROLES)
-async def test_each_role_may_do_its_own_and_nothing_else(
-    keyed_client: httpx.AsyncClient, role: Role
-) -> None:
-    for route in GUARDED:
-        allowed = role is Role.ADMIN or role in route.roles
-        # A stream that is allowed would not end; its head says as much.
-        method = "HEAD" if allowed and route.path in STREAMS else route.method
-        response = await keyed_client.request(method, path_of(route), headers=bearer(role))
-        if allowed:
-            assert response.status_code not in (401, 403), (route, response.text)
-        else:
-            error = error_of(response, 403, "permission_denied")
-            assert error["details"]["role"] == role
-            assert error["details"]["required_roles"] == sorted({*route.roles, Role.ADMIN})
 
 
 WRONG: list[str] = [
@@ -125,7 +104,7 @@ async def test_callers_are_told_what_they_may_do(
     for role in ROLES:
         with subtests.test(role=role):
             told = body(await keyed_client.get(f"{V1}/me", headers=bearer(role)))
-            assert (told["role"], told["tenant"]) == (role, None)
+            assert (told["role"], told["roles"], told["tenant"]) == (role, [role], None)
             assert {kind for kind, may in told["can"].items() if may} == kinds[role]
             assert KEYS[role] not in told["name"]
             names.add(told["name"])

@@ -1,6 +1,7 @@
 """The server as a whole: statistics, their history, maintenance, settings."""
 
 import asyncio
+from ipaddress import ip_network
 
 import httpx
 import pytest
@@ -208,3 +209,10 @@ async def test_settings_are_shown_without_secrets(client: httpx.AsyncClient) -> 
     assert shown["keys_needed"] is False
     assert {"database", "listen_url", "keys"}.isdisjoint(shown)
     assert body(await client.get(f"{ADMIN}/config"))["config"] == shown
+
+
+async def test_the_networks_of_proxies_are_shown(serve: Serve) -> None:
+    networks = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
+    async with serve(trusted_proxy=networks) as server, connect(server) as client:
+        shown = body(await client.get(f"{ADMIN}/system/config"))["config"]
+    assert shown["trusted_proxy"] == ["10.0.0.0/8", "fd00::/8"]

@@ -67,6 +67,7 @@ async def test_an_entry_is_answered_whole_under_all_names(client: httpx.AsyncCli
         "last_job_id": None,
         "run_count": 0,
         "waiting": 0,
+        "may_change": True,
     }
 
 
@@ -385,9 +386,9 @@ async def test_aliases_do_what_their_paths_do(client: httpx.AsyncClient) -> None
     ("method", "path", "roles"),
     [
         ("GET", "", {"producer", "worker", "viewer", "operator", "admin"}),
-        ("POST", "", {"producer", "operator", "admin"}),
-        ("DELETE", "/a", {"producer", "operator", "admin"}),
-        ("POST", "/a/trigger", {"producer", "operator", "admin"}),
+        ("POST", "", {"worker", "producer", "operator", "admin"}),
+        ("DELETE", "/a", {"worker", "producer", "operator", "admin"}),
+        ("POST", "/a/trigger", {"worker", "producer", "operator", "admin"}),
         ("GET", "/a/history", {"producer", "worker", "viewer", "operator", "admin"}),
     ],
 )

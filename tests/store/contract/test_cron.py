@@ -25,6 +25,8 @@ FULL = CronEntry(
     last_job_id="j1",
     run_count=7,
     held=2,
+    owner="acme/shop",
+    holder="shop-key",
 )
 
 
@@ -101,6 +103,16 @@ def test_an_update_replaces_everything_but_the_name(store: Store) -> None:
     with store.transaction() as tx:
         tx.update_cron([after])
     assert loaded(store, "a", "b") == {"a": after, "b": an_entry("b")}
+
+
+def test_the_keys_of_an_owner_are_found(store: Store) -> None:
+    entries = [an_entry(name, owner="shop", holder=name[0]) for name in ("a1", "a2", "b")]
+    keep(store, *entries, an_entry("c", owner="shop"), an_entry("d", owner="other", holder="d"))
+    with store.transaction() as tx:
+        assert tx.cron_holders("shop") == {"a", "b", None}
+        assert tx.cron_holders("nobody") == set()
+        tx.delete_cron(["a1", "b", "c"])
+        assert tx.cron_holders("shop") == {"a"}
 
 
 def test_an_update_of_an_entry_that_is_gone_fails_whole(store: Store) -> None:

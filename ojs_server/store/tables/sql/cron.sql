@@ -50,9 +50,14 @@ UPDATE cron SET
     enabled = entry.enabled, definition = entry.definition, created_at = entry.created_at,
     updated_at = entry.updated_at, counted_from = entry.counted_from,
     next_run_at = entry.next_run_at, last_run_at = entry.last_run_at,
-    last_job_id = entry.last_job_id, run_count = entry.run_count, held = entry.held
+    last_job_id = entry.last_job_id, run_count = entry.run_count, held = entry.held,
+    owner = entry.owner, holder = entry.holder
 FROM ({rows}) AS entry
 WHERE cron.name = entry.name
+
+-- name: cron_holders
+-- The keys that registered entries of an owner.
+SELECT DISTINCT holder FROM cron WHERE owner = :owner
 
 -- name: delete_cron
 -- Forget entries.

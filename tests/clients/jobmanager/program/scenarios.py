@@ -5,6 +5,7 @@ with ``--profile jobmanager`` and a short session grace, and nobody else uses it
 """
 
 import json
+import os
 import sys
 import threading
 import time
@@ -82,7 +83,8 @@ class World:
     """The names of one scenario, and what it has opened."""
 
     def __init__(self, url: str, mode: str, name: str) -> None:
-        self.api = Api(url)
+        self._key = os.environ.get("OJS_AUTH_TOKEN", "")
+        self.api = Api(url, self._key)
         self.room = f"room-{name}"
         self._url = url
         self._mode = mode
@@ -97,7 +99,7 @@ class World:
         from zndraw_socketio import wrap
 
         client = wrap(socketio.Client())
-        client.connect(self._url)
+        client.connect(self._url, auth={"token": self._key} if self._key else None)
         self._sockets.append(client)
         return client
 

@@ -1,0 +1,6 @@
+-- The owner that an entry's job names, and the key that registered the entry: its name, or else the
+-- hash of which the server knows it. Entries of earlier versions are of no key.
+ALTER TABLE cron ADD COLUMN owner TEXT;
+ALTER TABLE cron ADD COLUMN holder TEXT;
+
+CREATE INDEX cron_owner ON cron (owner, holder) WHERE owner IS NOT NULL;
