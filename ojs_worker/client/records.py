@@ -135,6 +135,7 @@ class CronEntry(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str | None = None
     # The moment of its last change.
     updated_at: str | None = None
+    # False if only its own key, or an operator, may change it.
     may_change: bool = True
 
     def __repr__(self) -> str:

@@ -119,7 +119,7 @@ def test_wrong_names_and_a_missing_server_are_told_in_plain_words(
     result = project.run()
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(
-        ["*ojs_server cannot be imported here*pip install*ojs-reference?server?*"]
+        ["*ojs_server cannot be imported here*pip install*ojs-reference?testing?*"]
     )
 
 
