@@ -1,11 +1,11 @@
 """The check of access: who may call the server, and with how many rights the caller does."""
 
 from collections.abc import Iterator
-from ipaddress import ip_address
 from typing import Any
 
 from ojs_cli.commands.doctor.findings import Finding
 from ojs_cli.session import Session
+from ojs_wire.hosts import is_loopback
 
 Json = dict[str, Any]
 
@@ -31,11 +31,4 @@ def access(session: Session) -> Iterator[Finding]:
 
 def _beyond_loopback(settings: Json) -> list[str]:
     names = [settings.get("host"), *(settings.get("allow_host") or ())]
-    return [name for name in names if isinstance(name, str) and not _is_loopback(name)]
-
-
-def _is_loopback(name: str) -> bool:
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost" or name.endswith(".localhost")
+    return [name for name in names if isinstance(name, str) and not is_loopback(name)]

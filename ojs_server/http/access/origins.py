@@ -8,12 +8,12 @@ made to resolve to this server (DNS rebinding); only the name in `Host` shows th
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from ipaddress import ip_address
 from typing import Final
 
 import msgspec
 
 from ojs_server.domain.errors import Denied
+from ojs_wire.hosts import is_loopback
 
 _HOST: Final = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^\s:/?#@\[\]]+)(?::[0-9]*)?")
 _ORIGIN: Final = re.compile(r"(?P<scheme>https?)://(?P<host>[^\s/?#@]+)")
@@ -95,17 +95,7 @@ def is_preflight(method: str, headers: Mapping[bytes, bytes]) -> bool:
 @lru_cache(maxsize=16)
 def _answers(hosts: frozenset[str], host: bytes) -> bool:
     found = _HOST.fullmatch(host.decode("latin-1").lower())
-    return found is not None and (found["name"] in hosts or _is_loopback(found["name"]))
-
-
-def _is_loopback(name: str) -> bool:
-    # RFC 6761 keeps these names for the loopback, whoever is asked for them.
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(name.strip("[]")).is_loopback
-    except ValueError:
-        return False
+    return found is not None and (found["name"] in hosts or is_loopback(found["name"]))
 
 
 def _is_part_of_a_foreign_page(headers: Mapping[bytes, bytes]) -> bool:
