@@ -68,13 +68,13 @@ class OjsUvicorn(uvicorn.Server):
         """Announce the addresses once they are bound."""
         self._loop = asyncio.get_running_loop()
         try:
-            # Before the store is opened; uvicorn would find it out after that.
-            await self._try_address()
+            # Before the store is opened; uvicorn would bind after that.
+            bound = await self._bind()
         except OSError as error:
             self._cannot_listen(error)
             await asyncio.to_thread(self._server.store.close)
             return
-        await super().startup(sockets)
+        await super().startup(bound)
         if self.started and self._beside is not None:
             try:
                 self._server.ports.grpc = await self._beside.start(
@@ -92,8 +92,8 @@ class OjsUvicorn(uvicorn.Server):
             self._server.ports.http = self.servers[0].sockets[0].getsockname()[1]
             self._on_start()
 
-    async def _try_address(self) -> None:
-        """Bind the address of HTTP, and leave it again; raises OSError with a sentence."""
+    async def _bind(self) -> list[socket.socket]:
+        """Return sockets with the address of HTTP; raises OSError with a sentence."""
         host, port = self.config.host, self.config.port
         try:
             bound = await self._loop.create_server(
@@ -104,7 +104,9 @@ class OjsUvicorn(uvicorn.Server):
             reason = "another program has this port" if taken else error.strerror
             where = f"[{host}]" if ":" in host else host
             raise OSError(f"cannot listen on {where}:{port}: {reason}") from error
+        sockets = [socket.fromfd(one.fileno(), one.family, one.type) for one in bound.sockets]
         bound.close()
+        return sockets
 
     def _cannot_listen(self, error: OSError) -> None:
         self._server.failure = str(error)
