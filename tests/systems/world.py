@@ -19,10 +19,10 @@ from ojs_server.store.records import EventFilter
 from ojs_wire.codec import decode, encode
 from ojs_worker.testing.asgi import AsgiTransport
 from ojs_worker.transport import Reply, Request
+from tests.http.conftest import NO_KEYS
 from tests.ops.bench import HandClock
 
 LIMIT_S = 20
-NO_KEYS = Keys()
 
 
 class World:
