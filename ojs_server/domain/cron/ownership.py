@@ -45,7 +45,7 @@ def may_change(entry: CronEntry, caller: Caller) -> bool:
     """Return True if the caller may change or remove an entry."""
     if caller.operates or (entry.holder is not None and entry.holder == caller.holder):
         return True
-    # Where the key is gone from the settings, the entries of its owner can be taken over.
+    # If the key was removed from the settings, another program may take its entries over.
     return caller.produces if owner_of(entry) is None else entry.holder not in caller.programs
 
 
@@ -69,8 +69,8 @@ def require_right(entry: CronEntry, caller: Caller) -> None:
 
 def require_owner(entry: CronEntry, holders: Iterable[str | None], caller: Caller) -> None:
     """Raise Denied if another key has entries of the owner that an entry names; `holders` are the
-    keys that registered entries of that owner."""
-    if caller.operates or caller.programs.isdisjoint(holders) or entry.owner is None:
+    keys that registered entries of that owner. Operators need no such check."""
+    if entry.owner is None or caller.programs.isdisjoint(holders):
         return
     owner = unscoped(entry.whose[0], entry.owner)
     raise Denied(

@@ -43,8 +43,9 @@ async def config(call: Call) -> Answer:
             continue
         unit = "_ms" if setting.kind in ("duration", "retention") else ""
         value = value_of(settings, setting)
-        is_network = setting.kind == "networks"
-        shown[setting.name + unit] = [str(one) for one in value] if is_network else value
+        if setting.kind == "networks":
+            value = [str(network) for network in value]
+        shown[setting.name + unit] = value
     return Answer({"config": {**shown, "keys_needed": settings.keys.needed}})
 
 

@@ -47,6 +47,7 @@ class Fired(msgspec.Struct, frozen=True):
 
 
 class _ByCaller(Operation[Result], Generic[Result], frozen=True, kw_only=True):
+    # By keyword, so that subclasses can have positional members without defaults.
     caller: Caller = EVERYTHING
 
 

@@ -1,16 +1,16 @@
-"""The rows in which a node counts the jobs of queues: others from time to time.
+"""Rotation of the rows in which a node counts the jobs of queues.
 
-Every transaction writes its counters anew. While a foreign snapshot is held, the old versions of a
-row stay, and each change of it has to read past all of them. So a node goes on with rows of another
-name after some transactions, and adds the last ones to those that have its own name.
+Every transaction updates counters. While a foreign snapshot is held, the old versions of a row
+stay, and each update has to read past all of them. So after some transactions a node continues with
+new rows under another name, and adds the last ones to the rows under its own name.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
-# Transactions between two names. A page has about 60 versions of a row.
+# Transactions after which the rows get another name. About 60 versions of a row fit on a page.
 EVERY: Final = 500
-# Between the name of a node and the number of its rows.
+# Separator between the name of a node and the number of its rows, also in nodes.sql.
 MARK: Final = "#"
 
 
@@ -33,15 +33,18 @@ class CounterRows:
         self._written += 1
         self._queues.update(queues)
 
-    def worn(self) -> list[str] | None:
-        """Return the queues whose rows are to be added up after many transactions, else None."""
-        if self._written < EVERY:
-            return None
-        # The first rows have the name of the node already.
+    @property
+    def worn(self) -> bool:
+        """True once the rows were written by many transactions."""
+        return self._written >= EVERY
+
+    @property
+    def renamed(self) -> list[str]:
+        """Return the queues with rows under another name than the node's."""
         return sorted(self._queues) if self._number else []
 
     def renew(self) -> None:
-        """Go on with other rows."""
+        """Continue with new rows."""
         self._number += 1
         self._written = 0
         self._queues = set()

@@ -265,12 +265,11 @@ class PostgresTx(PostgresStatements, Tx):
         columns = self.count_columns(deltas) | {"node": [rows.name] * len(deltas)}
         self._send("add_counts", self.in_order("add_counts", columns))
         rows.write(deltas)
-        if (queues := rows.worn()) is not None:
-            self._renews_counters = True
-            if queues:
-                statement = STATEMENTS["fold_rows"]
-                bound = statement.named([queues]) | {"node": self.node, "name": rows.name}
-                self._pipe.send(statement.sql, bound)
+        self._renews_counters = rows.worn
+        if rows.worn and (queues := rows.renamed):
+            statement = STATEMENTS["fold_rows"]
+            bound = statement.named([queues]) | {"node": self.node, "name": rows.name}
+            self._pipe.send(statement.sql, bound)
 
     def insert_events(self, events: Events) -> int:
         """Append to the event log, and tell the nodes that follow it."""
@@ -345,7 +344,7 @@ class PostgresTx(PostgresStatements, Tx):
         self._looks.append((end, self._pipe.ask(statement.sql, bound)))
 
     def committed(self) -> None:
-        """Take over the floors that this transaction has found, and go on with other counters."""
+        """Take over the floors that this transaction has found, and renew the rows of counters."""
         if self._renews_counters:
             self._counter_rows.renew()
         for job, lease in self._due:
