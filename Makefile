@@ -8,7 +8,7 @@ JOBS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 4)")
 ARGS ?=
 LOAD ?=
 PACKAGES := ojs_wire ojs_server ojs_ui ojs_worker ojs_cli pytest_ojs conformance benchmarks
-# Beside the oldest, with which everything else runs.
+# Versions of Python newer than the oldest, which runs all other tests.
 PYTHONS := 3.12 3.13
 VENV := .venv
 BIN := $(VENV)/bin
@@ -60,7 +60,7 @@ test-distribution: $(VENV)/.dev postgres ## Run on the distribution's PostgreSQL
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 \
 		-m "store_postgres and not store_distribution" tests/store tests/e2e $(ARGS)
 
-# What leans on each of the packages that are needed, on SQLite.
+# Tests that use each of the required packages, on SQLite.
 test-oldest: build/oldest/.ready ## Run tests with the oldest versions that pyproject.toml allows
 	PYTHONPATH=$(CURDIR) build/oldest/bin/python -m pytest --numprocesses=$(JOBS) -p no:cacheprovider \
 		-m "not store_postgres and not store_distribution" tests/wire tests/http/system tests/http/schemas \

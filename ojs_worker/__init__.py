@@ -106,7 +106,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # checkers would allow every name of a module that has this function
-    # The modules that have these names; each needs most of those before it.
+    # The modules that define these names, in the order in which they import each other.
     _MODULES = (
         "errors",
         "job",

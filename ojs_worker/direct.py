@@ -96,7 +96,7 @@ class DirectTransport:
                 line.close()
                 raise self._unreachable(error, sent=True) from None
             except BaseException:
-                # Given up: hanging up tells the server so.
+                # The caller gave up; a closed connection tells the server.
                 line.close()
                 raise
             if line.usable:

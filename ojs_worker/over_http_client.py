@@ -69,7 +69,7 @@ class BlockingHttpTransport:
         self._prefix = parts.path
         fixed = {**_basic("Authorization", parts), **(headers or {})}
         if self._proxy is not None and not encrypted:
-            # Such a proxy reads the request itself; through others there is a tunnel.
+            # A proxy for plain HTTP takes whole URLs; HTTPS goes through a tunnel.
             self._prefix = f"http://{parts.netloc.rpartition('@')[2]}{parts.path}"
             fixed.update(_basic("Proxy-Authorization", self._proxy))
         self._access = Access(auth, fixed)
@@ -87,7 +87,7 @@ class BlockingHttpTransport:
             line.close()
             raise self._unreachable(error, sent=True) from None
         except BaseException:
-            # Given up: hanging up tells the server so.
+            # The caller gave up; a closed connection tells the server.
             line.close()
             raise
         if answer.will_close or len(self._idle) >= CONNECTIONS:

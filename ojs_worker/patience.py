@@ -10,7 +10,7 @@ from ojs_worker.errors import Refused
 
 log = logging.getLogger("ojs.worker")
 
-# A server may ask for more patience than this; who knows what it meant.
+# Longest Retry-After that is obeyed.
 ASKED_S: Final = 60.0
 
 Result = TypeVar("Result")

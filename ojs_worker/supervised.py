@@ -23,7 +23,7 @@ from ojs_worker.signals import SignalBox, ignore_signals
 # The variable with the number of the socket.
 DESCRIPTOR: Final = "OJS_WORKER_SUPERVISOR_FD"
 PULSE_S: Final = 1.0
-# A line that begins so has the counts of the process.
+# Prefix of a line with the counts of the process.
 COUNTS: Final = b"#"
 
 

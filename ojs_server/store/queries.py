@@ -37,7 +37,7 @@ _SAID: Final = re.compile(
     r"^-- (row|returns|lane|other_lane): (.+(?:\n--(?:   .*| \)))*)$", re.MULTILINE
 )
 _PUT_IN: Final = re.compile(r"\{(\w+)\}")
-# A text in quotes, or a parameter, which may be numbered, with a type of its own.
+# A quoted text, or a parameter: its name, perhaps a placeholder for a number, perhaps its type.
 _PARAMETER: Final = re.compile(r"'[^']*'|(?<![:\w]):([a-z_]+)(\{\w+\})?(?:::(\w+(?:\[\])?))?")
 _JSON: Final = re.compile(r"\{json:([\w.]+)\}")
 # Filled in by each store, for as many rows or lanes as there are.
@@ -55,7 +55,7 @@ class Dialect(msgspec.Struct, frozen=True):
     selected: Mapping[str, str] = {}
     read: Mapping[str, Callable[[Any], Any]] = {}
     parameter: Callable[[str, str], str] = _named
-    # By regular expression.
+    # Replacements by regular expression.
     spelled: Mapping[str, str] = {}
 
     def rendered(self, sql: str) -> str:

@@ -23,7 +23,7 @@ HEAVY: Final = (
     "yaml",
     "ojs_worker.client",
 )
-# Runs the command before a server without queues.
+# Run the command against a server without queues.
 QUEUES: Final = """
 import sys, threading
 from http.server import BaseHTTPRequestHandler, HTTPServer

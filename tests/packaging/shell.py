@@ -14,7 +14,7 @@ from typing import Any, Final
 from tests.packaging.page import missing, values
 
 LONGEST_S: Final = 120
-# What the shell writes behind each block, with 1 if one of its commands has failed.
+# Line that the shell writes after each block, with 1 if a command has failed.
 DONE: Final = "--- ended with"
 # The port of each program that a page starts, and the variables that set it.
 PORTS: Final = ("8080", "8000")
@@ -28,7 +28,7 @@ class Shell:
         self._ports = ports
         self.lines: list[str] = []
         self._come = asyncio.Condition()
-        # Where the output begins that was not looked at yet.
+        # Index of the first line that was not looked at yet.
         self.place = 0
         self._last = ""
 
@@ -44,7 +44,7 @@ class Shell:
         """Run commands, to their end unless they go on in the background; none may fail."""
         assert self._process.stdin is not None
         self.place, self._last = len(self.lines), commands
-        # Behind a new line: not all programs end their last one.
+        # After a newline, because not all programs end their last line.
         text = f"{self._here(commands)}\necho; echo '{DONE}' $failed; failed=0\n"
         self._process.stdin.write(text.encode())
         assert (await self._until(re.compile(f"^{DONE} (.*)$")))[1] == "0", self.told()
@@ -95,7 +95,7 @@ class Shell:
     def _printed(self) -> list[Any]:
         """The JSON values that the last commands have printed, each at the start of a line."""
         lines = (line for line in self.lines[self.place :] if line.startswith(("{", "[")))
-        # A line of the log may follow right behind.
+        # A log line may follow on the same line.
         return [json.JSONDecoder().raw_decode(line)[0] for line in lines]
 
 

@@ -39,7 +39,7 @@ async def test_the_readme_works(tmp_path: Path, wheel: Path) -> None:
     async with shell(tmp_path) as run:
         for section in ("Install", "A worker in ten lines"):
             await play(blocks("README.md", section), run, environment, wheel)
-    # Without that worker, which would run the jobs of the walk.
+    # A new database, without the worker that would run the jobs of the walk.
     (tmp_path / "shop" / "ojs.db").unlink()
     async with shell(tmp_path, environment) as run:
         await run.run("ojs-server &")

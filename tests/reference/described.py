@@ -86,7 +86,7 @@ def _bases(value: type) -> Iterator[type]:
         if base.__module__.split(".")[0] in OURS:
             yield base
     if is_typeddict(value):
-        # Python keeps the members of its bases, and forgets where they stand.
+        # Members of bases have no position in the source.
         for word in map(ast.unparse, _class_node(value).bases):
             found = getattr(sys.modules[value.__module__], word, None)
             if found is not None and is_typeddict(found):
@@ -133,7 +133,7 @@ def _parameter(home: ModuleType, one: ast.arg, default: ast.expr | None = None) 
     kind = "" if one.annotation is None else f": {_unquoted(one.annotation)}"
     if default is None:
         return one.arg + kind
-    # A constant says less than its value.
+    # Show the value of a constant instead of its name.
     named = getattr(home, default.id, None) if isinstance(default, ast.Name) else None
     shown = repr(named) if isinstance(named, int | float | str) else ast.unparse(default)
     return f"{one.arg}{kind} = {shown}" if kind else f"{one.arg}={shown}"

@@ -27,7 +27,7 @@ async def server(serve: Serve) -> AsyncIterator[Server]:
 
 @pytest.fixture
 def worker(server: Server) -> Worker:
-    # A heartbeat is waited for no longer than its interval, which a slow machine needs.
+    # An answer to a heartbeat is awaited for one interval, so it is long enough for a slow machine.
     settings = {**QUICK, "heartbeat_interval": 0.5}
     return Worker(transport=AsgiTransport(Application(server)), **settings)
 

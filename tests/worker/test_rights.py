@@ -103,7 +103,7 @@ async def test_a_server_that_lets_workers_register_none_ends_the_worker(
     with caplog.at_level(logging.INFO, "ojs.worker"):
         assert await ended(worker) == 2
     assert f"the worker ends: the cron entry daily is refused: {message}" in caplog.text
-    # Once: what is forbidden stays so.
+    # Called once, since a 403 is not retried.
     assert len(scripted.of(CRON)) == 1
 
 

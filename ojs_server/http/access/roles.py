@@ -27,7 +27,7 @@ OPERATE: Final = frozenset({Role.OPERATOR})
 LOOK: Final = OPERATE | {Role.VIEWER}
 READ: Final = LOOK | {Role.PRODUCER, Role.WORKER}
 ADMINISTER: Final = frozenset({Role.ADMIN})
-# The roles of programs; others are of people, and of what looks on.
+# The roles of programs. The others are for people and monitoring.
 PROGRAM: Final = frozenset({Role.WORKER, Role.PRODUCER})
 KINDS: Final[Mapping[str, Roles]] = {
     "look": LOOK,

@@ -34,7 +34,7 @@ from ojs_server.http.services import Ports
 UNSAID_S: Final = 3.0
 # So many requests may come behind one that is being answered before nothing more is read.
 MOST_BEHIND: Final = 64
-# Bytes that are parsed before it is seen how many requests they were.
+# Bytes that are parsed before the waiting requests are counted.
 PIECE: Final = 8192
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 
@@ -91,7 +91,7 @@ class Connection(asyncio.Protocol):
         self.newest: Exchange | None = None
         self.running: Exchange | None = None
         self._behind: deque[Exchange] = deque()
-        # Bytes that have come, and are parsed once fewer requests wait.
+        # Received bytes that are parsed once fewer requests wait.
         self._unparsed = memoryview(b"")
         # The request whose head was just read, and which begins with its body if that is there too.
         self._ready: Exchange | None = None

@@ -40,7 +40,7 @@ _GOING_AWAY: Final = 1001
 _TEXT_ONLY: Final = 1003
 _NOT_ALLOWED: Final = 1008
 _FAILED: Final = 1011
-# What sending raises once the connection is closed; up to Starlette 1.6 a bare RuntimeError.
+# Errors of sending on a closed connection. Starlette before 1.7 raises a plain RuntimeError.
 GONE: Final = (
     OSError,
     WebSocketDisconnect,

@@ -64,7 +64,7 @@ async def _wait(
             waiter.wake()
             raise
         if left is not None and left.done():
-            # A worker that may ask again with its `fetch_id` may have had the answer already.
+            # With a `fetch_id` the jobs may have been returned to a repetition of this FETCH.
             if claim.fetch_id is None:
                 await give_back(engine, [one.lease for one in jobs])
             return FetchedJobs()

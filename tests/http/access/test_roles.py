@@ -17,7 +17,7 @@ from tests.http.conftest import Serve, connect
 from tests.http.steps import V1, body, job_id
 
 ROUTES: Final = {name: routes_of(profile) for name, profile in PROFILES.items()}
-# A stream that is allowed would not end; its head says as much.
+# An allowed stream would not end, so only the head of its answer is read.
 STREAMS: Final = {
     *(f"{V1}/events/stream", f"{V1}/queues/{{name}}/events", f"{V1}/jobs/{{id}}/events"),
     f"{V1}/admin/stats/stream",

@@ -63,7 +63,7 @@ async def test_wrong_keys_are_slowed_on_every_call_and_right_ones_on_none(
     answer = await client.post(LOGIN, json={"key": KEYS["admin"]}, headers=page)
     assert answer.status_code == 200
     client.cookies.clear()
-    # A call without a key is told so, and public calls stay public.
+    # Calls without a key are refused, except public ones.
     error_of(await client.get(ME, headers=from_("192.0.2.1", {})), 401, "unauthenticated")
     assert (await client.get("/ojs/manifest", headers=from_("192.0.2.1"))).status_code == 200
 

@@ -75,7 +75,7 @@ TABLE = [
     ("shop-worker", "shop", OPERATING | {"shop-worker"}),
     ("producer", "shop", OPERATING | {"producer"}),
     ("deployer", "shop", OPERATING),
-    # People stand in for programs, which take such an entry over.
+    # An operator's entry is taken over by a program.
     ("operator", "shop", EVERYBODY),
     ("admin", "shop", EVERYBODY),
 ]
@@ -118,7 +118,7 @@ async def test_the_name_of_an_owner_is_used_by_one_key(client: httpx.AsyncClient
         error = error_of(await put(client, key, "two", "shop"), 403, "permission_denied")
         assert error["message"].startswith("the cron owner shop is another key's: allowed are")
         assert error["details"]["cron_owner"] == "shop"
-    # A change cannot bring the name in, either.
+    # A PATCH cannot use the owner's name either.
     assert (await put(client, "other", "two", "other")).status_code == 201
     change = {"meta": {"cron_owner": "shop"}}
     response = await client.patch(f"{CRON}/two", json=change, headers=as_("other"))
@@ -136,7 +136,7 @@ async def test_an_operator_leaves_an_entry_with_its_program(client: httpx.AsyncC
     assert await seen(client, "other") == {"daily": False}
     await client.patch(f"{CRON}/daily", json={"enabled": False}, headers=as_("admin"))
     assert await seen(client, "shop-worker") == {"daily": True}
-    # What an operator takes out of the owner is not the program's any more.
+    # An entry without an owner after an operator's change does not belong to the program any more.
     await put(client, "operator")
     assert await seen(client, "shop-worker") == {"daily": False}
 

@@ -212,7 +212,7 @@ def test_counters_are_changed_as_fast_under_a_foreign_snapshot(
     foreign.execute("SELECT 1 FROM jobs LIMIT 1")
     count(4 * EVERY)
     held = pages(watched, lambda: count(1))["add_counts"]
-    # Half of the versions that rows may have, 60 in a page, and their entries.
+    # Half of the versions that rows may have, at 60 per page, and their index entries.
     assert 0 < held <= fresh + len(queues) * EVERY // 60, (fresh, held)
     with store.reader() as reader:
         (found,) = [one for one in reader.queues() if one.name == "a"]

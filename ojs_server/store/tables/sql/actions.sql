@@ -1,11 +1,11 @@
 -- name: insert_actions
--- What people have done.
+-- Store actions of people.
 -- row: Action
 INSERT INTO actions ({columns})
 {rows}
 
 -- name: prune_actions
--- What was done long ago.
+-- Remove actions that were taken before a moment.
 DELETE FROM actions WHERE pos IN (
     SELECT pos FROM actions
     WHERE at < :before ORDER BY at LIMIT :limit
@@ -13,7 +13,7 @@ DELETE FROM actions WHERE pos IN (
 )
 
 -- name: list_actions
--- The newest actions below a position that fit, among so many.
+-- Filter the newest actions below a position, of which only so many are looked at.
 -- returns: Action
 SELECT {Action} FROM (
     SELECT * FROM actions WHERE pos < :below

@@ -1,5 +1,6 @@
 -- name: demands
--- What the available jobs of queues ask for: from one entry of the index to the next other one.
+-- List the distinct demands of the available jobs of queues. Each step enters the index at the next
+-- other demand.
 -- row: queue text
 WITH RECURSIVE steps (queue, demand) AS (
     SELECT wanted.queue, (
@@ -19,7 +20,7 @@ WITH RECURSIVE steps (queue, demand) AS (
 SELECT queue, demand FROM steps WHERE demand IS NOT NULL LIMIT 1000
 
 -- name: undemanding
--- The first jobs of a queue that ask for nothing, as far as is looked.
+-- Find the first jobs of a queue without a demand, among the first available ones.
 SELECT id, priority, seq FROM (
     SELECT id, priority, seq, demand, expires_at FROM jobs
     WHERE state = 'available' AND gated = false AND queue = :queue
@@ -28,7 +29,7 @@ SELECT id, priority, seq FROM (
 WHERE demand IS NULL AND {standing}
 
 -- name: undemanding_of_type
--- The same of one type.
+-- Find the first jobs of a queue and a job type without a demand, among the first available ones.
 SELECT id, priority, seq FROM (
     SELECT id, priority, seq, demand, expires_at FROM jobs
     WHERE state = 'available' AND gated = false AND queue = :queue AND type = :type
@@ -37,7 +38,7 @@ SELECT id, priority, seq FROM (
 WHERE demand IS NULL AND {standing}
 
 -- name: demanding
--- The first jobs of a queue that ask for one thing.
+-- Find the first jobs of a queue with one demand.
 SELECT id, priority, seq FROM jobs
 WHERE state = 'available' AND gated = false AND queue = :queue AND demand = :demand
     AND {standing}

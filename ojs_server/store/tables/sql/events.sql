@@ -1,20 +1,20 @@
 -- name: begin_tally
--- There is always a count, of nothing at first.
+-- Store the tally of events, which is always there, with nothing counted.
 INSERT INTO event_tally (one, upto, total) VALUES (1, 0, 0)
 
 -- name: events_before
--- The stretch of the log before a place, newest first.
+-- Read the events of a range of positions, newest first.
 SELECT pos, at, type, subject, queue, job_type, {json:data}
 FROM events
 WHERE pos > :after::int8 AND pos < :before
 ORDER BY pos DESC LIMIT :limit
 
 -- name: load_tally
--- How many events there are, and up to where they were counted; nothing while another node counts.
+-- Lock and load the tally of events; no row while another node counts.
 SELECT upto, total FROM event_tally FOR UPDATE SKIP LOCKED
 
 -- name: count_events
--- How many lie in the next stretch, and where it ends.
+-- Count the events of the next range of positions, and return the end of the range.
 SELECT count(*), max(pos) FROM (
     SELECT pos FROM events
     WHERE pos > :upto AND pos < :end
@@ -22,26 +22,26 @@ SELECT count(*), max(pos) FROM (
 ) AS stretch
 
 -- name: save_tally
--- What was counted.
+-- Store the tally of events.
 UPDATE event_tally SET upto = :upto, total = :total
 
 -- name: lower_tally
--- Count removed events off, and note the first one that is left. None can be stored before it: below
--- `upto` the log is complete.
+-- Subtract removed events from the tally, and store the first position that is left. No event can
+-- be stored before it, because the log is complete below `upto`.
 UPDATE event_tally SET total = total - :removed, first = least(
     upto + 1, COALESCE((SELECT min(pos) FROM events WHERE pos >= event_tally.first), upto + 1)
 )
 
 -- name: last_position
--- The highest place ever used that is still to be seen. Retries that are to stand behind all
--- others have places that are none of the count.
+-- Return the highest position in use. Retries that stay behind all other jobs have positions of a
+-- separate range, which is left out.
 SELECT greatest(
     COALESCE((SELECT max(pos) FROM events), 0),
     COALESCE((SELECT max(seq) FROM jobs WHERE state = 'available' AND seq < 4611686018427387904), 0)
 )
 
 -- name: insert_receipts
--- Idempotency keys; one that exists is left alone and not answered.
+-- Store idempotency keys. One that exists is left alone and not returned.
 -- row: principal text, operation text, key text, body_hash bytea, job_ids text, created_at int8
 INSERT INTO receipts ({columns})
 {rows}

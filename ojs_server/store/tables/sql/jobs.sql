@@ -1,27 +1,28 @@
 -- name: known_requests
--- Which of these ids exist, and the hash of the request that made each.
+-- Return those of these ids that exist, with the hash of the request that made each.
 -- row: id text
 SELECT id, request_hash FROM jobs WHERE id IN ({list})
 
 -- name: seize_jobs
--- Lock jobs, without those that another transaction has.
+-- Lock jobs, except those that another transaction has locked.
 -- row: id text
 -- returns: Job
 SELECT {Job} FROM jobs WHERE id IN ({list}) ORDER BY id FOR UPDATE SKIP LOCKED
 
 -- name: load_whole
--- Jobs with everything.
+-- Load jobs with arguments and results.
 -- row: id text
 -- returns: StoredJob
 SELECT {StoredJob} FROM jobs WHERE id IN ({list})
 
 -- fragment: taken
--- A job with a rate key is taken on trial: it keeps what it must have again if it is sent back.
+-- A claim of a job with a rate key may be undone: its columns are kept until its limit has allowed
+-- it.
 started_at = CASE WHEN rate_key IS NULL THEN :now ELSE started_at END,
 due_at = CASE WHEN rate_key IS NULL THEN NULL ELSE due_at END
 
 -- name: write_changes
--- Decided transitions, each guarded by the state and attempt that it leaves.
+-- Store transitions, each guarded by the state and the attempt before it.
 -- row: Change(
 --     before.id, before.state AS old_state, before.attempt AS old_attempt, after.state, after.seq,
 --     after.attempt, after.releases, after.enqueued_at, after.started_at, after.finished_at,
@@ -41,33 +42,33 @@ FROM ({rows}) AS change
 WHERE jobs.id = change.id AND jobs.state = change.old_state AND jobs.attempt = change.old_attempt
 
 -- name: delete_jobs
--- Gone for good.
+-- Delete jobs.
 -- row: id text
 DELETE FROM jobs WHERE id IN ({list})
 
 -- name: one_job
--- A whole job and its lease.
+-- Load a whole job and its lease.
 -- returns: WholeJob
 SELECT {WholeJob}
 FROM jobs LEFT JOIN leases ON leases.job_id = jobs.id
 WHERE jobs.id = :job_id
 
 -- name: save_priorities
--- Other priorities for locked jobs.
+-- Store new priorities of locked jobs.
 -- row: Job(id, priority)
 UPDATE jobs SET priority = job.priority
 FROM ({rows}) AS job WHERE jobs.id = job.id
 
 -- name: load_states
--- The states of jobs.
+-- Load the states of jobs.
 -- row: id text
 SELECT id, state FROM jobs WHERE id IN ({list})
 
 -- name: ended_by
--- The worker with which a job ended.
+-- Return the worker with which a job ended.
 SELECT ended_by FROM jobs WHERE id = :job_id
 
 -- name: metas
--- The meta of jobs.
+-- Load the meta of jobs.
 -- row: id text
 SELECT {json:meta} FROM jobs WHERE id IN ({list})

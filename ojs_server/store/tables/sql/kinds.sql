@@ -1,5 +1,5 @@
 -- name: save_kinds
--- New kinds; one that exists keeps what the new one does not say.
+-- Store kinds. One that exists keeps the members that the new one leaves out.
 -- row: Kind
 INSERT INTO job_kinds ({columns})
 {rows}
@@ -10,44 +10,44 @@ ON CONFLICT (room, name) DO UPDATE SET
     updated_at = excluded.updated_at, deleted_at = excluded.deleted_at
 
 -- name: link_kinds
--- Which worker runs which kind.
+-- Store which worker runs which kind.
 -- row: worker_id text, room text, name text
 INSERT INTO worker_kinds ({columns})
 {rows}
 ON CONFLICT DO NOTHING
 
 -- name: add_kinds
--- New kinds; those that exist stay as they are.
+-- Store new kinds; one that exists is left alone.
 -- row: Kind
 INSERT INTO job_kinds ({columns})
 {rows}
 ON CONFLICT (room, name) DO NOTHING
 
 -- name: unlink_kinds
--- Workers that run nothing any more.
+-- Delete the links of workers to kinds.
 -- row: worker_id text
 DELETE FROM worker_kinds WHERE worker_id IN ({list})
 
 -- name: kinds_of
--- What a worker runs.
+-- Load the kinds that a worker runs.
 -- returns: Kind
 SELECT {Kind} FROM worker_kinds JOIN job_kinds USING (room, name)
 WHERE worker_kinds.worker_id = :worker_id AND job_kinds.deleted_at IS NULL
 ORDER BY job_kinds.room, job_kinds.name
 
 -- name: kind_of_type
--- The kind that a type stands for.
+-- Load the kind of a room by its job type.
 -- returns: Kind
 SELECT {Kind} FROM job_kinds
 WHERE room = :room AND type = :type AND deleted_at IS NULL
 
 -- name: lock_kind
--- A kind, deleted or not.
+-- Lock a kind, deleted or not.
 -- returns: Kind
 SELECT {Kind} FROM job_kinds WHERE room = :room AND name = :name FOR UPDATE
 
 -- name: waiting_before
--- Jobs of a queue and type that a claim takes before one.
+-- Count the jobs of a queue and type that are claimed before one, up to a limit.
 SELECT count(*) FROM (
     SELECT 1 FROM jobs
     WHERE state = 'available' AND gated = false AND queue = :queue AND type = :type

@@ -1,35 +1,35 @@
 -- name: insert_limits
--- New limits; one that exists is left alone.
+-- Store new limits; one that exists is left alone.
 -- row: Limit
 INSERT INTO limits ({columns})
 {rows} ON CONFLICT DO NOTHING
 
 -- name: keep_taken
--- Jobs that were taken on trial and stay taken.
+-- Confirm claims of jobs with a rate key.
 -- row: id text, started_at int8
 UPDATE jobs SET started_at = kept.started_at, due_at = NULL
 FROM ({rows}) AS kept WHERE jobs.id = kept.id
 
 -- name: send_back
--- Jobs that were taken on trial and wait again, before a gate or not.
+-- Undo claims of jobs with a rate key; `gated` jobs wait for their limit.
 -- row: id text, gated bool
 UPDATE jobs SET state = 'available', attempt = attempt - 1, gated = sent.gated
 FROM ({rows}) AS sent WHERE jobs.id = sent.id
 
 -- name: load_limits
--- Lock limits by name: all that take several do so in this order.
+-- Lock limits by name, the order in which all transactions lock them.
 -- row: name text
 -- returns: Limit
 SELECT {Limit} FROM limits WHERE name IN ({list}) ORDER BY name FOR UPDATE
 
 -- name: load_opening
--- Lock limits that time has opened, without those that another node is busy with.
+-- Lock limits that time has opened, except those that another node has locked.
 -- returns: Limit
 SELECT {Limit} FROM limits WHERE opens_at <= :now ORDER BY opens_at LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
 -- name: save_limits
--- Limits as they are now.
+-- Store changed limits.
 -- row: Limit
 UPDATE limits SET
     policy = changed.policy, active = changed.active, starts = changed.starts,
@@ -40,7 +40,7 @@ FROM ({rows}) AS changed
 WHERE limits.name = changed.name
 
 -- name: gated_keys
--- Which of these keys jobs wait for.
+-- Return those of these keys whose limits hold jobs back.
 -- row: name text
 SELECT wanted.name FROM ({rows}) AS wanted
 WHERE EXISTS (
@@ -48,7 +48,7 @@ WHERE EXISTS (
 )
 
 -- name: list_limits
--- The limits of keys, by name.
+-- List limits by key, with the number of waiting jobs.
 -- returns: LimitLoad
 SELECT {Limit}, (
     SELECT count(*) FROM jobs WHERE rate_key = limits.name AND state = 'available'
@@ -56,11 +56,11 @@ SELECT {Limit}, (
 FROM limits WHERE name >= :low AND name < :high ORDER BY name LIMIT :limit OFFSET :offset
 
 -- name: count_limits
--- How many there are.
+-- Count limits.
 SELECT count(*) FROM limits WHERE name >= :low AND name < :high
 
 -- name: one_limit
--- One of them.
+-- Load a limit, with the number of waiting jobs.
 -- returns: LimitLoad
 SELECT {Limit}, (
     SELECT count(*) FROM jobs WHERE rate_key = limits.name AND state = 'available'

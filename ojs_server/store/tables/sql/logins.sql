@@ -1,15 +1,15 @@
 -- name: insert_logins
--- New logins.
+-- Store new logins.
 -- row: Login
 INSERT INTO logins ({columns})
 {rows}
 
 -- name: delete_login
--- Forget a login.
+-- Delete a login.
 DELETE FROM logins WHERE token_hash = :token_hash
 
 -- name: prune_logins
--- Logins that have expired.
+-- Remove expired logins.
 DELETE FROM logins WHERE token_hash IN (
     SELECT token_hash FROM logins
     WHERE expires_at <= :now ORDER BY expires_at LIMIT :limit
@@ -17,7 +17,7 @@ DELETE FROM logins WHERE token_hash IN (
 )
 
 -- name: login
--- The login with a token.
+-- Load the login with a token, unless it has expired.
 -- returns: Login
 SELECT {Login} FROM logins
 WHERE token_hash = :token_hash AND expires_at > :now

@@ -1,14 +1,14 @@
 -- name: load_maintenance
--- The maintenance that is on.
+-- Load the maintenance that is on.
 -- returns: Maintenance
 SELECT since, reason, until FROM maintenance
 
 -- name: end_maintenance
--- It is over.
+-- End the maintenance.
 DELETE FROM maintenance
 
 -- name: begin_maintenance
--- It is on from here; or its reason has changed.
+-- Begin a maintenance, or change that one.
 INSERT INTO maintenance (one, reason, since, until)
 VALUES (1, :reason, :since, :until)
 ON CONFLICT (one) DO UPDATE SET

@@ -1,18 +1,18 @@
 -- name: mark_attached
--- Which records are attached to jobs (`Job.attached`), guarded by those that were before.
+-- Store which records are attached to jobs (`Job.attached`), guarded by those before.
 -- row: id text, expected int8, attached int8
 UPDATE jobs SET beside = mark.attached
 FROM ({rows}) AS mark
 WHERE jobs.id = mark.id AND jobs.beside = mark.expected
 
 -- name: insert_numbers
--- Numbers that jobs are given.
+-- Store the numbers of jobs.
 -- row: number int8, job_id text
 INSERT INTO job_numbers ({columns})
 {rows}
 
 -- name: save_checkpoints
--- The newest checkpoint replaces the one before.
+-- Store checkpoints, in place of the ones before.
 -- row: Checkpoint
 INSERT INTO checkpoints ({columns})
 {rows}
@@ -21,18 +21,18 @@ ON CONFLICT (job_id) DO UPDATE SET
     step_index = excluded.step_index, metadata = excluded.metadata
 
 -- name: load_checkpoints
--- Checkpoints by job.
+-- Load checkpoints by job.
 -- row: job_id text
 -- returns: Checkpoint
 SELECT {Checkpoint} FROM checkpoints WHERE job_id IN ({list})
 
 -- name: drop_checkpoints
--- Gone for good.
+-- Delete the checkpoints of jobs.
 -- row: job_id text
 DELETE FROM checkpoints WHERE job_id IN ({list})
 
 -- name: save_progress
--- How far jobs have come.
+-- Store progress reports, in place of the ones before.
 -- row: Progress
 INSERT INTO progress ({columns})
 {rows}
@@ -42,18 +42,18 @@ ON CONFLICT (job_id) DO UPDATE SET
     told_at = excluded.told_at
 
 -- name: load_progress
--- How far jobs have come.
+-- Load progress reports by job.
 -- row: job_id text
 -- returns: Progress
 SELECT {Progress} FROM progress WHERE job_id IN ({list})
 
 -- name: drop_progress
--- Gone for good.
+-- Delete the progress reports of jobs.
 -- row: job_id text
 DELETE FROM progress WHERE job_id IN ({list})
 
 -- name: insert_earlier
--- Deliveries that were lost. After a dead-letter retry the numbers begin again.
+-- Store the holders of lost deliveries. After a dead-letter retry attempts are numbered anew.
 -- row: Earlier
 INSERT INTO earlier_holders ({columns})
 {rows}
@@ -61,25 +61,25 @@ ON CONFLICT (job_id, attempt) DO UPDATE SET
     worker_id = excluded.worker_id, started_at = excluded.started_at
 
 -- name: load_earlier
--- Who held a job before.
+-- Load the earlier holders of a job.
 -- returns: Earlier
 SELECT {Earlier} FROM earlier_holders WHERE job_id = :job_id
 
 -- name: drop_earlier
--- Gone for good.
+-- Delete the earlier holders of jobs.
 -- row: job_id text
 DELETE FROM earlier_holders WHERE job_id IN ({list})
 
 -- name: load_numbers
--- The numbers of jobs.
+-- Load the numbers of jobs.
 -- row: job_id text
 SELECT job_id, number FROM job_numbers WHERE job_id IN ({list})
 
 -- name: job_numbered
--- The job that has a number.
+-- Find the job with a number.
 SELECT job_id FROM job_numbers WHERE number = :number
 
 -- name: drop_numbers
--- Gone for good.
+-- Delete the numbers of jobs.
 -- row: job_id text
 DELETE FROM job_numbers WHERE job_id IN ({list})

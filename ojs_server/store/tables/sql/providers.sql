@@ -1,5 +1,5 @@
 -- name: save_providers
--- New providers; one that exists keeps its moment.
+-- Store providers; one that exists keeps its time of creation.
 -- row: Provider
 INSERT INTO providers ({columns})
 {rows}
@@ -8,7 +8,7 @@ ON CONFLICT (id) DO UPDATE SET
     worker_id = excluded.worker_id, principal = excluded.principal
 
 -- name: save_provider_results
--- What was asked and answered, instead of what there was.
+-- Store requests to providers and their answers, in place of the ones before.
 -- row: ProviderResult
 INSERT INTO provider_results ({columns})
 {rows}
@@ -28,23 +28,23 @@ SELECT {Provider} FROM providers WHERE id IN ({list}) ORDER BY id FOR UPDATE
 SELECT {Provider} FROM providers WHERE worker_id IN ({list}) ORDER BY id FOR UPDATE
 
 -- name: delete_providers
--- Forget providers.
+-- Delete providers.
 -- row: id text
 DELETE FROM providers WHERE id IN ({list})
 
 -- name: delete_provider_results
--- Forget what providers were asked.
+-- Delete the requests to providers.
 -- row: id text
 DELETE FROM provider_results WHERE provider_id IN ({list})
 
 -- name: load_provider_result
--- What was asked of a provider.
+-- Load a request to a provider.
 -- returns: ProviderResult
 SELECT {ProviderResult} FROM provider_results
 WHERE provider_id = :provider_id AND request_hash = :request_hash
 
 -- name: prune_provider_results
--- What is over.
+-- Remove requests to providers that have expired.
 DELETE FROM provider_results WHERE (provider_id, request_hash) IN (
     SELECT provider_id, request_hash FROM provider_results
     WHERE until <= :now ORDER BY until LIMIT :limit
@@ -52,19 +52,19 @@ DELETE FROM provider_results WHERE (provider_id, request_hash) IN (
 )
 
 -- name: providers_in
--- The providers of a room, newest first.
+-- List the providers of a room, newest first.
 -- returns: Provider
 SELECT {Provider} FROM providers WHERE room = :room
 ORDER BY created_at DESC, id DESC
 
 -- name: some_providers
--- Providers by id.
+-- Load providers by id.
 -- row: id text
 -- returns: Provider
 SELECT {Provider} FROM providers WHERE id IN ({list})
 
 -- name: provider_answer
--- What a provider has answered.
+-- Load the answer of a provider, unless it has expired.
 SELECT content FROM provider_results
 WHERE provider_id = :provider_id AND request_hash = :request_hash
     AND content IS NOT NULL AND until > :now

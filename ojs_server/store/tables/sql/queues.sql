@@ -1,11 +1,11 @@
 -- name: set_paused
--- Pause or resume, whether the queue was ever used or not.
+-- Pause or resume a queue, known or not.
 INSERT INTO queues (name, paused, created_at, changed_at)
 VALUES (:queue, :paused, :now, :now)
 ON CONFLICT (name) DO UPDATE SET paused = excluded.paused, changed_at = excluded.changed_at
 
 -- fragment: queue_rows
--- The configuration and the counters of queues, under one another.
+-- The configuration and the counters of queues as rows of one table.
 SELECT
     name, paused, created_at, changed_at,
     CAST(NULL AS int8) AS scheduled, CAST(NULL AS int8) AS available,
@@ -21,25 +21,25 @@ SELECT
 FROM queue_counts
 
 -- name: queues
--- Every queue; counters with a slash in their name are about tenants.
+-- List all queues. Counters with a slash in their name are those of tenants.
 -- returns: QueueSums
 SELECT {queue} FROM ({queue_rows}) AS parts WHERE strpos(name, '/') = 0
 GROUP BY name ORDER BY name
 
 -- name: queues_of_tenant
--- The queues of a tenant, under the names of its counters.
+-- List the queues of a tenant, under the names of its counters.
 -- returns: QueueSums
 SELECT {queue} FROM ({queue_rows}) AS parts
 WHERE name > :tenant || '/' AND name < :tenant || '0' GROUP BY name ORDER BY name
 
 -- name: some_queues
--- The same for these names.
+-- Load queues by name.
 -- row: name text
 -- returns: QueueSums
 SELECT {queue} FROM ({queue_rows}) AS parts WHERE name IN ({list}) GROUP BY name ORDER BY name
 
 -- name: set_config
--- Configure a queue, whether it was ever used or not.
+-- Configure a queue, known or not.
 INSERT INTO queues (name, paused, created_at, changed_at, config, configured_at)
 VALUES (
     :queue, false, :now, :now, :config, :now
@@ -48,11 +48,11 @@ ON CONFLICT (name) DO UPDATE SET
     config = excluded.config, configured_at = excluded.configured_at
 
 -- name: queue_configs
--- The configured queues.
+-- Load the configured queues.
 SELECT name, {json:config} FROM queues WHERE config IS NOT NULL
 
 -- name: queue_loads
--- What runs in queues, what waits, and how many bytes that is.
+-- Count the running and waiting jobs of queues, and the bytes that wait.
 -- row: queue text
 -- returns: LoadedQueue
 SELECT
@@ -63,26 +63,26 @@ SELECT
 FROM queue_counts WHERE queue IN ({list}) GROUP BY queue
 
 -- name: delete_queue
--- Forget what was set for a queue, and its counters.
+-- Delete the configuration of a queue.
 DELETE FROM queues WHERE name = :queue
 
 -- name: delete_counts
--- Forget the counters of a queue.
+-- Delete the counters of a queue.
 DELETE FROM queue_counts WHERE queue = :queue
 
 -- name: span_end
--- Where a stretch of jobs ends, in the order of ids.
+-- Find the last id of a range of so many jobs.
 SELECT max(id) FROM (
     SELECT id FROM jobs WHERE id > :after ORDER BY id LIMIT :span
 ) AS span
 
 -- name: jobs_in_span
--- The jobs of a queue in a stretch, with their states and when they were last touched.
+-- Load the jobs of a queue in a range of ids, with their states and last changes.
 SELECT id, state, COALESCE(finished_at, created_at) FROM jobs
 WHERE id > :after AND id <= :last AND queue = :queue
 
 -- name: count_jobs
--- All jobs of queues, whatever their state.
+-- Count the jobs of queues in any state.
 -- row: queue text
 SELECT queue, CAST(sum(
     scheduled + available + pending + active + completed + retryable + cancelled + discarded
@@ -90,5 +90,5 @@ SELECT queue, CAST(sum(
 FROM queue_counts WHERE queue IN ({list}) GROUP BY queue
 
 -- name: queue_names
--- The names of all queues.
+-- List the names of all queues.
 SELECT DISTINCT queue FROM queue_counts WHERE strpos(queue, '/') = 0 ORDER BY queue

@@ -1,5 +1,6 @@
 -- name: retire_kinds
--- Kinds of rooms that nobody runs and nobody waits for, in a tenant's rooms none of its own jobs.
+-- Mark kinds as deleted that no worker runs and no job waits for; in a tenant's room only its own
+-- jobs count.
 -- row: at int8, room text, name text, tenant text
 UPDATE job_kinds SET deleted_at = gone.at
 FROM ({rows}) AS gone
@@ -13,27 +14,27 @@ WHERE job_kinds.room = gone.room AND job_kinds.name = gone.name
     AND NOT EXISTS (SELECT 1 FROM jobs WHERE {of_kind} AND jobs.tenant = gone.tenant)
 
 -- fragment: of_kind
--- Waits, and is of a kind.
+-- True if the job is available and of the kind.
 jobs.state = 'available' AND jobs.gated = false AND jobs.queue = job_kinds.queue
     AND jobs.type = job_kinds.type
 
 -- fragment: in_time
--- May still be handed out; the first of them.
+-- The first job that has not expired.
 (jobs.expires_at IS NULL OR jobs.expires_at > :now)
     ORDER BY jobs.priority DESC, jobs.seq LIMIT 1
 
 -- name: linked
--- What workers run.
+-- List the kinds that workers run.
 -- row: worker_id text
 SELECT DISTINCT room, name FROM worker_kinds WHERE worker_id IN ({list})
 
 -- name: start_lease
--- The work has begun; the first word counts.
+-- Store the begin of the work; the first report counts.
 UPDATE leases SET running_at = COALESCE(running_at, :now)
 WHERE job_id = :job_id
 
 -- name: kinds_in
--- The kinds of a room, a row for each worker that runs one.
+-- List the kinds of a room, with a row for each worker that runs one.
 -- returns: KindRun
 SELECT {Kind}, worker_kinds.worker_id
 FROM job_kinds LEFT JOIN worker_kinds USING (room, name)
@@ -41,7 +42,7 @@ WHERE job_kinds.room = :room AND job_kinds.deleted_at IS NULL
 ORDER BY job_kinds.name, worker_kinds.worker_id
 
 -- name: kind_named
--- One of them.
+-- Load the kind of a room by its name.
 -- returns: Kind
 SELECT {Kind} FROM job_kinds
 WHERE room = :room AND name = :name AND deleted_at IS NULL

@@ -4,13 +4,13 @@ INSERT INTO routings (type, config) VALUES (:type, :config)
 ON CONFLICT (type) DO UPDATE SET config = excluded.config
 
 -- name: delete_routing
--- Forget the routing of a type.
+-- Delete the routing of a type.
 DELETE FROM routings WHERE type = :type
 
 -- name: routings
--- The routing of every type.
+-- Load the routing of every type.
 SELECT type, {json:config} FROM routings
 
 -- name: routing_of
--- The routing of a type.
+-- Load the routing of a type.
 SELECT {json:config} FROM routings WHERE type = :type

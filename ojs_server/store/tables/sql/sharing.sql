@@ -1,28 +1,28 @@
 -- fragment: first_of_lane
--- In the order in which a queue hands out.
+-- The order in which a queue hands out its jobs.
 ORDER BY priority DESC, seq LIMIT :limit
 
 -- name: tenants_of
--- Whose jobs are.
+-- Load the tenants of jobs.
 -- row: id text
 SELECT id, tenant FROM jobs WHERE id IN ({list})
 
 -- name: tenant_configs
--- The tenants that were configured.
+-- Load the configured tenants.
 SELECT name, {json:config}, created_at, updated_at FROM tenants ORDER BY name
 
 -- name: save_tenant
--- Configure a tenant, seen or not.
+-- Configure a tenant, known or not.
 INSERT INTO tenants (name, config, created_at, updated_at)
 VALUES (:name, :config, :now, :now)
 ON CONFLICT (name) DO UPDATE SET config = excluded.config, updated_at = excluded.updated_at
 
 -- name: delete_tenant
--- Forget what was set for a tenant.
+-- Delete the configuration of a tenant.
 DELETE FROM tenants WHERE name = :name
 
 -- name: pool_configs
--- The pools.
+-- Load the pools.
 SELECT name, {json:config}, created_at, updated_at FROM pools ORDER BY name
 
 -- name: save_pool
@@ -32,11 +32,12 @@ VALUES (:name, :config, :now, :now)
 ON CONFLICT (name) DO UPDATE SET config = excluded.config, updated_at = excluded.updated_at
 
 -- name: delete_pool
--- Forget a pool.
+-- Delete a pool.
 DELETE FROM pools WHERE name = :name
 
 -- name: available_types
--- The types of the available jobs of queues: from one entry of the index to the next other one.
+-- List the distinct types of the available jobs of queues. Each step enters the index at the next
+-- other type.
 -- row: queue text
 WITH RECURSIVE steps (queue, type) AS (
     SELECT wanted.queue, (
@@ -55,7 +56,7 @@ WITH RECURSIVE steps (queue, type) AS (
 SELECT type FROM steps WHERE type IS NOT NULL LIMIT 1000
 
 -- name: types_of_tenants
--- The queues and types in which available jobs of tenants are.
+-- List the queues and types with available jobs of tenants.
 -- row: queue text
 WITH RECURSIVE steps (queue, type) AS (
     SELECT wanted.queue, (
@@ -76,7 +77,7 @@ WITH RECURSIVE steps (queue, type) AS (
 SELECT queue, type FROM steps WHERE type IS NOT NULL LIMIT 1000
 
 -- name: types_of_tenant
--- Those of these types of which a tenant has available jobs in the queue beside it.
+-- Return those of these types of which a tenant has available jobs in the queue.
 -- row: queue text, type text, tenant text
 SELECT wanted.type FROM ({rows}) AS wanted
 WHERE EXISTS (

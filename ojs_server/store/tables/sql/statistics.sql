@@ -1,5 +1,5 @@
 -- name: add_statistics
--- Add to what is known of spans.
+-- Add counts to the statistics of time spans.
 -- row: step int8, queue text, at int8, kind text, bucket int8, count int8
 INSERT INTO statistics AS known ({columns})
 {rows}

@@ -1,37 +1,37 @@
 -- name: insert_webhooks
--- New subscriptions.
+-- Store new subscriptions.
 -- row: Webhook
 INSERT INTO webhooks ({columns})
 {rows}
 
 -- name: insert_deliveries
--- New deliveries.
+-- Store new deliveries.
 -- row: Delivery
 INSERT INTO deliveries ({columns})
 {rows}
 
 -- name: list_webhooks
--- All subscriptions, newest first.
+-- List all subscriptions, newest first.
 -- returns: Webhook
 SELECT {Webhook} FROM webhooks ORDER BY created_at DESC, id
 
 -- name: deliveries
--- All of them.
+-- List deliveries, newest first.
 -- returns: Delivery
 SELECT {Delivery} FROM deliveries WHERE {newest_deliveries}
 
 -- name: deliveries_of_webhook
--- Those of a subscription.
+-- List the deliveries of a subscription, newest first.
 -- returns: Delivery
 SELECT {Delivery} FROM deliveries WHERE {of_webhook} AND {newest_deliveries}
 
 -- name: deliveries_of_tenant
--- Those of a tenant.
+-- List the deliveries of a tenant, newest first.
 -- returns: Delivery
 SELECT {Delivery} FROM deliveries WHERE {of_tenant} AND {newest_deliveries}
 
 -- name: update_webhooks
--- Changed subscriptions, which this transaction has locked.
+-- Store subscriptions that this transaction has locked.
 -- row: Webhook
 UPDATE webhooks SET
     url = changed.url, wish = changed.wish, active = changed.active, secret = changed.secret,
@@ -41,7 +41,7 @@ FROM ({rows}) AS changed
 WHERE webhooks.id = changed.id
 
 -- name: count_webhooks
--- How many there are.
+-- Count subscriptions.
 SELECT count(*) FROM webhooks WHERE :tenant IS NULL OR tenant = :tenant
 
 -- name: load_webhooks
@@ -51,7 +51,7 @@ SELECT count(*) FROM webhooks WHERE :tenant IS NULL OR tenant = :tenant
 SELECT {Webhook} FROM webhooks WHERE id IN ({list}) ORDER BY id FOR UPDATE
 
 -- name: delete_webhooks
--- Forget subscriptions.
+-- Delete subscriptions.
 -- row: id text
 DELETE FROM webhooks WHERE id IN ({list})
 
@@ -62,7 +62,7 @@ DELETE FROM webhooks WHERE id IN ({list})
 SELECT {Delivery} FROM deliveries WHERE id IN ({list}) ORDER BY id FOR UPDATE
 
 -- name: load_due_deliveries
--- Those of a subscription whose time has come, without those that another node is taking.
+-- Lock the due deliveries of a subscription, except those that another node has locked.
 -- returns: Delivery
 SELECT {Delivery} FROM deliveries
 WHERE webhook_id = :webhook_id AND due_at <= :now
@@ -70,13 +70,13 @@ ORDER BY due_at, event_id LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
 -- name: some_webhooks
--- These subscriptions.
+-- Load subscriptions by id, newest first.
 -- row: id text
 -- returns: Webhook
 SELECT {Webhook} FROM webhooks WHERE id IN ({list}) ORDER BY created_at DESC, id
 
 -- name: webhook_loads
--- What there is to do for each active subscription: its next moment, and how much waits.
+-- Load each active subscription, with the due time of its next delivery and the number that wait.
 -- returns: WebhookLoad
 SELECT {Webhook},
     (
@@ -92,50 +92,50 @@ SELECT {Webhook},
 FROM webhooks WHERE active ORDER BY id
 
 -- name: some_deliveries
--- These deliveries.
+-- Load deliveries by id.
 -- row: id text
 -- returns: Delivery
 SELECT {Delivery} FROM deliveries WHERE id IN ({list})
 
 -- fragment: newest_deliveries
--- A page, newest first, from a place on.
+-- The order of a page, newest first, from a position on.
 (created_at, id) < (:moment, :after)
 ORDER BY created_at DESC, id DESC LIMIT :limit OFFSET :offset
 
 -- fragment: of_webhook
--- Those of a subscription, and of a status where one is given.
+-- True for deliveries of a subscription, and of a status if one is given.
 webhook_id = :webhook_id
     AND (:status IS NULL OR status = :status)
 
 -- fragment: of_tenant
--- Those of a tenant, and of a subscription or a status where one is given.
+-- True for deliveries of a tenant, and of a subscription or a status if one is given.
 tenant = :tenant AND (:webhook_id IS NULL OR webhook_id = :webhook_id)
     AND (:status IS NULL OR status = :status)
 
 -- name: deliveries_of_status
--- Those of a status.
+-- List the deliveries of a status, newest first.
 -- returns: Delivery
 SELECT {Delivery} FROM deliveries
 WHERE status = :status AND {newest_deliveries}
 
 -- name: count_deliveries
--- How many there are, no more than are worth counting.
+-- Count deliveries, up to a limit.
 SELECT count(*) FROM (SELECT 1 FROM deliveries LIMIT :most) AS found
 
 -- name: count_deliveries_of_webhook
--- How many there are of a subscription.
+-- Count the deliveries of a subscription, up to a limit.
 SELECT count(*) FROM (
     SELECT 1 FROM deliveries WHERE {of_webhook} LIMIT :most
 ) AS found
 
 -- name: count_deliveries_of_status
--- How many there are of a status.
+-- Count the deliveries of a status, up to a limit.
 SELECT count(*) FROM (
     SELECT 1 FROM deliveries WHERE status = :status LIMIT :most
 ) AS found
 
 -- name: count_deliveries_of_tenant
--- How many there are of a tenant.
+-- Count the deliveries of a tenant, up to a limit.
 SELECT count(*) FROM (
     SELECT 1 FROM deliveries WHERE {of_tenant} LIMIT :most
 ) AS found

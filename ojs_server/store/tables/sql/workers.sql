@@ -1,5 +1,5 @@
 -- name: save_workers
--- New or changed workers.
+-- Store new or changed workers.
 -- row: Worker
 INSERT INTO workers ({columns})
 {rows}
@@ -12,7 +12,7 @@ ON CONFLICT (id) DO UPDATE SET
     died = excluded.died
 
 -- name: list_workers
--- All workers, newest first.
+-- List all workers, newest first.
 -- returns: Worker
 SELECT {Worker} FROM workers ORDER BY created_at DESC, id
 
@@ -23,12 +23,12 @@ SELECT {Worker} FROM workers ORDER BY created_at DESC, id
 SELECT {Worker} FROM workers WHERE id IN ({list}) ORDER BY id FOR UPDATE
 
 -- name: load_all_workers
--- Lock everyone who is not gone.
+-- Lock all workers that have not left.
 -- returns: Worker
 SELECT {Worker} FROM workers WHERE gone_at IS NULL ORDER BY id FOR UPDATE
 
 -- name: load_silent_workers
--- Those who have not been heard of since a moment, without those that another node is busy with.
+-- Lock workers that have sent nothing since a moment, except those that another node has locked.
 -- returns: Worker
 SELECT {Worker} FROM workers
 WHERE gone_at IS NULL AND alive_at IS NOT NULL AND alive_at <= :before
@@ -36,8 +36,8 @@ ORDER BY alive_at LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
 -- name: load_dropped_workers
--- Those who lack a session since a moment and have not been heard of after it, but for those that
--- another node is busy with.
+-- Lock workers that lost their session before a moment and have sent nothing since, except those
+-- that another node has locked.
 -- returns: Worker
 SELECT {Worker} FROM workers
 WHERE gone_at IS NULL AND dropped_at <= :before AND dropped_at >= alive_at
@@ -45,7 +45,8 @@ ORDER BY dropped_at LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
 -- name: load_changed_workers
--- Those of whom less was told than has become of them, without those that another node is busy with.
+-- Lock workers whose presence has changed without an event about it, except those that another node
+-- has locked.
 -- returns: Worker
 SELECT {Worker} FROM workers
 WHERE deleted_at IS NULL AND (
@@ -57,7 +58,8 @@ ORDER BY id LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
 -- name: load_offline_workers
--- Those who have been silent or gone since a moment, without those that another node is busy with.
+-- Lock workers that have been silent or gone since a moment, except those that another node has
+-- locked.
 -- returns: Worker
 SELECT {Worker} FROM workers
 WHERE deleted_at IS NULL
@@ -66,12 +68,12 @@ ORDER BY id LIMIT :limit
 FOR UPDATE SKIP LOCKED
 
 -- name: some_workers
--- These workers.
+-- Load workers by id, newest first.
 -- row: id text
 -- returns: Worker
 SELECT {Worker} FROM workers WHERE id IN ({list}) ORDER BY created_at DESC, id
 
 -- name: held_by
--- Which jobs each of these workers holds.
+-- List the jobs that workers hold.
 -- row: worker_id text
 SELECT worker_id, job_id FROM leases WHERE worker_id IN ({list}) ORDER BY job_id
