@@ -1,5 +1,5 @@
 -- name: insert_events
--- What this transaction did, in order.
+-- Store the events of this transaction, in order.
 -- row: pos int8, at int8, type text, subject text, queue text, job_type text, data json
 INSERT INTO events ({columns})
 {rows}
@@ -52,7 +52,7 @@ DELETE FROM events WHERE pos = ANY (ARRAY(
 ))
 
 -- name: load_receipts
--- What was stored under keys.
+-- Load the receipts of idempotency keys.
 -- row: principal text, operation text, key text
 SELECT principal, operation, key, body_hash, job_ids
 FROM ({rows}) AS wanted

@@ -1,5 +1,5 @@
 -- fragment: searched
--- What a search asks for. Of the tag only that its text is among the options.
+-- The conditions of a search. A tag is only looked for as text in the options.
 (:id_prefix IS NULL OR substr(id, 1, length(:id_prefix)) = :id_prefix)
     AND (:tagged IS NULL OR position(convert_to(:tagged, 'UTF8') IN spec) > 0)
     AND (
@@ -13,5 +13,5 @@
 state IN ('scheduled', 'pending', 'retryable', 'cancelled', 'discarded')
 
 -- fragment: unique_held
--- What the index of unique keys has.
+-- The condition of the index of unique keys.
 unique_key IS NOT NULL AND state IN ('scheduled', 'available', 'pending', 'active', 'retryable')

@@ -18,8 +18,8 @@ INSERT INTO jobs ({columns})
 SELECT {Job} FROM jobs WHERE id IN ({list}) ORDER BY id FOR UPDATE
 
 -- name: lock_unique
--- Whoever comes second waits here for the end of the first transaction, although that one takes
--- its rows away again at once: to others they are neither there nor gone before it has ended.
+-- Lock unique keys. A second transaction waits here for the end of the first one, although that one
+-- deletes its rows again at once: until it ends, others cannot tell whether they exist.
 -- row: unique_key bytea
 INSERT INTO unique_locks ({columns})
 {rows}
@@ -114,10 +114,10 @@ FROM picked WHERE jobs.id = picked.id
 RETURNING {Claimed}
 
 -- name: claim_types
--- The same where the fetch names job types: a queue's types are merged in the queue's order. Each
--- that is found is looked at once more, by its id: the state in a form that no other index fits. The
--- order is that of the jobs before they are locked, so that none is locked to be sorted away. This
--- is best planned for what is asked: a plan for any types reads a queue to its end for a rare one.
+-- Claim jobs of some types: a queue's types are merged in the queue's order. Each job found is
+-- looked at once more by its id, with the state in a form that fits no other index. The order is
+-- that of the jobs before they are locked, so that none is locked only to be sorted out. Planned
+-- anew for each call: a generic plan reads a queue to its end for a rare type.
 -- lane: (
 --     SELECT id, priority, seq FROM jobs
 --     WHERE {claimable} AND {between_floors} AND type = (:types)[{n}]
@@ -160,7 +160,7 @@ FROM picked WHERE jobs.id = picked.id
 RETURNING {Claimed}
 
 -- name: next_due
--- When housekeeping has something to do, by kind, from the floors of due moments on.
+-- Return when housekeeping has something to do, by kind, from the floors of due moments on.
 -- returns: DueTimes
 SELECT
     (SELECT min(due_at) FROM jobs WHERE due_at >= :jobs::int8) AS job,

@@ -14,7 +14,7 @@ SELECT {Lease} FROM leases WHERE job_id IN ({list})
 
 -- name: load_lapsed
 -- Leases whose time is over, as far as the store was reachable to hear from their holders.
--- Whatever another node is busy with is left to it: a heartbeat may be renewing the lease.
+-- Locked leases are skipped: a heartbeat at another node may be renewing them.
 -- returns: Held
 WITH late AS MATERIALIZED (
     (

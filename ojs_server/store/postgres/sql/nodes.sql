@@ -112,15 +112,16 @@ DISCARD PLANS
 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8
 
 -- name: channel
--- Where the nodes of this schema talk: one channel per schema, as names are one per database.
+-- Return the channel on which the nodes of this schema send notices. Channels belong to a database,
+-- so each schema has its own.
 SELECT 'ojs_' || to_hex(hashtextextended(current_schema(), 0))
 
 -- name: synchronous_commit
--- How the connection at hand waits for its commits.
+-- Return the setting of this connection that says what its commits wait for.
 SELECT current_setting('synchronous_commit')
 
 -- name: unsafe_settings
--- What the server leaves out that keeps a commit through a crash.
+-- List settings that are off although commits need them to survive a crash.
 SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off'
 ORDER BY name
 
@@ -179,7 +180,7 @@ VALUES (:node, (extract(epoch FROM clock_timestamp()) * 1000)::int8, 0)
 ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at
 
 -- name: primary
--- Which server this is; by a socket of its machine it has no address.
+-- Return the address of this server; none over a socket of its machine.
 SELECT host(inet_server_addr()), inet_server_port()
 
 -- name: fold_counts
@@ -197,16 +198,7 @@ WITH gone AS MATERIALIZED (
     WHERE queue_counts.queue = gone.queue AND queue_counts.node = gone.node
     RETURNING queue_counts.*
 )
-INSERT INTO queue_counts AS kept (
-    queue, node, created_at, scheduled, available, pending, active, completed, retryable,
-    cancelled, discarded, bytes
-)
-SELECT
-    queue, :node, min(created_at), sum(scheduled), sum(available), sum(pending), sum(active),
-    sum(completed), sum(retryable), sum(cancelled), sum(discarded), sum(bytes)
-FROM taken GROUP BY queue
-ON CONFLICT (queue, node) DO UPDATE SET
-    created_at = least(kept.created_at, excluded.created_at), {added_counts}
+{added_rows}
 
 -- name: forget_nodes
 -- Nodes whose counters were taken over.

@@ -9,9 +9,10 @@ VALUES (
 )
 
 -- name: ask_outcome
--- Whether a transaction was carried out; if not, it cannot be any more. The index waits for one
--- that is about to end. A row is written in any case, so that the COMMIT behind it answers when both
--- transactions are wherever a commit has to be. No row: it is too late to ask.
+-- Ask whether a transaction was carried out; if it was not, it cannot be any more. The index waits
+-- for one that is about to end. A row is written in any case, so that the answer to the COMMIT
+-- comes when both transactions are wherever commits have to be. No row is returned if it is too
+-- late to ask.
 INSERT INTO outcomes AS known (token, carried_out)
 SELECT CAST(:token AS uuid), false
 WHERE clock_timestamp() < to_timestamp(:until / 1000.0)
@@ -19,7 +20,7 @@ ON CONFLICT (token) DO UPDATE SET carried_out = known.carried_out
 RETURNING carried_out
 
 -- name: asking
--- How a transaction is to run that asks for the outcome of another.
+-- Configure a transaction that asks for the outcome of another one.
 SELECT
     set_config('synchronous_commit', 'on', true),
     set_config('lock_timeout', :limit_ms, true),

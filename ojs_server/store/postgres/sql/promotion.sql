@@ -3,7 +3,7 @@
 state IN ('scheduled', 'retryable')
 
 -- name: next_due_in
--- When the first scheduled job or retry of each of these queues is due.
+-- Return when the first scheduled job or retry of each queue is due.
 -- row: queue text
 SELECT wanted.queue, (
     SELECT due_at FROM jobs

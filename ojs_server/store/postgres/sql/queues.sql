@@ -14,14 +14,18 @@ WITH taken AS (
     DELETE FROM queue_counts WHERE queue IN ({list}) AND node = :name
     RETURNING queue_counts.*
 )
+{added_rows}
+
+-- fragment: added_rows
+-- Add the rows of `taken` to those of a node.
 INSERT INTO queue_counts AS kept (
     queue, node, created_at, scheduled, available, pending, active, completed, retryable,
     cancelled, discarded, bytes
 )
 SELECT
-    queue, :node, created_at, scheduled, available, pending, active, completed, retryable,
-    cancelled, discarded, bytes
-FROM taken ORDER BY queue
+    queue, :node, min(created_at), sum(scheduled), sum(available), sum(pending), sum(active),
+    sum(completed), sum(retryable), sum(cancelled), sum(discarded), sum(bytes)
+FROM taken GROUP BY queue ORDER BY queue
 ON CONFLICT (queue, node) DO UPDATE SET
     created_at = least(kept.created_at, excluded.created_at), {added_counts}
 
@@ -74,7 +78,8 @@ WITH RECURSIVE steps (priority) AS (
 )
 
 -- fragment: oldest
--- Which jobs were available first: of each priority the first, and the first that are gated.
+-- The jobs that have been available for the longest: the first of each priority, and the first
+-- gated one.
 {steps}, first AS MATERIALIZED (
     SELECT of_step.id, of_step.seq FROM steps CROSS JOIN LATERAL (
         SELECT id, seq FROM jobs
@@ -102,8 +107,8 @@ WHERE id = ANY (ARRAY(SELECT id FROM oldest)) AND state = 'available'
 ORDER BY id FOR UPDATE SKIP LOCKED
 
 -- name: oldest_available
--- When the job that has been available for the longest joined each queue: one of the first of each
--- priority, or the first that is gated.
+-- Return since when the oldest available job of each queue has been available: one of the first of
+-- each priority, or the first gated one.
 -- row: queue text
 WITH RECURSIVE wanted AS MATERIALIZED ({rows}), steps (queue, priority) AS (
     SELECT wanted.queue, highest.priority FROM wanted CROSS JOIN LATERAL (
@@ -135,7 +140,7 @@ WITH RECURSIVE wanted AS MATERIALIZED ({rows}), steps (queue, priority) AS (
 SELECT queue, min(since) FROM heads GROUP BY queue
 
 -- name: priorities
--- How many jobs of each priority are available, counted up to a limit.
+-- Count the available jobs of each priority, up to a limit.
 {steps}
 SELECT priority, (
     SELECT count(*) FROM (

@@ -8,7 +8,7 @@ WHERE worker_kinds.worker_id = :worker_id
 ORDER BY head.seq
 
 -- name: oldest_lanes_of_tenant
--- The same by the jobs of a tenant.
+-- List the queues and types that a worker runs, by the oldest available job of a tenant in each.
 SELECT job_kinds.queue, job_kinds.type, head.seq
 FROM worker_kinds JOIN job_kinds USING (room, name)
 CROSS JOIN LATERAL (

@@ -5,7 +5,7 @@ state = 'available' AND NOT gated AND queue = lane.queue
     AND NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = lane.queue)
 
 -- fragment: candidate
--- What is chosen by.
+-- The columns by which a job is chosen.
 job.id, job.queue, job.tenant, job.priority, job.seq, job.demand
 
 -- name: next_types
@@ -72,7 +72,7 @@ FROM unnest(:queues) AS lane (queue) CROSS JOIN LATERAL (
 ) AS job
 
 -- name: waiting_of_type
--- The same of one type each.
+-- Find the first available jobs of a queue and a type.
 -- returns: Candidate
 SELECT {candidate}
 FROM unnest(:queues, :types) AS lane (queue, type) CROSS JOIN LATERAL (
@@ -80,7 +80,7 @@ FROM unnest(:queues, :types) AS lane (queue, type) CROSS JOIN LATERAL (
 ) AS job
 
 -- name: waiting_of_tenant
--- The same of one tenant each.
+-- Find the first available jobs of a queue and a tenant.
 -- returns: Candidate
 SELECT {candidate}
 FROM unnest(:queues, :tenants) AS lane (queue, tenant) CROSS JOIN LATERAL (
@@ -88,7 +88,7 @@ FROM unnest(:queues, :tenants) AS lane (queue, tenant) CROSS JOIN LATERAL (
 ) AS job
 
 -- name: waiting_of_tenant_and_type
--- The same of one tenant and type each.
+-- Find the first available jobs of a queue, a tenant and a type.
 -- returns: Candidate
 SELECT {candidate}
 FROM unnest(:queues, :tenants, :types)
@@ -115,13 +115,13 @@ RETURNING {Claimed}
 SELECT DISTINCT left(queue, -1) FROM queue_counts WHERE right(queue, 1) = '/' ORDER BY 1
 
 -- name: tenancy
--- Whether any had, or was configured.
+-- Return whether there ever was a tenant, with jobs or configured.
 SELECT EXISTS (SELECT FROM tenants)
     OR EXISTS (SELECT FROM queue_counts WHERE right(queue, 1) = '/')
 
 -- name: waits
--- How long the jobs that run now had waited in their queues. OFFSET keeps the planner from
--- beginning with the jobs, as it may while the tables are empty.
+-- Return the mean time that the running jobs of each queue have waited. OFFSET keeps the planner
+-- from starting with the jobs, as it may while the tables are empty.
 SELECT running.queue, avg(running.waited)::int8
 FROM leases CROSS JOIN LATERAL (
     SELECT queue, started_at - COALESCE(enqueued_at, created_at) AS waited

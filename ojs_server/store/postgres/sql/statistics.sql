@@ -1,5 +1,5 @@
 -- name: what_happened
--- How often each kind of event lies in the next stretch of the log, by minute and time taken.
+-- Count the events in a range of positions by queue, minute, kind and time taken.
 SELECT queue, at / 60000 * 60000 AS minute, type, {bucket} AS bucket, count(*)::int8
 FROM events
 WHERE pos > :upto AND pos <= :last::int8
@@ -7,7 +7,8 @@ WHERE pos > :upto AND pos <= :last::int8
 GROUP BY queue, minute, type, bucket
 
 -- name: what_tenants_did
--- The same by tenants, under the names of their counters.
+-- Count the events in a range of positions by tenant, under the names of their counters, minute,
+-- kind and time taken.
 SELECT
     substring(convert_from(data, 'UTF8') FROM '"tenant_id":"([^"]+)"') || '/' AS tenant,
     at / 60000 * 60000 AS minute, type, {bucket} AS bucket, count(*)::int8
@@ -17,9 +18,8 @@ WHERE pos > :upto AND pos <= :last::int8
 GROUP BY tenant, minute, type, bucket
 
 -- fragment: bucket
--- How many of the bounds (domain/statistics.py) the run time of a completed job, or the waiting
--- time of a started one, lies beyond. Not read as JSON, which PostgreSQL refuses where a text in it
--- has a NUL.
+-- The number of bounds (domain/statistics.py) below the run time of a completed job, or the waiting
+-- time of a started one. Not read as JSON, because PostgreSQL refuses a text with a NUL in it.
 CASE WHEN type IN ('job.completed', 'job.started') THEN
     width_bucket(
         COALESCE(
@@ -58,7 +58,7 @@ ON CONFLICT (step, queue, at, kind, bucket) DO UPDATE SET count = excluded.count
     WHERE excluded.count > known.count
 
 -- name: statistics
--- What happened in queues, each in a stretch of spans.
+-- Load the statistics of queues, each of a range of spans.
 -- row: step int8, queue text, since int8, until int8
 -- returns: Count
 SELECT known.queue, known.at, known.kind, known.bucket, known.count

@@ -1,5 +1,5 @@
 -- name: cancel_deliveries
--- What was on its way to a target.
+-- Cancel the open deliveries of a subscription.
 WITH waiting AS (
     SELECT id FROM deliveries
     WHERE webhook_id = :webhook_id AND due_at IS NOT NULL ORDER BY id FOR UPDATE
@@ -8,7 +8,7 @@ UPDATE deliveries SET status = 'cancelled', due_at = NULL, finished_at = :now
 FROM waiting WHERE deliveries.id = waiting.id AND deliveries.due_at IS NOT NULL
 
 -- name: update_deliveries
--- How far deliveries are, which this transaction has locked.
+-- Store deliveries that this transaction has locked.
 -- row: Delivery(id, status, attempt, due_at, finished_at, answer, error, took_ms)
 UPDATE deliveries SET
     status = changed.status, attempt = changed.attempt, due_at = changed.due_at,
@@ -18,7 +18,7 @@ FROM ({rows}) AS changed
 WHERE deliveries.id = changed.id
 
 -- name: prune_deliveries
--- Those that ended long ago.
+-- Remove deliveries that ended before a moment.
 DELETE FROM deliveries WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM deliveries WHERE finished_at < :before
     LIMIT :limit FOR UPDATE SKIP LOCKED

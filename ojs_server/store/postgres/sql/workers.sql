@@ -1,5 +1,5 @@
 -- name: delete_workers
--- Those who went long ago, and fetch-only ones that were not seen for as long.
+-- Remove workers that left before a moment, and fetch-only ones that were last seen before it.
 DELETE FROM workers WHERE id = ANY (ARRAY(
     SELECT id FROM workers
     WHERE deleted_at <= :before OR (deleted_at IS NULL AND (

@@ -6,7 +6,7 @@ SELECT 1 FROM workflows WHERE id = ANY (
 ) ORDER BY id FOR UPDATE
 
 -- name: load_workflow_jobs
--- What is to be enqueued, and how much there is to hand on.
+-- Load the requests of steps, and the sizes of their results and errors.
 -- row: workflow_id text, node int8
 -- returns: WaitingNode
 SELECT
@@ -15,7 +15,7 @@ SELECT
 FROM workflow_jobs JOIN ({rows}) AS wanted USING (workflow_id, node)
 
 -- name: load_workflow_results
--- What is handed on.
+-- Load the results and errors of steps.
 -- row: workflow_id text, node int8
 SELECT workflow_id, node, result, error
 FROM workflow_jobs JOIN ({rows}) AS wanted USING (workflow_id, node)

@@ -1,4 +1,4 @@
--- What available jobs ask of their worker, and the jobs that a worker who may not run all of
+-- The demands of available jobs on their worker, and the jobs that a worker who may not run all of
 -- them is given.
 
 -- fragment: standing

@@ -1,5 +1,6 @@
 -- name: insert_events
--- What this transaction did, in order; undone with all of it, as new jobs are.
+-- Store the events of this transaction, in order. An error undoes the whole transaction, as for new
+-- jobs.
 -- row: pos int8, at int8, type text, subject text, queue text, job_type text, data json
 INSERT OR ROLLBACK INTO events ({columns})
 {rows}
@@ -37,7 +38,7 @@ DELETE FROM events WHERE pos IN (
 )
 
 -- name: load_receipts
--- What was stored under keys.
+-- Load the receipts of idempotency keys.
 -- row: principal text, operation text, key text
 WITH wanted AS ({rows})
 SELECT principal, operation, key, body_hash, job_ids

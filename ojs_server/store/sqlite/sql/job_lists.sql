@@ -1,5 +1,5 @@
 -- fragment: searched
--- What a search asks for. Of the tag only that its text is among the options.
+-- The conditions of a search. A tag is only looked for as text in the options.
 (:id_prefix IS NULL OR substr(id, 1, length(:id_prefix)) = :id_prefix)
     AND (:tagged IS NULL OR instr(spec, :tagged) > 0)
     AND (
@@ -12,6 +12,6 @@
 state <> 'available' AND state <> 'active' AND state <> 'completed'
 
 -- fragment: unique_held
--- What the index of unique keys has.
+-- The condition of the index of unique keys.
 unique_key IS NOT NULL
     AND state <> 'completed' AND state <> 'cancelled' AND state <> 'discarded'

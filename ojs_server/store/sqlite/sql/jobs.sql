@@ -25,7 +25,7 @@ SELECT {Keyed} FROM jobs WHERE id IN (
 )
 
 -- name: load_due
--- What time changes next.
+-- Load jobs that are due, the earliest first.
 -- returns: Job
 SELECT {Job} FROM jobs WHERE due_at <= :now ORDER BY due_at LIMIT :limit
 
@@ -45,7 +45,7 @@ WHERE id IN (SELECT id FROM ({lanes}) ORDER BY lane, priority DESC, seq LIMIT :l
 RETURNING {Claimed}
 
 -- name: claim_types
--- The same where the fetch names job types: a lane is one queue and one type.
+-- Claim jobs of some types: a lane is one queue and one type.
 -- lane: SELECT * FROM (
 --     SELECT {lane} AS lane, id, priority, seq FROM jobs
 --     WHERE state = 'available' AND gated = 0 AND queue = :queue{lane} AND type = :type{n}
@@ -60,7 +60,7 @@ WHERE id IN (SELECT id FROM ({lanes}) ORDER BY lane, priority DESC, seq LIMIT :l
 RETURNING {Claimed}
 
 -- name: next_due
--- When housekeeping has something to do, by kind.
+-- Return when housekeeping has something to do, by kind.
 -- returns: DueTimes
 SELECT
     (SELECT min(due_at) FROM jobs WHERE due_at IS NOT NULL) AS job,

@@ -1,5 +1,5 @@
 -- name: kind_counts
--- How many kinds each worker runs.
+-- Count the kinds that each worker runs.
 -- row: worker_id text
 SELECT worker_kinds.worker_id, count(*) FROM worker_kinds JOIN job_kinds USING (room, name)
 WHERE worker_kinds.worker_id IN ({list}) AND job_kinds.deleted_at IS NULL

@@ -25,7 +25,7 @@ CROSS JOIN jobs ON jobs.id = lapsed.job_id
 CROSS JOIN leases ON leases.job_id = lapsed.job_id
 
 -- name: load_held
--- What workers hold.
+-- Load the jobs that workers hold.
 -- row: worker_id text
 -- returns: Held
 SELECT {Held}

@@ -3,7 +3,7 @@
 (state = 'scheduled' OR state = 'retryable')
 
 -- name: is_due_in
--- Whether a scheduled job or a retry of a queue is due.
+-- Return a row if a scheduled job or a retry of a queue is due.
 SELECT 1 FROM jobs WHERE queue = :queue AND {waits_for_time} AND due_at <= :now LIMIT 1
 
 -- name: load_due_in

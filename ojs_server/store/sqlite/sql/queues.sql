@@ -60,8 +60,8 @@ SELECT {Job} FROM jobs WHERE id IN (
 )
 
 -- name: oldest_available
--- When the job that has been available for the longest joined each queue: one of the first of each
--- priority, or the first that is gated.
+-- Return since when the oldest available job of each queue has been available: one of the first of
+-- each priority, or the first gated one.
 -- row: queue text
 WITH RECURSIVE wanted AS MATERIALIZED ({rows}), steps (queue, priority) AS (
     SELECT wanted.queue, (
@@ -96,7 +96,7 @@ SELECT heads.queue, min(COALESCE(jobs.enqueued_at, jobs.created_at))
 FROM heads CROSS JOIN jobs ON jobs.id = heads.id GROUP BY heads.queue
 
 -- name: priorities
--- How many jobs of each priority are available, counted up to a limit.
+-- Count the available jobs of each priority, up to a limit.
 {oldest}
 SELECT priority, (
     SELECT count(*) FROM (

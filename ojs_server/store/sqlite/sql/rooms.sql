@@ -14,7 +14,7 @@ SELECT queue, type, head FROM (
 WHERE head IS NOT NULL ORDER BY head
 
 -- name: oldest_lanes_of_tenant
--- The same by the jobs of a tenant.
+-- List the queues and types that a worker runs, by the oldest available job of a tenant in each.
 SELECT queue, type, head FROM (
     SELECT job_kinds.queue, job_kinds.type, (
         SELECT jobs.seq FROM jobs WHERE {of_kind} AND jobs.tenant = :tenant AND {in_time}

@@ -5,7 +5,7 @@ state = 'available' AND gated = 0 AND queue = :queue
     AND NOT EXISTS (SELECT 1 FROM queues WHERE name = :queue AND paused)
 
 -- fragment: candidate
--- What is chosen by.
+-- The columns by which a job is chosen.
 id, queue, tenant, priority, seq, demand
 
 -- name: tenants_waiting
@@ -38,17 +38,17 @@ ORDER BY type, priority DESC, seq LIMIT 1
 SELECT {candidate} FROM jobs WHERE {waits} {first_of_lane}
 
 -- name: waiting_of_type
--- The same of one type.
+-- Find the first available jobs of a queue and a type.
 -- returns: Candidate
 SELECT {candidate} FROM jobs WHERE {waits} AND type = :type {first_of_lane}
 
 -- name: waiting_of_tenant
--- The same of one tenant.
+-- Find the first available jobs of a queue and a tenant.
 -- returns: Candidate
 SELECT {candidate} FROM jobs WHERE {waits} AND tenant = :tenant {first_of_lane}
 
 -- name: waiting_of_tenant_and_type
--- The same of one tenant and type.
+-- Find the first available jobs of a queue, a tenant and a type.
 -- returns: Candidate
 SELECT {candidate} FROM jobs
 WHERE {waits} AND tenant = :tenant AND type = :type {first_of_lane}
@@ -68,11 +68,11 @@ SELECT DISTINCT substr(queue, 1, length(queue) - 1) FROM queue_counts
 WHERE substr(queue, -1) = '/' ORDER BY 1
 
 -- name: tenancy
--- Whether any had, or was configured.
+-- Return whether there ever was a tenant, with jobs or configured.
 SELECT EXISTS (SELECT 1 FROM tenants)
     OR EXISTS (SELECT 1 FROM queue_counts WHERE substr(queue, -1) = '/')
 
 -- name: waits
--- How long the jobs that run now had waited in their queues.
+-- Return the mean time that the running jobs of each queue have waited.
 SELECT jobs.queue, CAST(avg(jobs.started_at - COALESCE(jobs.enqueued_at, jobs.created_at)) AS INTEGER)
 FROM leases JOIN jobs ON jobs.id = leases.job_id GROUP BY jobs.queue

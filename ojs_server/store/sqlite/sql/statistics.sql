@@ -1,5 +1,5 @@
 -- name: what_happened
--- How often each kind of event lies in the next stretch of the log, by minute and time taken.
+-- Count the events in a range of positions by queue, minute, kind and time taken.
 WITH happened AS MATERIALIZED (
     SELECT
         queue, at / 60000 * 60000 AS minute, type,
@@ -15,7 +15,8 @@ SELECT queue, minute, type, {bucket} AS bucket, count(*)
 FROM happened GROUP BY queue, minute, type, bucket
 
 -- name: what_tenants_did
--- The same by tenants, under the names of their counters.
+-- Count the events in a range of positions by tenant, under the names of their counters, minute,
+-- kind and time taken.
 WITH happened AS MATERIALIZED (
     SELECT
         json_extract(data, '$.tenant_id') || '/' AS tenant, at / 60000 * 60000 AS minute, type,
@@ -29,7 +30,7 @@ SELECT tenant, minute, type, {bucket} AS bucket, count(*)
 FROM happened GROUP BY tenant, minute, type, bucket
 
 -- fragment: bucket
--- How many of the bounds (domain/statistics.py) a run time or a waiting time lies beyond.
+-- The number of bounds (domain/statistics.py) below a run time or a waiting time.
 (ms > 5) + (ms > 10) + (ms > 25) + (ms > 50) + (ms > 100) + (ms > 250) + (ms > 500)
     + (ms > 1000) + (ms > 2500) + (ms > 5000) + (ms > 10000) + (ms > 30000) + (ms > 60000)
     + (ms > 300000) + (ms > 1800000)
@@ -57,7 +58,7 @@ ON CONFLICT (step, queue, at, kind, bucket) DO UPDATE SET count = excluded.count
     WHERE excluded.count > count
 
 -- name: statistics
--- What happened in queues, each in a stretch of spans.
+-- Load the statistics of queues, each of a range of spans.
 -- row: step int8, queue text, since int8, until int8
 -- returns: Count
 WITH wanted AS ({rows})

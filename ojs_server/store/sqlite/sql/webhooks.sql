@@ -1,10 +1,10 @@
 -- name: cancel_deliveries
--- What was on its way to a target.
+-- Cancel the open deliveries of a subscription.
 UPDATE deliveries SET status = 'cancelled', due_at = NULL, finished_at = :now
 WHERE webhook_id = :webhook_id AND due_at IS NOT NULL
 
 -- name: update_deliveries
--- How far deliveries are.
+-- Store deliveries that this transaction has locked.
 -- row: Delivery(id, status, attempt, due_at, finished_at, answer, error, took_ms)
 UPDATE deliveries SET
     status = changed.status, attempt = changed.attempt, due_at = changed.due_at,
@@ -19,7 +19,7 @@ FROM (
 WHERE deliveries.id = changed.id
 
 -- name: prune_deliveries
--- Those that ended long ago.
+-- Remove deliveries that ended before a moment.
 DELETE FROM deliveries WHERE rowid IN (
     SELECT rowid FROM deliveries WHERE finished_at < :before LIMIT :limit
 )

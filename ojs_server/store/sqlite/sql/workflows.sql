@@ -1,5 +1,5 @@
 -- name: load_workflow_jobs
--- What is to be enqueued, and how much there is to hand on.
+-- Load the requests of steps, and the sizes of their results and errors.
 -- row: workflow_id text, node int8
 -- returns: WaitingNode
 SELECT
@@ -8,7 +8,7 @@ SELECT
 FROM workflow_jobs WHERE (workflow_id, node) IN ({rows})
 
 -- name: load_workflow_results
--- What is handed on.
+-- Load the results and errors of steps.
 -- row: workflow_id text, node int8
 SELECT workflow_id, node, CAST(result AS BLOB), CAST(error AS BLOB)
 FROM workflow_jobs WHERE (workflow_id, node) IN ({rows})
