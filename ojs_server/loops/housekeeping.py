@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Coroutine
 from typing import Final, TypeVar
 
 from ojs_server.domain.errors import OjsError
@@ -142,13 +142,16 @@ class Housekeeping:
         now, run = sweep.asked_at, self._engine.run
         fires = due.cron is not None and due.cron <= now
         opens = due.limit is not None and due.limit <= now
-        together = asyncio.gather(
-            run(Fire()) if fires else _nothing(),
-            run(Reopen()) if opens else _nothing(),
-            run(sweep),
-        )
-        outcomes: tuple[Fired | None, Reopened | None, Swept] = await self._awaited(together)
-        fired, opened, swept = outcomes
+
+        async def together() -> tuple[Fired | None, Reopened | None, Swept]:
+            outcomes: tuple[Fired | None, Reopened | None, Swept] = await asyncio.gather(
+                run(Fire()) if fires else _nothing(),
+                run(Reopen()) if opens else _nothing(),
+                run(sweep),
+            )
+            return outcomes
+
+        fired, opened, swept = await self._awaited(together())
         if sweep.prune and not swept.more:
             self._pruned_at = now
         if sweep.check and not swept.more:
@@ -157,13 +160,15 @@ class Housekeeping:
         self._sleeps_until = swept.now if done else swept.now + round(PAUSE_S * 1000)
         return swept.now
 
-    async def _awaited(self, outcome: Awaitable[Answer]) -> Answer:
+    async def _awaited(self, outcome: Coroutine[object, object, Answer]) -> Answer:
         """Wait for the writer's answer.
 
         Meanwhile the store is read, so that a long line of waiting requests does not look like a
         stall.
         """
-        task = asyncio.ensure_future(outcome)
+        task = asyncio.create_task(outcome)
+        # Where a read fails first, nobody asks for the error of the outcome.
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             while not (await asyncio.wait({task}, timeout=SLOW_POLL_S))[0]:
                 now = await self._engine.read(lambda reader: reader.now())

@@ -125,9 +125,11 @@ class Night:
         self.around = around
         self.sleeper = sleeper
         self.sweeper = Housekeeping(engine, lambda: around.stopwatch, shared=shared)
-        self._task = asyncio.create_task(self.sweeper.run())
+        self._tasks = {asyncio.create_task(self.sweeper.run())}
 
     async def end(self) -> None:
-        """Cancel it."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        """Cancel it, and keep nothing of it."""
+        while self._tasks:
+            task = self._tasks.pop()
+            task.cancel()
+            await asyncio.wait({task})

@@ -1,6 +1,7 @@
 """The sweeper: awake when something falls due, and never for nothing."""
 
 import asyncio
+import gc
 import logging
 import re
 from collections.abc import AsyncIterator
@@ -177,6 +178,27 @@ async def test_it_survives_a_failed_round(night: Night, caplog: pytest.LogCaptur
     assert "a round of housekeeping failed" in caplog.text
     night.around.answer = lambda sweep: Swept(AT, matured=1)
     assert await night.sleeper.next() == 0
+
+
+async def test_a_stop_during_a_round_logs_nothing(
+    night: Night, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    sweeping = asyncio.Event()
+
+    async def endless(sweep: Sweep) -> Swept:
+        sweeping.set()
+        return await asyncio.Future()
+
+    monkeypatch.setattr(night.around, "sweep", endless)
+    night.around.due = DueTimes(AT, None, None)
+    night.sweeper.nudge()
+    async with asyncio.timeout(30):
+        await sweeping.wait()
+    await night.end()
+    # The operations end some turns of the loop later.
+    assert await night.sleeper.sleeps_on()
+    gc.collect()
+    assert caplog.records == []
 
 
 async def test_silence_is_judged_from_the_last_gap_on(night: Night) -> None:

@@ -20,7 +20,7 @@ class Pulse:
             loop = asyncio.get_running_loop()
             look = self._look = loop.run_in_executor(self._thread, self._ping)
             # A caller that waits no longer does not ask for the error.
-            look.add_done_callback(lambda done: done.exception())
+            look.add_done_callback(lambda done: done.cancelled() or done.exception())
         # By the time that this one is over somebody else may have begun the next.
         done, _ = await asyncio.wait({look}, timeout=within_s)
         return bool(done) and look.exception() is None
