@@ -10,9 +10,10 @@ from typing import Final, Generic
 import msgspec
 
 from ojs_server.domain.cron.entry import CronEntry, Overlap, draft_of
-from ojs_server.domain.cron.ownership import Caller, held_by, require_owner, require_right
+from ojs_server.domain.cron.ownership import OWNER, Caller, held_by, require_owner, require_right
 from ojs_server.domain.cron.request import CronChanges, changed, registered
 from ojs_server.domain.errors import Conflict, NotFound
+from ojs_server.domain.fingerprint import fingerprint
 from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.domain.queues.config import NO_CONFIG, require_type
 from ojs_server.domain.tenants.tenant import apart
@@ -202,6 +203,8 @@ def _owned(
 ) -> CronEntry:
     entry = held_by(entry, known, caller, registers=registers)
     if entry.owner is not None and not caller.operates:
+        # Registrations of one owner follow one another, on any nodes.
+        work.tx.lock_unique([fingerprint({OWNER: entry.owner})])
         require_owner(entry, work.tx.cron_holders(entry.owner), caller)
     return entry
 
