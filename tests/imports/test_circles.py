@@ -1,12 +1,12 @@
 """Tests for import circles, those of type checking and inside functions included."""
 
-import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.imports.source import ROOT, imports
+
 PACKAGES = (
     "ojs_wire",
     "ojs_server",
@@ -24,9 +24,9 @@ Graph = Mapping[str, Collection[str]]
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    imports = graph(ROOT, PACKAGES)
-    assert all(any(name.split(".")[0] == package for name in imports) for package in PACKAGES)
-    assert circles(imports) == set()
+    found = graph(ROOT, PACKAGES)
+    assert {name.split(".")[0] for name in found} == {*PACKAGES}
+    assert circles(found) == set()
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_no_circle_is_found_where_there_is_none(tmp_path: Path, files: Mapping[s
 
 
 def test_two_circles_are_told_apart() -> None:
-    imports = {"a": ["b"], "b": ["a", "c"], "c": ["d"], "d": ["e"], "e": ["c"], "f": ["a"]}
-    assert circles(imports) == {frozenset("ab"), frozenset("cde")}
+    graph = {"a": ["b"], "b": ["a", "c"], "c": ["d"], "d": ["e"], "e": ["c"], "f": ["a"]}
+    assert circles(graph) == {frozenset("ab"), frozenset("cde")}
 
 
 def _plant(root: Path, files: Mapping[str, str]) -> None:
@@ -77,7 +77,7 @@ def _plant(root: Path, files: Mapping[str, str]) -> None:
 
 
 def graph(root: Path, packages: Collection[str]) -> Graph:
-    """The modules of packages, and for each those among them that it imports anywhere."""
+    """Return the modules of packages, each with those among them that it imports anywhere."""
     files = {
         _name_of(file.relative_to(root)): file
         for package in packages
@@ -85,48 +85,43 @@ def graph(root: Path, packages: Collection[str]) -> Graph:
     }
     return {
         module: {
-            found
-            for name in _imported(file, module)
+            imported
+            for name in (found.name for found in imports(file, root))
             # A name is a module, or stands in one.
-            for found in (name if name in files else name.rpartition(".")[0],)
-            if found in files and found != module
+            for imported in (name if name in files else name.rpartition(".")[0],)
+            if imported in files and imported != module
         }
         for module, file in files.items()
     }
 
 
-def circles(imports: Graph) -> set[frozenset[str]]:
-    """The largest sets of modules of which each leads to all others."""
-    reached = {module: _reached_from(module, imports) for module in imports}
-    found = {
-        frozenset(other for other in there if module in reached[other])
-        for module, there in reached.items()
-    }
-    return found - {frozenset()}
+def circles(graph: Graph) -> set[frozenset[str]]:
+    """Return the strongly connected components of more than one module (Tarjan)."""
+    numbers: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    # Modules that are not known to be in a set yet, in the order of their numbers.
+    open_: dict[str, None] = {}
+    found = set()
 
+    def visit(module: str) -> None:
+        numbers[module] = lowest[module] = len(numbers)
+        open_[module] = None
+        for other in graph[module]:
+            if other not in numbers:
+                visit(other)
+            if other in open_:
+                lowest[module] = min(lowest[module], lowest[other])
+        if lowest[module] == numbers[module]:
+            members = set()
+            while module not in members:
+                members.add(open_.popitem()[0])
+            if len(members) > 1:
+                found.add(frozenset(members))
 
-def _reached_from(start: str, imports: Graph) -> set[str]:
-    reached: set[str] = set()
-    ahead = list(imports[start])
-    while ahead:
-        if (module := ahead.pop()) not in reached:
-            reached.add(module)
-            ahead += imports[module]
-    return reached
-
-
-def _imported(file: Path, module: str) -> Iterator[str]:
-    # The package that a relative import starts from.
-    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"), str(file))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            parts = package.split(".")[: len(package.split(".")) - node.level + 1]
-            base = ".".join(
-                [*(parts if node.level else []), *([node.module] if node.module else [])]
-            )
-            yield from (f"{base}.{alias.name}" for alias in node.names)
+    for module in graph:
+        if module not in numbers:
+            visit(module)
+    return found
 
 
 def _name_of(file: Path) -> str:

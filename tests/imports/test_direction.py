@@ -1,6 +1,5 @@
 """Tests of the direction of imports: rules on what each package may import, with reasons."""
 
-import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.imports.source import ROOT, Import, imports
+
 OURS = frozenset(
     {"ojs_wire", "ojs_server", "ojs_ui", "ojs_worker", "ojs_cli", "pytest_ojs", "conformance"}
 )
@@ -102,15 +102,6 @@ RULES = (
 )
 
 
-@dataclass(frozen=True)
-class Import:
-    """One imported name and its line; `lazy` if importing the module does not run the import."""
-
-    name: str
-    line: int
-    lazy: bool
-
-
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.package)
 def test_imports_go_one_way(rule: Rule) -> None:
     assert list(_modules(ROOT, rule.package)), f"{rule.package} has no module to check"
@@ -182,7 +173,7 @@ def _violations(root: Path, rule: Rule) -> list[str]:
     return [
         f"{file.relative_to(root)}:{found.line} imports {found.name}: {rule.reason}"
         for file, module in _modules(root, rule.package)
-        for found in _imports(file, module)
+        for found in imports(file, root)
         if rule.forbids(found.name) and not _is_excepted(rule, found, module)
     ]
 
@@ -198,35 +189,6 @@ def _modules(root: Path, package: str) -> Iterator[tuple[Path, str]]:
     """Yield the package's files with their dotted names; a package's is that of its __init__."""
     for file in sorted((root / package.replace(".", "/")).rglob("*.py")):
         yield file, ".".join(file.relative_to(root).with_suffix("").parts)
-
-
-def _imports(file: Path, module: str) -> Iterator[Import]:
-    tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
-    lazy = {
-        inner
-        for outer in ast.walk(tree)
-        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef) or _is_for_types(outer)
-        for inner in ast.walk(outer)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield Import(alias.name, node.lineno, node in lazy)
-        elif isinstance(node, ast.ImportFrom):
-            # A relative import counts its dots from the module's own package.
-            above = module.split(".")[: -node.level] if node.level else []
-            base = ".".join([*above, *([node.module] if node.module else [])])
-            for alias in node.names:
-                yield Import(f"{base}.{alias.name}", node.lineno, node in lazy)
-
-
-def _is_for_types(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.If)
-        and isinstance(node.test, ast.Name)
-        and node.test.id == "TYPE_CHECKING"
-        and not node.orelse
-    )
 
 
 def _within(name: str, packages: frozenset[str]) -> bool:

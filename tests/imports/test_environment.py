@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.imports.source import ROOT
+
 PACKAGES = ("ojs_server", "ojs_worker", "ojs_wire")
 MACHINE = frozenset(
     {
