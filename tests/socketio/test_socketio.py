@@ -213,3 +213,28 @@ async def test_a_stop_ends_the_polls_of_clients() -> None:
 async def test_other_profiles_have_no_socketio() -> None:
     async with running(":memory:") as node, httpx.AsyncClient(base_url=node.url) as client:
         assert (await opened(client)).status_code == 404
+
+
+async def test_a_provider_that_connects_again_is_sent_requests_that_wait(store_url: str) -> None:
+    async with serving(store_url) as (_, client):
+        body = {"category": "files", "name": "disk", "schema": {}}
+        answer = await client.put("/v1/joblib/rooms/mine/providers", json=body)
+        made = answer.raise_for_status().json()
+        order = {"provider_name": made["full_name"], "worker_id": made["worker_id"]}
+        lost, again = await polling(client), await polling(client)
+        for connection in (lost, again):
+            assert (await connection.connect()).startswith("40")
+        assert await lost.call("join_provider_room", order) == {"ok": True}
+        path = f"/v1/joblib/rooms/mine/providers/{made['full_name']}?path=a"
+        reading = asyncio.create_task(client.get(path, headers={"Prefer": "wait=30"}))
+        request = await lost.event()
+        assert request[0] == "provider_request"
+        # The first connection is gone before it has answered.
+        await lost.say("41")
+        assert await again.call_without_answer("join_provider_room", order)
+        found = [json.loads(packet[2:]) for packet in await again.packets() if packet[1] == "2"]
+        assert (found or [await again.event()])[0] == request
+        answering = {"X-Request-Hash": request[1]["request_id"]}
+        results = f"/v1/joblib/providers/{made['id']}/results"
+        (await client.post(results, content=b"[1]", headers=answering)).raise_for_status()
+        assert (await reading).json() == [1]

@@ -1,7 +1,8 @@
 """Providers: workers that answer read requests of clients through the job manager API.
 
 read ──▶ asked ── the worker answers ──▶ kept for a while
-            └──── nobody answers: it is asked again by a later read
+            ├──── nobody answers: it is asked again by a later read
+            └──── the worker connects again: it is asked again at once
 """
 
 import hashlib
@@ -30,6 +31,7 @@ TIMEOUT: Final = Code("provider_timeout", 504, True, "provider_timeout")
 CHANGED: Final = "providers.changed"
 REQUESTED: Final = "provider.requested"
 ANSWERED: Final = "provider.answered"
+JOINED: Final = "provider.joined"
 
 
 class Provider(msgspec.Struct, frozen=True):
@@ -141,3 +143,8 @@ def answered(provider: Provider, request_hash: str) -> Event:
         "room": provider.room,
     }
     return Event(ANSWERED, provider.id, None, None, codec.encode(told))
+
+
+def joined(provider: Provider) -> Event:
+    """Build the event that a worker listens to the requests of a provider from now on."""
+    return Event(JOINED, provider.id, None, None, codec.encode({"room": provider.room}))

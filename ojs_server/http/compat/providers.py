@@ -122,7 +122,7 @@ async def _answer(call: Call, provider: Provider, params: bytes, wait_s: int) ->
     if (found := await engine.read(look)) is not None:
         return found
     # Followed before it is asked, so that its answer is not missed, on whichever node that comes.
-    wanted = EventFilter(types=(providers.ANSWERED,), subject=provider.id)
+    wanted = EventFilter(types=(providers.ANSWERED, providers.JOINED), subject=provider.id)
     follower = engine.log_reader.admit(wanted)
     try:
         await engine.log_reader.follow(follower)
@@ -132,7 +132,9 @@ async def _answer(call: Call, provider: Provider, params: bytes, wait_s: int) ->
             left_s = deadline - asyncio.get_running_loop().time()
             if left_s <= 0 or not await follower.wait(left_s):
                 break
-            follower.take()
+            lost, entries = follower.take()
+            if lost or any(entry.placed.event.type == providers.JOINED for entry in entries):
+                await engine.run(operations.Ask(provider.id, params))
         return found
     finally:
         engine.log_reader.leave(follower)

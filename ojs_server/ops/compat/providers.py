@@ -102,6 +102,14 @@ class Ask(_OnProvider, frozen=True):
         work.note(providers.requested(provider, request_hash, self.params))
 
 
+class Join(_OnProvider, frozen=True):
+    """Have requests without an answer sent again, because the worker may have missed them."""
+
+    def act(self, work: Work, provider: Provider) -> None:
+        if work.tx.forget_requests(provider.id):
+            work.note(providers.joined(provider))
+
+
 class RecordAnswer(_OnProvider, frozen=True):
     """Store the answer of a provider."""
 

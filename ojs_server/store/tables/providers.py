@@ -35,6 +35,10 @@ class ProviderWrites(Writing):
         """Store or replace requests to providers and their answers."""
         self.run_records("save_provider_results", results)
 
+    def forget_requests(self, provider_id: str) -> int:
+        """Delete the unanswered requests to a locked provider; return their number."""
+        return self.run("forget_requests", provider_id=provider_id)
+
     def prune_provider_results(self, limit: int) -> int:
         """Remove expired requests and answers; return their number."""
         return self.run("prune_provider_results", now=self.now, limit=limit)

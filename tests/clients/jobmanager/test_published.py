@@ -61,14 +61,15 @@ async def test_every_scenario_passes(store_url: str, mode: str) -> None:
     assert len(results) >= LEAST
 
 
+@pytest.mark.parametrize("mode", ["rest", "socketio"])
 async def test_an_ordinary_user_may_do_all_but_what_needs_an_administrator(
-    store_url: str, monkeypatch: pytest.MonkeyPatch
+    store_url: str, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     key = "the-key-of-an-ordinary-user"
     monkeypatch.setenv("OJS_KEYS", f"scene=worker+producer:{key}")
     monkeypatch.setenv("OJS_AUTH_TOKEN", key)
     async with running(store_url, *OPTIONS) as node:
-        results = await played(node.url, "rest")
+        results = await played(node.url, mode)
     failed = {name: why for name, why in results.items() if why}
     assert set(failed) <= ADMINISTRATORS, failed
     assert len(results) >= LEAST

@@ -64,6 +64,21 @@ def test_an_answer_is_kept_until_its_end_and_goes_with_its_provider(store: Store
 
 
 @ON_ALL_VERSIONS
+def test_requests_without_an_answer_are_forgotten(store: Store) -> None:
+    with store.transaction() as tx:
+        tx.save_providers([provider(1), provider(2)])
+        results = [ProviderResult("p1", "asked", tx.now + 1), ProviderResult("p2", "h", tx.now + 1)]
+        answered = ProviderResult("p1", "answered", tx.now + 1, b"")
+        tx.save_provider_results([*results, answered])
+    with store.transaction() as tx:
+        assert tx.forget_requests("p1") == 1
+        assert tx.forget_requests("p1") == 0
+        assert tx.load_provider_result("p1", "asked") is None
+        assert tx.load_provider_result("p1", "answered") == answered
+        assert tx.load_provider_result("p2", "h") is not None
+
+
+@ON_ALL_VERSIONS
 def test_what_is_over_is_removed_step_by_step(store: Store) -> None:
     with store.transaction() as tx:
         tx.save_providers([provider(1)])

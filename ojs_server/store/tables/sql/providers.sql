@@ -43,6 +43,10 @@ DELETE FROM provider_results WHERE provider_id IN ({list})
 SELECT {ProviderResult} FROM provider_results
 WHERE provider_id = :provider_id AND request_hash = :request_hash
 
+-- name: forget_requests
+-- Delete the requests to a provider that have no answer.
+DELETE FROM provider_results WHERE provider_id = :provider_id AND content IS NULL
+
 -- name: prune_provider_results
 -- Remove requests to providers that have expired.
 DELETE FROM provider_results WHERE (provider_id, request_hash) IN (
