@@ -26,6 +26,8 @@ SETTINGS: Final = ("max_prepared_transactions=1",)
 ALONE, BESIDE = "alone", "beside"
 TIMES: Final = 2.0
 TIMES_PAGES: Final = 1.5
+# Tables that are shown.
+TABLES: Final = 6
 # Below this, how late an event is says more about the machine than about the server.
 LEAST_MS: Final = 5.0
 
@@ -42,19 +44,24 @@ def application(address: str) -> Iterator[None]:
 
 
 class Beside(msgspec.Struct, frozen=True):
-    """One server's run, and the pages of its database that were looked at for each job."""
+    """One server's run, and the pages of its database that were looked at for each job, in all and
+    by table."""
 
     figures: Figures
     pages: float
+    by_table: dict[str, float]
 
 
-def _pages(address: str) -> int:
-    """Return how many pages a database has looked at."""
+def _pages(address: str) -> dict[str, int]:
+    """Return how many pages a database has looked at: in all under "", and by table."""
     with psycopg.connect(address) as connection:
-        row = connection.execute(
-            "SELECT blks_hit + blks_read FROM pg_stat_database WHERE datname = current_database()"
-        ).fetchone()
-    return 0 if row is None else int(row[0])
+        rows = connection.execute(
+            "SELECT '', blks_hit + blks_read FROM pg_stat_database"
+            " WHERE datname = current_database() UNION ALL"
+            " SELECT relname, heap_blks_hit + heap_blks_read + COALESCE(idx_blks_hit, 0)"
+            " + COALESCE(idx_blks_read, 0) FROM pg_statio_user_tables"
+        ).fetchall()
+    return {str(name): int(pages) for name, pages in rows}
 
 
 def late(alone: Figures, beside: Figures) -> list[str]:
@@ -86,7 +93,9 @@ def compare(rate: int, seconds: float, streams: int) -> list[Beside]:
                 stack.enter_context(application(address))
             before = _pages(address)
             figures = measure(served, wanted, Work(served.port, queues, rate, seconds), name)
-            return Beside(figures, (_pages(address) - before) / figures.jobs)
+            after = _pages(address)
+            each = {name: (after[name] - before.get(name, 0)) / figures.jobs for name in after}
+            return Beside(figures, each.pop(""), each)
 
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(one, (ALONE, BESIDE)))
@@ -103,7 +112,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     alone, beside = (one.figures for one in found)
     show([alone, beside])
     for one in found:
-        print(f"{one.figures.store:<10}{one.pages:,.0f} pages per job")
+        tables = sorted(one.by_table.items(), key=lambda table: -table[1])[:TABLES]
+        most = ", ".join(f"{name} {pages:,.1f}" for name, pages in tables)
+        print(f"{one.figures.store:<10}{one.pages:,.0f} pages per job: {most}")
     write_down("foreign", found)
     wrong = late(alone, beside)
     if found[1].pages > TIMES_PAGES * found[0].pages:
