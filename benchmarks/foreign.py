@@ -1,9 +1,9 @@
 """Event streams beside transactions that an application leaves open in the same database.
 
-Two servers, each on a PostgreSQL of its own, do the same work at the same time. In the database of
-one an application has written a row and prepared a transaction before, and ends neither. The run
-fails where events are lost, or come more than twice as late as on the other server, or where a job
-costs more than 1.5 times its pages.
+Two servers, each on a PostgreSQL of the distribution, do the same work at the same time. In the
+database of one an application has written a row and prepared a transaction before, and ends
+neither. The run fails where events are lost, or come more than twice as late as on the other
+server, or where a claim costs more than 1.5 times its pages. All statements' pages are shown.
 
 python -m benchmarks.foreign [--rate N] [--seconds S] [--streams N]
 """
@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -20,16 +21,23 @@ import psycopg
 
 from benchmarks.stand import Client, database, running, write_down
 from benchmarks.streams import Figures, Work, clients, measure, show
+from tests import postgres_programs
 
 QUEUES: Final = 10
-SETTINGS: Final = ("max_prepared_transactions=1",)
+SETTINGS: Final = (
+    "max_prepared_transactions=1",
+    "shared_preload_libraries=pg_stat_statements",
+    "pg_stat_statements.track=all",
+)
 ALONE, BESIDE = "alone", "beside"
 TIMES: Final = 2.0
 TIMES_PAGES: Final = 1.5
-# Tables that are shown.
-TABLES: Final = 6
 # Below this, how late an event is says more about the machine than about the server.
 LEAST_MS: Final = 5.0
+# A part of the claim's text, and the number of statements that are shown, with their beginnings.
+CLAIM: Final = "WITH lowered AS MATERIALIZED"
+SHOWN: Final = 8
+BEGINNING: Final = 90
 
 
 @contextmanager
@@ -43,25 +51,48 @@ def application(address: str) -> Iterator[None]:
         connection.rollback()
 
 
+class Cost(msgspec.Struct, frozen=True):
+    """The calls of a statement, and the pages of the database that it has looked at."""
+
+    calls: int
+    pages: int
+
+
 class Beside(msgspec.Struct, frozen=True):
-    """One server's run, and the pages of its database that were looked at for each job, in all and
-    by table."""
+    """One server's run, and what its statements cost."""
 
     figures: Figures
-    pages: float
-    by_table: dict[str, float]
+    costs: dict[str, Cost]
+
+    @property
+    def pages_per_job(self) -> float:
+        """Return the pages of all statements for each job."""
+        return sum(cost.pages for cost in self.costs.values()) / self.figures.jobs
+
+    @property
+    def pages_per_claim(self) -> float:
+        """Return the mean of pages of a claim."""
+        found = [cost for text, cost in self.costs.items() if text.startswith(CLAIM)]
+        return sum(cost.pages for cost in found) / max(1, sum(cost.calls for cost in found))
 
 
-def _pages(address: str) -> dict[str, int]:
-    """Return how many pages a database has looked at: in all under "", and by table."""
+def _costs(address: str) -> dict[str, Cost]:
+    """Return what each statement has cost so far."""
     with psycopg.connect(address) as connection:
         rows = connection.execute(
-            "SELECT '', blks_hit + blks_read FROM pg_stat_database"
-            " WHERE datname = current_database() UNION ALL"
-            " SELECT relname, heap_blks_hit + heap_blks_read + COALESCE(idx_blks_hit, 0)"
-            " + COALESCE(idx_blks_read, 0) FROM pg_statio_user_tables"
+            "SELECT query, sum(calls), sum(shared_blks_hit + shared_blks_read)"
+            " FROM pg_stat_statements WHERE dbid = (SELECT oid FROM pg_database"
+            " WHERE datname = current_database()) GROUP BY query"
         ).fetchall()
-    return {str(name): int(pages) for name, pages in rows}
+    return {" ".join(text.split()): Cost(int(calls), int(pages)) for text, calls, pages in rows}
+
+
+def dear(alone: Beside, beside: Beside) -> list[str]:
+    """Return what costs too many pages beside the transactions, in words."""
+    here, there = alone.pages_per_claim, beside.pages_per_claim
+    if there <= TIMES_PAGES * here:
+        return []
+    return [f"a claim: {there:,.0f} pages beside a transaction, {here:,.0f} without"]
 
 
 def late(alone: Figures, beside: Figures) -> list[str]:
@@ -77,25 +108,24 @@ def late(alone: Figures, beside: Figures) -> list[str]:
     ]
 
 
-def compare(rate: int, seconds: float, streams: int) -> list[Beside]:
+def compare(programs: Path, rate: int, seconds: float, streams: int) -> list[Beside]:
     """Measure both servers at the same time."""
     queues = [f"bench-{number}" for number in range(QUEUES)]
     wanted = clients(streams, 0, 1, queues)
 
     def one(name: str) -> Beside:
         with ExitStack() as stack:
-            address = stack.enter_context(database("postgres", settings=SETTINGS))
+            address = stack.enter_context(database("postgres", programs, SETTINGS))
+            with psycopg.connect(address) as connection:
+                connection.execute("CREATE EXTENSION pg_stat_statements")
             served = stack.enter_context(running("ojs_server", address))
             for queue in queues:
                 # A queue that is not there yet has no stream.
                 Client(served.port).call("PUT", f"/ojs/v1/queues/{queue}/config", {})
             if name == BESIDE:
                 stack.enter_context(application(address))
-            before = _pages(address)
             figures = measure(served, wanted, Work(served.port, queues, rate, seconds), name)
-            after = _pages(address)
-            each = {name: (after[name] - before.get(name, 0)) / figures.jobs for name in after}
-            return Beside(figures, each.pop(""), each)
+            return Beside(figures, _costs(address))
 
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(one, (ALONE, BESIDE)))
@@ -108,21 +138,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=30, help="for so long")
     parser.add_argument("--streams", type=int, default=20, help="clients of each server")
     given = parser.parse_args(arguments)
-    found = compare(given.rate, given.seconds, given.streams)
-    alone, beside = (one.figures for one in found)
-    show([alone, beside])
-    for one in found:
-        tables = sorted(one.by_table.items(), key=lambda table: -table[1])[:TABLES]
-        most = ", ".join(f"{name} {pages:,.1f}" for name, pages in tables)
-        print(f"{one.figures.store:<10}{one.pages:,.0f} pages per job: {most}")
-    write_down("foreign", found)
-    wrong = late(alone, beside)
-    if found[1].pages > TIMES_PAGES * found[0].pages:
-        wrong.append(f"a job costs more than {TIMES_PAGES} times its pages")
+    programs = postgres_programs.distribution()
+    if programs is None:
+        parser.error(postgres_programs.MISSING)
+    alone, beside = compare(programs, given.rate, given.seconds, given.streams)
+    show([alone.figures, beside.figures])
+    for one in (alone, beside):
+        print(
+            f"{one.figures.store:<10}{one.pages_per_claim:,.0f} pages per claim, "
+            f"{one.pages_per_job:,.0f} per job in all"
+        )
+    none = Cost(0, 0)
+    for text, cost in sorted(beside.costs.items(), key=lambda item: -item[1].pages)[:SHOWN]:
+        before = alone.costs.get(text, none)
+        per_job = (each.pages / beside.figures.jobs for each in (before, cost))
+        print(*(f"{pages:>7.1f}" for pages in per_job), text[:BEGINNING])
+    write_down("foreign", [alone, beside])
+    wrong = late(alone.figures, beside.figures) + dear(alone, beside)
     for line in wrong:
         print(line)
     # Growth of memory is not compared: it depends on how long the run is.
-    lost = any(one.missing or one.out_of_order or one.told_of_loss for one in (alone, beside))
+    lost = any(
+        one.missing or one.out_of_order or one.told_of_loss
+        for one in (alone.figures, beside.figures)
+    )
     return 1 if wrong or lost else 0
 
 

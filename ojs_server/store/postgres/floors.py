@@ -25,7 +25,7 @@ LOWEST: Final = -(1 << 63)
 HIGHEST: Final = (1 << 63) - 1
 # A look costs about as much as a claim: after so many claimed jobs, or so long, it is worth it.
 EVERY_JOBS: Final = 100
-EVERY_MS: Final = 1_000
+EVERY_MS: Final = 250
 # Servers of older versions note no returns: what they put below a floor waits no longer than this.
 KEPT_MS: Final = 60_000
 # Notes are kept for much longer than floors, should the clock of a new primary differ.
