@@ -27,9 +27,9 @@ class Action(msgspec.Struct, frozen=True):
     verb: str
     past: str
     destroys: bool = False
-    # The states that are meant where the filter names none.
+    # Default for a filter without states.
     states: str = ""
-    # How it is written for dead letters.
+    # True for actions on dead letters, which have calls of their own.
     dead: bool = False
 
 
@@ -155,7 +155,7 @@ def _answers(
     while True:
         answer = _call(server, action, body)
         yield answer
-        # What could not be done is found again, and again.
+        # Jobs that could not be changed match again, so end after a call without success.
         if not answer.get("has_more") or not answer.get("succeeded"):
             return
 

@@ -34,12 +34,12 @@ class Filter(msgspec.Struct, frozen=True):
     """Criteria for jobs; all that are given must hold."""
 
     text: str = ""
-    # What the server looks for, by the names of its parameters.
+    # Query parameters for the server.
     asked: dict[str, str] = {}
-    # What is looked at here: a path into the job, and the text that it must be or hold.
+    # Criteria checked here: a path into the job, and the text that it must equal or contain.
     paths: tuple[tuple[str, str], ...] = ()
     errors: tuple[str, ...] = ()
-    # What a server may look for to find them sooner; one that knows none of it passes it over.
+    # Parameters that only speed up the search; a server that does not know them ignores them.
     hints: dict[str, str] = {}
 
     @property
@@ -133,7 +133,7 @@ def _has(job: Json, path: str, text: str) -> bool:
     names = path.split(".")
     value: Any = job
     if names[0] == "args" and len(job.get("args") or ()) == 1 and not names[1].isdecimal():
-        # A handler with named parameters is given one object.
+        # Named arguments are sent as one object.
         value, names = job["args"][0], names[1:]
     for name in names:
         if isinstance(value, dict):

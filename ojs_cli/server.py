@@ -51,7 +51,7 @@ class Server:
         self._deadline_s = deadline_s
         self._environment = environment or machine()
         self._transport = transport
-        # The name under which the file says that nothing may be changed.
+        # The name of the server that the file marks as read-only; None otherwise.
         self._read_only = read_only
 
     def close(self) -> None:
@@ -194,7 +194,7 @@ def _items(page: Json, member: str) -> list[Json]:
             return [one for one in found if isinstance(one, dict)]
     lists = [value for value in page.values() if isinstance(value, list)]
     if len(lists) == 1:
-        # Under a name of that server's own.
+        # This server uses another name for the list.
         return [one for one in lists[0] if isinstance(one, dict)]
     raise Failure(f"the server's answer has no {member}")
 

@@ -25,7 +25,7 @@ NOUNS: Final[Mapping[str, str]] = {
     "node": "nodes",
     "action": "actions",
 }
-# Verbs that the other program writes as flags.
+# Verbs that are flags in the other program.
 _VERBS: Final[Mapping[str, Mapping[str, str]]] = {
     "queues": {"--pause": "pause", "--resume": "resume", "--purge": "purge", "--stats": "show"},
     "dead": {"--retry": "retry", "--delete": "delete", "--purge": "delete"},

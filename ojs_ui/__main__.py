@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             host="127.0.0.1",
             port=asked.port,
             log_level="warning",
-            # Streams are open for as long as a page is.
+            # Short, because pages keep event streams open.
             timeout_graceful_shutdown=1,
         )
     )

@@ -39,7 +39,7 @@ from ojs_worker.transport import NO_SUCH_CALL, Request, Transport
 log = logging.getLogger("ojs.worker")
 
 SETTLE: Final = "/ojs/v1/workers/settle"
-# Servers bound their bodies; a call that is refused for its size costs more than two calls.
+# Servers limit the size of bodies, and a call refused for its size costs more than a second call.
 MAX_BYTES: Final = 500_000
 _STATUS: Final = {code.name: code.status for code in ALL}
 
@@ -109,7 +109,7 @@ class BulkSettler:
         self._waiting: list[_Told] = []
         self._task: asyncio.Task[None] | None = None
         self._hurried = asyncio.Event()
-        # Set by whoever fetches beside; without it no job is fetched here.
+        # Set if jobs may be fetched along; otherwise the call only settles.
         self.lender: Lender | None = None
 
     async def settle(self, job: Job, outcome: Outcome) -> Verdict:
@@ -120,7 +120,7 @@ class BulkSettler:
         told = _Told(job, outcome, loop.create_future())
         self._waiting.append(told)
         if self._task is None:
-            # It begins with the next turn of the loop, so what ends in this one goes with it.
+            # A task starts in the loop's next turn, so outcomes of this turn go into the same call.
             self._task = loop.create_task(self._run())
         verdict = await told.verdict
         if verdict is None:
@@ -151,7 +151,7 @@ class BulkSettler:
                 self._offers = await self._ask()
             while self._waiting:
                 if self._offers is None or self._alone:
-                    # A server that cannot even say what it offers is asked again next time.
+                    # The manifest is unavailable; ask for it again next time.
                     self._let_go(self._waiting)
                     return
                 batch = self._next(self._offers.max_results)
@@ -185,7 +185,7 @@ class BulkSettler:
         fetched = None
         try:
             fetched = await self._tell(batch, body)
-            # Whoever was told here gives its place back first; then the new jobs take them.
+            # First let the settled jobs free their places, which the new jobs need.
             await asyncio.sleep(0)
         finally:
             if terms and self.lender is not None:
@@ -209,7 +209,7 @@ class BulkSettler:
                 if reply.status in NO_SUCH_CALL:
                     self._offers = Offers()
                 if reply.status in NO_SUCH_CALL | REFUSED:
-                    # Single calls find out which of them it is.
+                    # Single calls show which of the outcomes is refused.
                     break
                 reason = f"answered {reply.status}: {error_body(reply.body).message}"
                 wait_s = reply.retry_after_s

@@ -56,7 +56,7 @@ def failed(job: Job, error: BaseException | Fault, seconds: float) -> None:
         if not log.isEnabledFor(logging.DEBUG):
             trace = without_sdk(trace)
         shown = None if isinstance(error, BadArguments) else (type(error), error, trace)
-    # An exception may not even say what it is, which is no reason to keep its job.
+    # The exception's `__str__` may raise, and the job must be settled nevertheless.
     with contextlib.suppress(Exception):
         log.warning(
             "%s failed in %s (job %s, attempt %d): %s: %s%s",

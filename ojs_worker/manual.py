@@ -21,7 +21,7 @@ class Claimed:
         self._running = running
         self._delivery = delivery
         self.job: Final = delivery.job
-        # The object of the handler class of this job type, made of the arguments; or None.
+        # The handler class of this job type, instantiated with the arguments; None without one.
         self.extension: Final = extension
 
     @property

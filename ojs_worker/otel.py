@@ -82,7 +82,7 @@ class _Spans:
             "ojs.job.attempt": job.attempt,
             "ojs.job.priority": job.priority,
         }
-        # Of the enqueue's context only the baggage goes on.
+        # Only the baggage of the enqueue is propagated; the trace is a new one.
         token = attach(_BAGGAGE.extract(_texts(job.meta), Trace()))
         try:
             with self._tracer.start_as_current_span(
@@ -102,7 +102,7 @@ async def _told(span: Span, call_next: Inner) -> Any:
     try:
         value = await call_next()
     except Snooze:
-        # Nothing went wrong, and nothing is done yet.
+        # A snoozed job has neither failed nor ended.
         raise
     except Exception as error:
         span.record_exception(error)

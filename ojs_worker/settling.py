@@ -53,7 +53,7 @@ class Verdict(StrEnum):
 
     SETTLED = "settled"
     GONE = "gone"  # the job is not this worker's any more
-    REFUSED = "refused"  # the server will not have it; the lease ends by itself
+    REFUSED = "refused"  # the server refuses the outcome; the lease expires
 
 
 class Settler(Protocol):
@@ -97,7 +97,7 @@ def done(value: Any) -> Done:
         result = encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadResult(f"the handler's result cannot be written as JSON: {error}") from error
-    # The encoder writes NaN as null, so only a result with a null in it is worth a look.
+    # The encoder writes NaN as null, so only search a result that contains null.
     if b"null" in result and _has_nan(value):
         raise BadResult("the handler's result cannot be written as JSON: it holds NaN or infinity")
     return Done(result)
@@ -165,7 +165,7 @@ def written(job: Job, outcome: Outcome, worker_id: str | UnsetType = UNSET) -> b
     try:
         return _encode(nack)
     except UnicodeEncodeError:
-        # Half a surrogate pair in an error's text: no JSON can hold it.
+        # A lone surrogate in the error cannot be encoded as JSON.
         fault = nack.error
         plain = msgspec.structs.replace(
             fault,
@@ -192,7 +192,7 @@ def log_gone(job: Job, error: ErrorBody, *, unsure: bool) -> None:
     if details.get("current_state") == "cancelled":
         log.info("job %s was cancelled, its outcome is dropped", job.id)
     elif unsure:
-        # The first try may have been heard and its answer lost; this is then its echo.
+        # Perhaps the first try succeeded and only its answer was lost.
         log.info("job %s was settled already, or is not held any more", job.id)
     else:
         log.warning(

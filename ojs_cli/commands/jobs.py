@@ -231,7 +231,7 @@ def _progress(job: Json, _: int = 0) -> str:
     return f"[{bar(share)}] {share:4.0%} {cell(job.get('progress_message'))}".rstrip()
 
 
-# Progress is worth more than where a job is, where there is little room.
+# Progress comes before the queue, which a narrow terminal cuts off.
 WATCHED: Final = (
     *(one for one in JOBS if one.head in ("ID", "TYPE", "STATE")),
     Column("PROGRESS", _progress, lambda job: job.get("progress")),

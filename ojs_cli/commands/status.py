@@ -102,5 +102,5 @@ def _or_none(read: Any) -> Any:
     except ServerTrouble as error:
         if error.status != 503:
             raise
-        # Its health says why.
+        # The health of the server gives the reason.
         return None

@@ -182,7 +182,7 @@ def _rows(table: Table, snapshot: Snapshot) -> list[Row]:
         ]
     if table == "failures":
         return [
-            # The latest is the worst.
+            # The latest failure ranks as the worst.
             Row(one.key, one.dead + one.waiting, len(snapshot.failing) - place, one)
             for place, one in enumerate(snapshot.failing)
         ]

@@ -9,7 +9,7 @@ from ojs_worker.jobmanager import calls
 from ojs_worker.jobmanager.calls import RoomJob, Task
 from ojs_worker.jobmanager.extension import payload_of
 
-# A server that does not hold the call is asked no more often than this.
+# Least interval between calls that the server does not hold.
 PAUSE_S: Final = 0.5
 
 

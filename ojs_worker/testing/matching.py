@@ -176,7 +176,7 @@ def _same(wanted: Any, given: Any) -> bool:
     if isinstance(wanted, list | tuple) and isinstance(given, list) and len(wanted) == len(given):
         return all(map(_same, wanted, given))
     if isinstance(wanted, bool) or isinstance(given, bool):
-        # By == alone, true would be 1.
+        # With == alone, True would equal 1.
         return wanted == given and (wanted is given or not isinstance(wanted, int | float))
     return bool(wanted == given) or _plain(wanted) == given
 

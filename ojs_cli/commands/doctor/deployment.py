@@ -14,9 +14,9 @@ from ojs_cli.session import Session
 from ojs_cli.text import moment_ms, span
 from ojs_worker.errors import NotFound
 
-# A clock that is further away than this makes ages and delays wrong that people notice.
+# Users notice wrong ages and delays if clocks differ by more.
 SKEW_MS: Final = 2000
-# Servers that died earlier were replaced, or are missed by nobody.
+# Servers that died earlier have been replaced, or are not needed.
 DIED_LATELY_MS: Final = 3_600_000
 NTP: Final = "let all machines follow NTP"
 
@@ -34,7 +34,7 @@ def schema_of(database: str) -> Check:
             hint = "pip install 'ojs-reference[server]'"
             raise Failure(f"--database needs {missing.name}", hint) from None
         except SchemaError as error:
-            # The message says what is wrong, and then what to do.
+            # Messages of this error have the form "problem; remedy".
             what, _, hint = str(error).partition("; ")
             yield what, hint
         except StoreUnavailable as error:
@@ -123,7 +123,7 @@ def clock(session: Session) -> Iterator[Finding]:
         if max(early, late) > SKEW_MS:
             ahead = "behind" if early > late else "ahead of"
             yield f"the {whose}'s clock is {span(max(early, late))} {ahead} this machine's", NTP
-            # The clock of an embedded database is the server's.
+            # Skip the database: an embedded one has the clock of its server.
             return
     if not compared:
         raise Unchecked("the server does not tell its time")
