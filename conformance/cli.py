@@ -56,7 +56,7 @@ def main(
         print(f"ojs-conformance: {error}", file=sys.stderr)
         return MISUSED
     except BrokenPipeError:
-        # The reader of the output, such as head, has seen enough; what is buffered goes nowhere.
+        # The reader of the output, such as `head`, has closed the pipe: discard the buffer.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except KeyboardInterrupt:

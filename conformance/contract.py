@@ -20,7 +20,7 @@ from conformance.wire import Finding, Received
 
 _BASE: Final = "urn:conformance:contract"
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-# Its schema is that of each line.
+# The schema of such a body is that of each of its lines.
 _NDJSON: Final = "application/x-ndjson"
 _MOST_CHECKED_BYTES: Final = 64 * 1024
 
@@ -33,7 +33,7 @@ class BadPointer(ContractError):
     """A JSON pointer that leads to nothing."""
 
 
-# What OJS says, and what the bindings of other systems add to it.
+# The contract of OJS, and those of the bindings for other systems.
 _OWN: Final = ("openapi.yaml", "openapi-joblib.yaml", "openapi-camunda.yaml")
 
 
@@ -269,7 +269,7 @@ class Contract:
                 {"$ref": _BASE + pointer}, registry=self._registry, format_checker=FormatChecker()
             )
         found = list(self._validators[pointer].iter_errors(value))
-        # One per place: alternatives that were not meant would hide the one that was.
+        # One error per place: those of other alternatives would hide the relevant one.
         best = {tuple(each.absolute_path): best_match([each]) for each in found}
         return [each for each in best.values() if each is not None]
 
@@ -277,7 +277,7 @@ class Contract:
         pointer = schema
         for part in error.absolute_schema_path:
             node = self.at(pointer)
-            # The path of an error leaves references out, so that they are followed here.
+            # The path of an error skips references, so follow them here.
             while isinstance(node, dict) and part not in node and "$ref" in node:
                 pointer = str(node["$ref"])
                 node = self.at(pointer)

@@ -15,7 +15,7 @@ from conformance.standing import profile_of, strength_of
 from conformance.verdict import CaseResult, FailedCheck, Verdict
 from conformance.wire import Exchange
 
-# Raised where an answer has another form than a case reads it in.
+# Raised by a case that reads an answer of unexpected form.
 _MISREAD: Final = (
     LookupError,
     TypeError,
@@ -25,7 +25,7 @@ _MISREAD: Final = (
     msgspec.MsgspecError,
 )
 _SHOWN: Final = 300
-# A call that runs beside the case, and that the case waits for, has not ended in its time.
+# A call beside the case has not ended in time.
 _NO_ANSWER: Final = FailedCheck(
     step_id="waiting", field="time", expected="the answer to a call that waits", actual="none yet"
 )

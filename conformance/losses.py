@@ -7,8 +7,8 @@ import msgspec
 
 from conformance.stage import Stage
 
-ROOM: Final = 20  # for how many events the variant has room
-_BATCHES: Final = 15  # more than the network can hold for a narrow connection
+ROOM: Final = 20  # events in the buffer of the variant
+_BATCHES: Final = 15  # more than a narrow connection has in flight
 _BATCH: Final = 100
 
 

@@ -23,8 +23,7 @@ STATES = (
     "discarded",
 )
 
-# Longer than any server of a test makes its clients wait, and shorter than a second is long in
-# milliseconds.
+# Above any Retry-After of a server under test, and below a second in milliseconds, the wrong unit.
 _LONGEST_WAIT_S = 600
 
 

@@ -88,7 +88,7 @@ class Stage(Demands):
         sent = {**self.headers, **(headers or {})}
         if content is not None and "content-type" not in {name.lower() for name in sent}:
             sent["Content-Type"] = JSON
-        # An empty value leaves a header out that would be there otherwise.
+        # An empty value removes a default header.
         pairs_ = [(name.encode(), value.encode()) for name, value in sent.items() if value]
         label = f"{method} {path}"
         try:
@@ -160,7 +160,7 @@ class Stage(Demands):
     ) -> AsyncIterator["Stub"]:
         """Connect to the port of gRPC; keyword arguments are metadata, `_` for `-`."""
         try:
-            # What it needs is not always installed.
+            # An optional dependency.
             from conformance.rpc.client import connected
         except ImportError as error:
             raise Skipped(
@@ -181,7 +181,7 @@ class Stage(Demands):
         """Enqueue a job that must be accepted into its queue, and return it."""
         reply = (await self.push(queue=queue, **options)).expect(201)
         if reply.has("job.queue"):
-            # Where it lands elsewhere all that follows fails, for a reason that nobody would guess.
+            # Otherwise all later checks would fail for a reason that is hard to guess.
             reply.expect(members={"job.queue": {"$eq": queue}})
         return self.job_in(reply)
 
@@ -336,7 +336,7 @@ class Stage(Demands):
             await other.start()
             async with httpx.AsyncClient(base_url=other.url, timeout=60, trust_env=False) as client:
                 wire = Wire(client)
-                wire.exchanges = self.wire.exchanges  # one story, in order
+                wire.exchanges = self.wire.exchanges  # all exchanges in one order
                 yield Stage(wire, self.manifest, process=other, headers=self.headers)
         finally:
             await other.close()

@@ -37,8 +37,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A place where an exchange differs from the OpenAPI document."""
 
     operation: str
-    pointer: str  # into the OpenAPI document
-    at: str = ""  # into the request or answer
+    pointer: str  # in the OpenAPI document
+    at: str = ""  # in the request or answer
     message: str
     side: str = "response"  # or `request`
     exchange: int = -1
@@ -121,7 +121,7 @@ class Wire:
         self.exchanges[number] = _answered(self.exchanges[number], received)
         kind = (method, path.partition("?")[0].count("/"), received.status)
         self._kinds[kind] = self._kinds.get(kind, 0) + 1
-        # A flood of equal calls has nothing new to tell, and checking takes time from the others.
+        # Equal calls by the thousand show nothing new, and checking them takes time.
         if self._checker is not None and self._kinds[kind] <= _CHECKED_OF_A_KIND:
             self._unchecked.append((request, received, number))
         return received, number

@@ -40,7 +40,7 @@ class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
 async def run_worker(plan: WorkerPlan, on_result: OnResult = lambda _: None) -> list[CaseResult]:
     """Run the plan; whatever the worker does, every case has a result."""
     session = _Session(plan, on_result)
-    # The longest begin first, so that nobody waits for a single one at the end.
+    # The longest first, so that the run does not end with one long case.
     ordered = sorted(plan.cases, key=lambda case: -_seconds(case, plan.time_scale))
     with signals_for_children():
         await side_by_side([partial(session.play, case) for case in ordered], max(1, plan.jobs))

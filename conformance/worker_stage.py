@@ -21,9 +21,9 @@ from conformance.verdict import SkipReason
 
 Found = TypeVar("Found")
 START_S = 30.0
-# A grace period that no case waits for: who ends long before it did not wait for it.
+# A grace period that no case waits for; a worker that ends long before has not waited for it.
 LONG_GRACE_S = 25.0
-# How much later a request may arrive than one that was sent after it, on another connection.
+# Delay by which a request may be overtaken by a later one on another connection.
 CROSSED_S = 0.5
 _MOST_PLACES = 50
 
@@ -190,7 +190,7 @@ class WorkerStage(Demands):
         await self.out(*jobs)
         busy = sum(job.state is Held.OUT for job in self.server.book.jobs.values())
         if busy < self.places:
-            # A job that came later is done, so the ones before have arrived.
+            # A job that was offered later is done, so the earlier ones have arrived.
             await self.acked(self.offer("test.echo", "arrived"))
             return
         await self.until(

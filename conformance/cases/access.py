@@ -10,7 +10,7 @@ from conformance.stage import Stage
 ROLES = ("producer", "worker", "viewer", "operator", "admin")
 # A key of an application, on servers whose keys can have two roles.
 APPLICATION = "worker+producer"
-WRONG_KEYS = 10  # as many as an address may show within a minute
+WRONG_KEYS = 10  # limit of an address within a minute
 
 
 def key_of(role: str) -> str:
@@ -225,7 +225,7 @@ async def open_to_this_machine_only(stage: Stage) -> None:
     """A server without keys cannot be reached by the machine's address in its network."""
     assert stage.process is not None
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))  # sends nothing; the address is for documentation
+        probe.connect(("192.0.2.1", 9))  # sends nothing; the address is one for documentation
         address = probe.getsockname()[0]
     stage.need(not address.startswith("127."), "this machine has no address but the loopback")
     try:

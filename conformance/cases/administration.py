@@ -207,7 +207,7 @@ async def _at_work(stage: Stage, queue: str) -> None:
 async def _all_counted_once(stage: Stage, queue: str) -> None:
     async def are_counted() -> bool:
         counted = await _counted(stage, queue, "enqueued", "processed")
-        # Read afterwards: what was under way may still have come to the log.
+        # The log is read after the counters: it may only have more events by then.
         logged = [
             len(await stage.events(queue, types=kind)) for kind in ("job.enqueued", "job.completed")
         ]

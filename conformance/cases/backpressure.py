@@ -8,7 +8,7 @@ from conformance.reply import Reply
 from conformance.stage import Stage
 
 BOUNDS = "backpressure"
-# What is told of a job that had to make room.
+# Events of a job that was dropped to make room.
 ENDS = ("backpressure.dropped", "job.discarded", "dead_letter.added")
 
 

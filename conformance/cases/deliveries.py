@@ -17,7 +17,7 @@ from conformance.stage import Stage
 from conformance.variants import HOOKS
 
 SECRET = "a-secret-of-the-judge"
-OFF_S = 300.0  # how far apart two clocks may be
+OFF_S = 300.0  # allowed difference between two clocks
 EXCERPT = 4096
 FEW = 10
 
@@ -245,7 +245,7 @@ async def nothing_is_lost(stage: Stage) -> None:
     target.hold()
     jobs = await stage.enqueue_many(queue, 20)
     await target.called()
-    # What has been begun and is not here yet would come a minute after the crash only.
+    # Deliveries that have begun must arrive before the crash: their next attempt is a minute away.
     await asyncio.sleep(0.5)
     await stage.crash()
     target.release()
@@ -255,7 +255,7 @@ async def nothing_is_lost(stage: Stage) -> None:
         missing.difference_update(call.event.get("subject") for call in target.calls)
         return not missing
 
-    # An attempt that the crash broke off counts as lost when its time has passed.
+    # An attempt that the crash broke off counts as lost after its time limit.
     await stage.until(is_told, 100, "every event is delivered")
 
 

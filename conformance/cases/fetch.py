@@ -120,7 +120,7 @@ async def due_beside_many(stage: Stage) -> None:
             await stage.enqueue_many(crowd, 1000, scheduled_at=due.isoformat())
         last = due + timedelta(milliseconds=1)
         job = await stage.enqueue(queue, scheduled_at=last.isoformat())
-        # The server's clock counts, and the first FETCH behind the moment.
+        # Poll the server's clock, which counts; the first FETCH after that time must find the job.
         await asyncio.sleep(max(0.0, (last - await now()).total_seconds() - 0.05))
         for _ in range(10_000):
             if await now() >= last:
@@ -230,7 +230,7 @@ async def waiters_are_woken_by_enqueue(stage: Stage) -> None:
             reply = (await asyncio.wait_for(waiter, 5)).expect(200, {"jobs": {"$size": 1}})
             delays.append(time.monotonic() - started)
             stage.equal(reply["jobs[0].id"], job["id"], "the job")
-    # A busy machine may delay some of them; a server that only polls is slow every time.
+    # A busy machine may delay some of them; a server that only polls delays all.
     stage.check(min(delays) < 0.4, "woken, not found by a slow poll", delays)
 
 
@@ -276,7 +276,7 @@ async def stopping_answers_waiters(stage: Stage) -> None:
     result = stage.get(f"jobs/{job['id']}/result", wait="true", timeout=25)
     fetches = [stage.asked(queue, wait_ms=25_000) for _ in range(5)]
     async with stage.waiting(result, *fetches) as waiters:
-        await asyncio.sleep(2.5)  # so that all of them have arrived, also on a slow machine
+        await asyncio.sleep(2.5)  # time for all of them to arrive, also on a slow machine
         started = time.monotonic()
         code = await stage.process.stop()
         replies = await asyncio.wait_for(asyncio.gather(*waiters), 5)

@@ -15,10 +15,10 @@ from conformance.variants import MAIN
 if TYPE_CHECKING:
     from conformance.rpc.client import Stub
 
-# Up to here doubles have every whole number.
+# Doubles represent all integers up to here.
 EXACT = 2**53
 _DOMAIN = "openjobspec.org"
-_KEPT_ALIVE_S = 45.0  # a wide margin to the 30 seconds after which a silent stream has an event
+_KEPT_ALIVE_S = 45.0  # well above the 30 seconds after which a silent stream sends an event
 
 
 async def enqueued(ojs: "Stub", queue: str, *args: Any, **options: Any) -> Record:
@@ -355,7 +355,7 @@ async def a_stop(stage: Stage) -> None:
     async with stage.rpcs() as ojs:
         streams = [ojs.stream("StreamJobs", queues=["default"]), ojs.stream("StreamEvents")]
         await asyncio.gather(*(stream.begun() for stream in streams))
-        await asyncio.sleep(0.3)  # nothing tells when it waits
+        await asyncio.sleep(0.3)  # no event tells that it waits
         stage.process.terminate()
         for stream in streams:
             ended = await stream.end()

@@ -20,7 +20,7 @@ from conformance.stage import Stage
 PATH = "/socket.io/"
 TEXT = {"Content-Type": "text/plain"}
 MOST = 64 * 1024
-# Longer than the grace of a session, and shorter than silence may last.
+# Longer than the grace period of a session, and shorter than the limit of its silence.
 SOON_S = 4.0
 
 
@@ -207,7 +207,7 @@ async def connections_are_sessions(stage: Stage) -> None:
     client = await connected(stage)
     order = {"job_name": made["full_name"], "worker_id": made["worker_id"]}
     stage.equal(await client.call("join_job_room", **order), {"ok": True}, "the answer")
-    # The client says that it closes the connection.
+    # The packet with which a client closes its connection.
     (await client.say("1")).expect((200, 400))
 
     async def has_failed() -> bool:

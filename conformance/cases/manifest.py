@@ -45,7 +45,7 @@ async def the_manifest(stage: Stage) -> None:
         (await stage.get(path)).expect(200)
 
 
-# A call of each capability that has one of its own; whatever it answers, it is there.
+# One call for each capability that has calls. It exists unless it answers like an unknown path.
 CALLS = {
     "backpressure": "queues/{queue}/stats",
     "checkpoints": "jobs/{job}/checkpoint",
@@ -212,7 +212,7 @@ async def metrics(stage: Stage) -> None:
     stage.equal(plain.headers.get("content-type"), "text/plain", "Content-Type")
 
 
-# By the rules of HTTP, and which format each means.
+# Accept headers, and the format that the rules of HTTP give for each.
 ACCEPTS = {
     "application/json": "json",
     "application/openjobspec+json": "json",

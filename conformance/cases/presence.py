@@ -31,7 +31,7 @@ async def deletion(stage: Stage) -> None:
         stage.equal(worker in ids, there, "whether the worker is listed")
     (await stage.post(f"workers/{worker}/ping")).error(404, "not_found")
     (await stage.delete(f"workers/{worker}")).error(404, "not_found")
-    # The other clean-up would take the workers of the cases beside this one.
+    # Not cleanup-offline, which would delete workers of the cases that run beside this one.
     cleaned = (await stage.post("workers/cleanup")).expect(200)
     stage.equal(cleaned.json["deleted"], len(cleaned.json["worker_ids"]), "deleted")
 

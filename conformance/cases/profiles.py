@@ -10,11 +10,11 @@ from conformance.stage import Stage
 from conformance.target import StartError
 
 CHANGES = ("worker.unreachable", "worker.offline", "worker.deleted", "worker.online")
-# What the variants are told, and what follows from that where nothing is said.
+# Settings of the variants, and the defaults that follow from them.
 UNREACHABLE_S, DELETED_S = 1.0, 8.0
 OFFLINE_S, STUCK_S = 3 * UNREACHABLE_S, 6 * UNREACHABLE_S
 CHECK_S = 0.5
-LATE_S = 10.0  # what a busy machine may take besides
+LATE_S = 10.0  # added to limits for a busy machine
 
 
 async def _handed(stage: Stage, queue: str, worker: str) -> Record:
@@ -66,7 +66,7 @@ async def falling_silent(stage: Stage) -> None:
     await stage.beat(worker)
     seen = (await stage.get(f"workers/{worker}")).expect(200)["worker"]
     await _until_told(stage, worker, "worker.deleted", DELETED_S)
-    await asyncio.sleep(2 * CHECK_S)  # time to tell it once more
+    await asyncio.sleep(2 * CHECK_S)  # time in which it could be reported twice
     told = await _told(stage, worker)
     names = [event["type"].removeprefix("worker.") for event in told]
     wanted = ["unreachable", "online", "unreachable", "offline", "deleted"]

@@ -172,7 +172,7 @@ async def high_rates(stage: Stage) -> None:
     await asyncio.sleep(0.8)
     for _ in range(count - 2):
         await stage.take(queue)
-    # Two of the starts have to leave before it may run.
+    # Two of the starts must leave the window before this job may run.
     (late,) = await several(stage, queue, 1, rate={"limit": count - 1, "period": "PT30S"}, **policy)
     await stage.empty(queue)
     await stage.until_state(late, "scheduled")

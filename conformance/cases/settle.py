@@ -308,7 +308,7 @@ async def handlers_count_for_themselves(stage: Stage) -> None:
 
     terms = {"action": "retry", "retries": 3, "retry_after_ms": 300}
     reply = await failed(**terms)
-    # Two deliveries, of which one counts against no limit, and three more.
+    # Two deliveries, one of which counts against no limit, and three retries.
     told = {"state": "retryable", "retry_delay_ms": 300, "max_attempts": 4}
     reply.expect(200, told)
     stage.equal((await stage.look(job))["releases"], 1, "releases")

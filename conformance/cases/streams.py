@@ -83,7 +83,7 @@ async def the_stream_of_a_job(stage: Stage) -> None:
         found = await frames.events_to_the_end()
     events = [frame for frame in found if frame.event]
     stage.equal({frame.event for frame in events} == {"job.state_changed"}, True, "chosen events")
-    # What was stored just before the stream began may be told as well.
+    # Events that were stored just before the stream began may be included.
     told = [frame.json["to"] for frame in events]
     stage.equal(told[-2:], ["active", "completed"], "states")
     data = events[-1].json

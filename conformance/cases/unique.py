@@ -192,7 +192,7 @@ async def ignore(stage: Stage) -> None:
         )
     await stage.empty(queue)
     (await stage.ack(first)).expect(200)
-    # The key remembers the job that was answered, though nothing is in the way any more.
+    # The key still returns the job, although it no longer blocks equal ones.
     reply = await stage.post("jobs", body, Idempotency_Key=key)
     reply.expect(200, {"job.id": {"$eq": first["id"]}, "job.state": "completed"})
 

@@ -136,7 +136,7 @@ async def nothing_is_sent_in_tests(stage: Stage) -> None:
     reply = await stage.post(f"{PATH}/{made['subscription.id']}/test")
     reply.expect(200, {"success": {"$eq": False}, "error": "string:nonempty"})
     stage.equal(reply["status_code"], None, "status_code")
-    # Of a try that was made it would say that there is no such host.
+    # A real attempt would fail with an error about an unknown host.
     words = ("conformance", "test hook", "test mode")
     told = any(word in reply["error"].lower() for word in words)
     stage.check(told, f"an error that names one of: {', '.join(words)}", reply["error"])

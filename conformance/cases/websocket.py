@@ -11,7 +11,7 @@ from conformance.stage import Stage
 
 WEBSOCKET = "websocket"
 MOST_CHANNELS = 100
-# A server may hang up behind a refusal, so that the connection is not used again.
+# A server may close the connection after a refusal, so it is not reused.
 HANDSHAKE = {
     "Connection": "Upgrade, close",
     "Upgrade": "websocket",

@@ -330,7 +330,7 @@ async def dead_workers(stage: Stage) -> None:
         shown = (await stage.get(f"workers/{late}")).expect(200)
         return bool(shown["worker.state"] == "terminated")
 
-    # One that does no more than ask is no worse off.
+    # A FETCH counts as a sign of life too: a worker that sends no BEAT but fetches stays alive.
     await stage.until(is_gone, 8, "a silent worker is terminated")
     await stage.take(queue, late)
     seen = (await stage.get(f"workers/{late}")).expect(200, {"worker.state": "running"})

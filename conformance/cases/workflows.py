@@ -14,7 +14,7 @@ MOST_JOBS = 1_000
 MOST_DEPENDENCIES = 10_000
 MOST_DEPTH = 5
 _LASTING_S = 0.3
-_NEAR_MS = 50  # how far apart two clocks may run meanwhile
+_NEAR_MS = 50  # allowed difference between two clocks
 
 
 def job(queue: str, *args: Any, **more: Any) -> dict[str, Any]:
@@ -269,7 +269,7 @@ async def wrong_workflows(stage: Stage) -> None:
     ]
     reply = await _refused(stage, steps=ring)
     messages = [str(error["message"]) for error in reply["error.details.validation_errors"]]
-    # Whatever stands between the steps, and however the answer spells characters such as arrows.
+    # Separators are free, and so is the spelling of characters such as arrows.
     circles = [re.findall("left|right", message) for message in messages]
     spelled = (["left", "right", "left"], ["right", "left", "right"])
     stage.check(any(circle in spelled for circle in circles), "the circle spelled out", messages)
@@ -540,7 +540,7 @@ async def events_of_the_end(stage: Stage) -> None:
     began = time.monotonic()
     await settle(stage, queue)
     await settle(stage, queue, fails=True)
-    await asyncio.sleep(_LASTING_S)  # a duration that no other number is near
+    await asyncio.sleep(_LASTING_S)  # makes the duration differ from all other numbers
     ends = time.monotonic()
     await settle(stage, queue)
     over = time.monotonic()

@@ -200,7 +200,7 @@ async def streams(stage: Stage) -> None:
         pushed = [(await stream.next())["key"] for _ in made]
         stage.equal(pushed, made, "the keys")
         stream.leave()
-        await asyncio.sleep(0.3)  # nothing tells when the server knows
+        await asyncio.sleep(0.3)  # no event tells that the server has noticed
         key = await zeebe.start()
         stage.equal((await zeebe.one())["key"], key, "the key")
 

@@ -38,15 +38,15 @@ class Job(msgspec.Struct, kw_only=True):
     id: str
     type: str
     args: list[Any]
-    queue: str = ""  # empty: it lies in whichever queue a worker asks for first
+    queue: str = ""  # empty: the first queue that a FETCH names
     max_attempts: int = 1
-    again: bool = True  # whether it is handed out once more after a FAIL that leaves attempts
+    again: bool = True  # hand it out again after a FAIL that leaves attempts
     members: dict[str, Any] = {}  # further members of the envelope
     state: Held = Held.WAITING
     attempt: int = 0
     worker_id: str = ""
     fetch_id: str = ""
-    outs: list[float] = []  # when each delivery was decided
+    outs: list[float] = []  # time of each delivery
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +64,7 @@ class Book:
 
     def __init__(self) -> None:
         self.jobs: dict[str, Job] = {}
-        self.generous = False  # hands out what waits, whatever `count` says
+        self.generous = False  # ignores `count`, and hands out all that waits
 
     def offer(self, job: Job) -> None:
         """Add a job for a worker to fetch."""

@@ -25,7 +25,7 @@ def request_findings(checker: Contract, all_asked: Sequence[Asked]) -> list[Find
     seen: dict[str, int] = {}
     for asked in all_asked:
         seen[asked.kind] = seen.get(asked.kind, 0) + 1
-        # A flood of equal calls has nothing new to tell.
+        # Equal calls by the thousand show nothing new.
         if seen[asked.kind] > _CHECKED_OF_A_KIND:
             continue
         for finding in _of_one(checker, asked):

@@ -38,7 +38,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     breaks: bool = False
 
 
-# Cancelled when the connection closes before the answer.
+# Answers a request. The task is cancelled if the connection closes before the answer.
 Handle = Callable[[Heard], Awaitable[Said]]
 
 
@@ -72,7 +72,7 @@ class Listener:
 
     async def open(self) -> None:
         """Begin to listen."""
-        # Broken off in the middle, it would leave a socket that nobody knows.
+        # Interrupting it would leak a socket.
         await to_the_end(self._open())
 
     async def _open(self) -> None:
@@ -96,8 +96,8 @@ async def _closed(server: asyncio.Server) -> None:
     for listening in server.sockets:
         loop.remove_reader(listening.fileno())
     try:
-        # A connection that is just being taken belongs to the server one turn later. Told of a
-        # server that is closed by then, the loop would forget it, open.
+        # asyncio attaches an accepted connection to its server one turn of the loop later. If the
+        # server were closed by then, the connection would be dropped without being closed.
         await asyncio.sleep(0)
     finally:
         server.close()
@@ -127,7 +127,7 @@ class _Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         if not self._listener.is_open:
-            # Accepted before the end, and told of after it.
+            # The connection was accepted before the end, but reported after it.
             self.abort()
             return
         self._listener.connections.add(self)
@@ -150,8 +150,8 @@ class _Connection(asyncio.Protocol):
             self._refuse(HTTPStatus.BAD_REQUEST)
 
     def _without_upgrade(self, rest: bytes) -> None:
-        # Nothing is upgraded. The parser takes the body for another protocol, so that the request
-        # is read again as one that asks for none; some clients ask for HTTP/2 in each of theirs.
+        # No protocol is upgraded. The parser takes the body for the new protocol, so parse the
+        # request again without the header: some clients ask for HTTP/2 in every request.
         if "upgrade" not in self._headers:
             self._refuse(HTTPStatus.BAD_REQUEST)
             return

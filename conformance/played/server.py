@@ -19,7 +19,7 @@ from conformance.wire import parse_body
 JSON = "application/json"
 OJS_JSON = "application/openjobspec+json"
 _LONGEST_WAIT_S = 30.0
-# No case needs as much; a worker that sends more has lost its way, and is heard no more.
+# No case needs more; connections of a worker that sends more are broken off.
 MOST_REQUESTS = 5_000
 MOST_BYTES = 64 * 1024 * 1024
 Answer = tuple[int, dict[str, Any]]
@@ -43,7 +43,7 @@ class PlayedServer:
         self.directive = "running"  # or quiet, terminate, resume
         self.holds_fetches = True  # lets a FETCH with `wait_ms` wait
         self.nonsense: list[bytes] = []
-        self.fault: Exception | None = None  # what went wrong in a case's own rule
+        self.fault: Exception | None = None  # an exception of the case's own rule
         self.flooded = False
         self.interval_s = interval_s
         self.lease_s = answers.LEASE_S
@@ -157,7 +157,7 @@ class PlayedServer:
         try:
             odd = self.script.odd(asked)
         except Exception as error:
-            # A fault of the case must not look like one of the worker.
+            # An exception in the case must not be blamed on the worker.
             self.fault, odd = error, None
         if odd is None:
             return _written(asked, await self._answer(asked, is_json))
@@ -247,7 +247,7 @@ class PlayedServer:
         return [answers.envelope(job, self.lease_s) for job in jobs]
 
     def _handed(self, wanted: Wanted) -> list[Job]:
-        # A directive stands above what a worker asks for, as with any server.
+        # As with any server, a directive takes precedence over a FETCH.
         if self.directive in ("quiet", "terminate") or self._others.are_idle(wanted.worker_id):
             return []
         return self.book.claim(wanted, time.monotonic())

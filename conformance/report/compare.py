@@ -61,7 +61,7 @@ def change_lines(old: Report, new: Report) -> Iterator[str]:
         if was is now:
             continue
         line = f"    {key[1]}: {was} -> {now}"
-        # What is skipped now was judged before: that may hide a failure.
+        # A case that was judged and is skipped now counts as worse, since it may hide a failure.
         change = _RANK[now] - _RANK[was]
         (worse if change > 0 else better if change < 0 else other).append(line)
     gone = [f"    {key[1]} ({before[key].verdict})" for key in sorted(before.keys() - after.keys())]

@@ -79,7 +79,7 @@ def _counted(results: Sequence[CaseResult]) -> str:
 
 def _mending_lines(results: Sequence[CaseResult]) -> Iterator[str]:
     found = mendings(results)
-    # A list that is as long as that of the failures says nothing new.
+    # If no cause has several cases, the list repeats that of the failures.
     if not any(len(each.cases) > 1 for each in found):
         return
     yield ""

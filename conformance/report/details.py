@@ -16,7 +16,7 @@ _WIDEST: Final = 2_000
 _WIDEST_WHEN_TIGHT: Final = 300
 
 Again = Callable[[Exchange], str]
-# Makes the details with bodies of at most so many characters, and exchanges of some cases only.
+# Makes the details: bodies of at most this many characters, and exchanges of these cases only.
 Make = Callable[[int, Collection[str]], Any]
 
 

@@ -55,7 +55,7 @@ def _count(cases: list[CaseResult], verdict: Verdict) -> str:
 
 
 def _is_skipped(case: CaseResult) -> bool:
-    # A build is not to break for what only should be: whoever wants that says --fail-on should.
+    # By default only violations of "must" fail a build; `--fail-on should` is stricter.
     return case.verdict in (Verdict.SKIPPED, Verdict.DEFECTIVE) or (
         case.is_bad and not case.spoils()
     )

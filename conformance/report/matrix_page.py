@@ -19,7 +19,7 @@ from conformance.report.matrix import (
 from conformance.report.page import asset, curl_line
 from conformance.spec.clauses import Clause
 
-_MOST_DETAILS: Final = 250_000  # bytes, so that the page stays below 300 KB
+_MOST_DETAILS: Final = 250_000  # bytes; keeps the page below 300 KB
 
 
 def matrix_page(

@@ -9,7 +9,7 @@ import msgspec
 from conformance.verdict import CaseResult, FailedCheck, Verdict
 
 _WIDEST: Final = 200
-# What differs between cases that fail for one reason: names that cases make, ids, times.
+# Texts that vary between failures of one cause: names made by cases, ids, times.
 _VARYING: Final = (
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "{id}"),
     (re.compile(r"\b[a-z]+-[0-9a-f]{8}-\d+\b"), "{name}"),
@@ -24,7 +24,7 @@ class Mending(msgspec.Struct, frozen=True, kw_only=True):
     """One way to fail, and the cases that fail in it first."""
 
     cause: str
-    level: int  # the lowest of its cases
+    level: int  # the lowest level of its cases
     cases: tuple[str, ...]
 
     def __str__(self) -> str:

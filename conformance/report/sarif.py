@@ -38,7 +38,7 @@ def sarif_log(report: Report, clauses: Mapping[str, Clause]) -> dict[str, Any]:
 
 
 def _rules_of(case: CaseResult) -> tuple[str, ...]:
-    # A published case names no clause of ours: it is its own rule.
+    # A published case cites no clause of this spec, and is a rule of its own.
     return case.clauses or (case.test_id,)
 
 

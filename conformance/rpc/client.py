@@ -29,7 +29,7 @@ from conformance.wire import Exchange, Received, Wire, cut
 
 LIMIT_S: Final = 20.0
 _DETAILS: Final = "grpc-status-details-bin"
-# HTTP/2's smallest first window, which stays as it is.
+# Keeps the flow-control window at HTTP/2's initial size.
 _NARROW: Final = (("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 1024))
 
 

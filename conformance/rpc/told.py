@@ -10,15 +10,15 @@ from typing import Any, Final
 from conformance.rpc.asked import Asked
 
 Json = dict[str, Any]
-# A result that is no object stands in one under this name.
+# A result that is no object is wrapped in one, under this name.
 _VALUE: Final = "value"
 _MOMENTS: Final = (
     *("created_at", "enqueued_at", "scheduled_at", "started_at", "completed_at", "expires_at"),
 )
 _SHOWN: Final = ("id", "type", "queue", "state")
-# Of a job that was settled these are not shown.
+# Members that the answer to a settled job leaves out.
 _LONG: Final = {"args", "meta", "result", "error", "errors"}
-# Calls whose answer shows all of a job.
+# Calls whose answer contains the whole job.
 _WHOLE: Final = {"Enqueue", "GetJob", "Fetch"}
 
 

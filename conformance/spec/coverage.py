@@ -30,7 +30,7 @@ def coverage(spec: Spec, cases: Iterable[Titled], unseen: Mapping[str, str] = UN
                 told = f"case {case.id} names {clause}, which is no clause"
                 problems.append(f"{told} ({nearest(clause, known)})")
             elif known[clause].binds_workers and not isinstance(case, WorkerCase):
-                # Whoever plays the client itself shows nothing about a worker.
+                # A case that plays the client shows nothing about a worker.
                 problems.append(f"case {case.id} is played with a server; {clause} binds workers")
             else:
                 found.setdefault(clause, []).append(case.id)

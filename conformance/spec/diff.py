@@ -15,7 +15,7 @@ from conformance.spec.reach import Told, read_all
 from conformance.spec.shapes import Shape, Shapes, Side, Turn
 
 _DECISION: Final = re.compile(r"^\| (\d+) \| (.+) \|$", re.MULTILINE)
-# Parties that a change of requests, and one of answers, forces to change.
+# Parties that must change after a change of requests, and after one of answers.
 _REQUEST: Final = {
     Turn.NEW: {"servers"},
     Turn.GONE: {"callers"},
@@ -65,7 +65,7 @@ def clause_changes(old: Spec, new: Spec, contract: Contract | None) -> Iterator[
     for name in sorted(before.keys() & after.keys()):
         lines = _changed(before[name], after[name])
         if lines:
-            # A weaker clause, or other sources, force nobody to change.
+            # A weaker clause, or other sources, require no change of anyone.
             stated = _stated(before[name]) != _stated(after[name])
             stronger = after[name].strength == "must" and before[name].strength != "must"
             moved = before[name].side != after[name].side

@@ -14,7 +14,7 @@ from conformance.spec.facts import Call
 
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _KINDS: Final = ("parameters", "headers", "requestBodies", "responses", "schemas")
-# Keywords that say less is allowed the greater they are, and the other way round.
+# Keywords that allow less when they grow, and those that allow more.
 _LEAST: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 _MOST: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _EXACT: Final = ("pattern", "format", "default", "multipleOf", "uniqueItems", "readOnly")
@@ -164,7 +164,7 @@ class Shapes:
         for media in sorted(was.keys() & now.keys()):
             schemas = was[media].get("schema"), now[media].get("schema")
             for shape in self._schema(place, *schemas, side):
-                # One schema under two media types changes once.
+                # Report a schema under two media types once.
                 if shape not in seen:
                     seen.add(shape)
                     yield shape

@@ -24,7 +24,7 @@ class Backend(msgspec.Struct, frozen=True):
 
     name: str
     cases: Mapping[str, CaseResult]
-    is_worker: bool = False  # its requests are judged, and not the answers
+    is_worker: bool = False  # its requests are judged instead of answers
 
 
 def backend_of(path: Path, report: Report) -> Backend:

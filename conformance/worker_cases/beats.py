@@ -10,7 +10,7 @@ from conformance.played.script import Odd, garbage, refused, reset, told
 from conformance.worker_stage import LONG_GRACE_S, WorkerStage
 
 _STATES = ("running", "quiet", "terminate")
-# How much of the interval may be missing, or more, on average.
+# Allowed excess of the average interval, as a share of it.
 _TOLERANCE = 0.2
 _MACHINE_S = 1.0
 
@@ -133,7 +133,7 @@ async def unanswered_beats(stage: WorkerStage) -> None:
 
 
 def _orders() -> Odd:
-    # An error is no answer, whatever stands in it.
+    # Members of an error are no directives.
     body = b'{"state": "terminate", "directive": "terminate"}'
     head = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
     return garbage(b"%sContent-Length: %d\r\n\r\n%s" % (head, len(body), body))

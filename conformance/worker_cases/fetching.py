@@ -13,7 +13,7 @@ from conformance.subject import QUEUES
 from conformance.worker_stage import CROSSED_S, WorkerStage
 
 _SHORT_LEASE_S = 2
-# How much later than the next request it may be noticed that a connection was closed.
+# Delay with which the end of a connection may be noticed after the next request.
 _NOTICED_S = 0.05
 
 
@@ -96,7 +96,7 @@ async def more_than_was_asked_for(stage: WorkerStage) -> None:
         await stage.acked(job, stage.soon_s + 20 * stage.times.beat_s)
     beats = stage.server.record.of(Kind.BEAT, after=known)
     for before, beat in itertools.pairwise(beats):
-        # One BEAT may tell of jobs that are about to be given back.
+        # One BEAT may still list jobs that are about to be given back.
         over = min(len(before.listed), len(beat.listed)) > places
         stage.check(not over, f"at most {places} jobs held", len(beat.listed), beat.number)
 
@@ -123,7 +123,7 @@ async def answered_too_late(stage: WorkerStage) -> None:
     said = asyncio.Event()
 
     def hand_out(asked: Asked) -> Odd | None:
-        # Before the BEAT is answered, the worker cannot have hung up for the answer's sake.
+        # The BEAT has no answer yet on which the worker could have dropped the FETCH.
         if asked.body.get("state") != "running" and not jobs:
             jobs.append(stage.offer("test.echo", "late"))
             said.set()
@@ -147,14 +147,14 @@ async def stopped_with_an_answer(stage: WorkerStage) -> None:
     stage.server.lease_s = _SHORT_LEASE_S
     await stage.started()
     stopped = asyncio.Event()
-    # What the worker asks for from now on is answered while it stands still; what waits, at once.
+    # Answer each FETCH from now on while the worker is stopped; end one that waits already.
     await _held_fetch(stage, stopped)
     stage.server.holds_fetches = True
     await stage.worker.stop_still()
     lost, kept = stage.offer("test.echo", "lost"), stage.offer("test.echo", "kept")
     stopped.set()
     await stage.out(lost)
-    # A worker that asks for one job at a time has the other one later, with a fresh answer.
+    # A worker that fetches one job at a time gets the second one later, with a fresh lease.
     came = [job for job in (lost, kept) if job.state is Held.OUT]
     stage.server.book.take_back(lost.id)
     await stage.rest(2 * _SHORT_LEASE_S)
@@ -165,7 +165,7 @@ async def stopped_with_an_answer(stage: WorkerStage) -> None:
         beats = stage.server.record.of(Kind.BEAT, after=known)
         return [one for one in beats if one.ended_at and job.id in one.listed]
 
-    # Not all have to stand in one BEAT: a worker may take the jobs of an answer one by one.
+    # They need not be in one BEAT: a worker may take the jobs of an answer one by one.
     await stage.until(
         lambda: all(listing(job) for job in came), "BEATs that list the jobs before they begin"
     )
@@ -182,7 +182,7 @@ async def no_last_one(stage: WorkerStage) -> None:
     await stage.started()
     answered = asyncio.Event()
     known = stage.server.number
-    # Only what is sent after an answer, or after hanging up, was certainly sent after the BEAT.
+    # Only requests after an answer, or after a dropped FETCH, were certainly sent after the BEAT.
     await _held_fetch(stage, answered)
     stage.server.directive = "quiet"
     said = await stage.beat(state="quiet")
@@ -203,7 +203,7 @@ async def _held_fetch(stage: WorkerStage, until: asyncio.Event) -> None:
     stage.server.script.add(
         Kind.FETCH, Kind.SETTLE, do=lambda asked: held_until(until) if wants(asked) else None
     )
-    # One that waits has been let in already, and is answered at once.
+    # A FETCH that waits already has passed the script, so end it at once.
     stage.server.holds_fetches = False
     stage.server.notify()
     await stage.until(lambda: _waiting(stage, known), "a FETCH")
@@ -221,13 +221,13 @@ async def repeats_a_fetch(stage: WorkerStage) -> None:
     lost: list[Asked] = []
 
     def lose(asked: Asked) -> Odd | None:
-        # Only an answer with jobs is worth losing.
+        # Lose only an answer with jobs.
         if lost or not stage.server.book.waiting():
             return None
         lost.append(asked)
         return unheard_answer()
 
-    # A FETCH that waits has been let in already, so that it is ended first.
+    # A FETCH that waits already has passed the script, so end it first.
     stage.server.holds_fetches = False
     stage.server.notify()
     await stage.until(lambda: not _waiting(stage), "an end of the FETCH that waits")
@@ -253,7 +253,7 @@ async def registers_where_a_fetch_is_refused(stage: WorkerStage) -> None:
     """A worker whose FETCH is refused with 409 registers anew, and goes on."""
     await stage.started()
     await stage.acked(stage.offer("test.echo", 0))
-    # A FETCH that waits has been let in already, so that it is ended first.
+    # A FETCH that waits already has passed the script, so end it first.
     stage.server.holds_fetches = False
     stage.server.notify()
     await stage.until(lambda: not _waiting(stage), "an end of the FETCH that waits")

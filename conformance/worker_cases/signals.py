@@ -9,10 +9,10 @@ from conformance.played.calls import Kind
 from conformance.subject import MARGIN_S
 from conformance.worker_stage import LONG_GRACE_S, WorkerStage
 
-# An interval so long that a BEAT of its own is told from the next usual one.
+# A long interval, so that an additional BEAT is distinguishable from the next regular one.
 _RARE_BEAT_S = 12.0
 _AT_ONCE_S = _RARE_BEAT_S / 2
-# Below this a grace period that is half as long again is too much like a slow machine.
+# With a shorter grace period, a slow machine looks like a worker that takes half as long again.
 _LEAST_GRACE_S = 6.0
 
 
