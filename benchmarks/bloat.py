@@ -30,12 +30,12 @@ CONNECTIONS: Final = 4
 STEP: Final = 500
 SETTLE: Final = "/ojs/v1/workers/settle"
 KEEP: Final = ("--keep-completed", "PT1S", "--keep-events", "PT1S")
-# Events are removed once a minute, and then in steps.
+# Time limit for the store to become empty: events are removed once a minute, in steps.
 LIMIT_S: Final = 600.0
 _MB: Final = 1_000_000
 
 _EMPTY: Final = "SELECT NOT EXISTS (SELECT 1 FROM jobs) AND NOT EXISTS (SELECT 1 FROM events)"
-# Autovacuum comes once a minute; it leaves fewer dead rows than this in any table.
+# Autovacuum runs once a minute, and leaves fewer dead rows than this in any table.
 _TIDY: Final = """
 SELECT NOT EXISTS (
     SELECT 1 FROM pg_stat_user_tables WHERE schemaname = current_schema() AND n_dead_tup > 20000

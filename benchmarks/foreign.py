@@ -26,7 +26,7 @@ SETTINGS: Final = ("max_prepared_transactions=1",)
 ALONE, BESIDE = "alone", "beside"
 TIMES: Final = 2.0
 TIMES_PAGES: Final = 1.5
-# Below this, how late an event is says more about the machine than about the server.
+# Delays of events below this say more about the machine than about the server.
 LEAST_MS: Final = 5.0
 
 
@@ -80,7 +80,7 @@ def compare(rate: int, seconds: float, streams: int) -> list[Beside]:
             address = stack.enter_context(database("postgres", settings=SETTINGS))
             served = stack.enter_context(running("ojs_server", address))
             for queue in queues:
-                # A queue that is not there yet has no stream.
+                # Only an existing queue has an event stream.
                 Client(served.port).call("PUT", f"/ojs/v1/queues/{queue}/config", {})
             if name == BESIDE:
                 stack.enter_context(application(address))

@@ -30,9 +30,9 @@ WORKERS: Final = 2
 WARM_S: Final = 10.0
 SETTLE: Final = "/ojs/v1/workers/settle"
 QUEUES: Final = ("mail", "reports", "images")
-# Limits of what the pages may take.
+# Limit of the growth of a page's memory.
 MOST_GROWTH_MB: Final = 5.0
-# In percent of a core, as the jobs alone take few of them.
+# Limit of the server's additional load with live pages, in percent of a core.
 MOST_MORE: Final = 3.0
 
 
@@ -51,7 +51,7 @@ class Figures(msgspec.Struct, frozen=True):
     jobs_per_minute: float
     live: Sequence[float]
     paused: Sequence[float]
-    # Of each page from its first live turn to its last.
+    # Memory of each page from its first live turn to its last.
     tabs: Mapping[str, Sequence[Tab]]
 
     @property

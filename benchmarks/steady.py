@@ -112,7 +112,7 @@ async def latency(served: Served) -> list[float]:
     async with lines(served.port, 2) as (producer, worker):
         for _ in range(SAMPLES):
             asked = worker.ask(connections.FETCH, {"queues": ["soon"], "wait_ms": 10_000})
-            # Long enough for the worker to wait, whatever else the machine does.
+            # Long enough for the worker to wait in its FETCH, even on a busy machine.
             await asyncio.sleep(0.02)
             stored = producer.ask(connections.ENQUEUE, connections.job("soon"))
             moments: dict[str, float] = {}

@@ -21,9 +21,9 @@ from demo.dashboard import fulfilment, shop
 from demo.terminal import Terminal
 
 INTO: Final = Path("docs/cli")
-# So long the demo runs first, that there is something to see.
+# Head start of the demo, so that there is something to see.
 PAST_S: Final = 90.0
-# A screen that stood for a shorter time is left out.
+# A screen that was shown for less time is left out.
 SHORTEST_S: Final = 0.4
 WIDTH: Final = 100
 Script = Sequence[tuple[float, str]]

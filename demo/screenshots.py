@@ -15,12 +15,12 @@ from playwright.async_api import Browser, async_playwright
 from demo.dashboard import shop
 
 INTO: Final = Path("docs/dashboard")
-# So long the demo runs first, that charts have something to show.
+# Head start of the demo, so that charts have something to show.
 PAST_S: Final = 150.0
 DESKTOP: Final = (1440, 900)
 PHONE: Final = (390, 844)
 SETTLE_MS: Final = 1200
-# The pictures in the documentation.
+# The pictures in the documentation: page, theme, size.
 SHOWN: Final = (
     ("overview", "light", DESKTOP),
     ("overview", "dark", DESKTOP),
