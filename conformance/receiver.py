@@ -80,7 +80,7 @@ class Target:
 
     async def handle(self, heard: Heard) -> Said:
         """Take a call."""
-        said = self._answers.popleft() if self._answers else _OK
+        answer = self._answers.popleft() if self._answers else _OK
         self._on += 1
         self.most = max(self.most, self._on)
         try:
@@ -90,7 +90,7 @@ class Target:
             await self._free.wait()
         finally:
             self._on -= 1
-        return said
+        return answer
 
 
 class Receiver:

@@ -126,10 +126,10 @@ class Reply(msgspec.Struct, frozen=True):
 
     def seconds_to_wait(self, most: int = _LONGEST_WAIT_S) -> int:
         """Demand a `Retry-After` in seconds, which is at most so many; return it."""
-        told = self.headers.get("retry-after", "")
-        if not (told.isdecimal() and int(told) <= most):
-            self.fail("header:Retry-After", f"seconds, at most {most}", told or "nothing")
-        return int(told)
+        value = self.headers.get("retry-after", "")
+        if not (value.isdecimal() and int(value) <= most):
+            self.fail("header:Retry-After", f"seconds, at most {most}", value or "nothing")
+        return int(value)
 
     def fail(self, field: str, expected: str, actual: str) -> NoReturn:
         """Fail the case because of this answer."""

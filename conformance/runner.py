@@ -100,8 +100,8 @@ async def run(
         await session.play()
         if plan.compat:
             await session.explain()
-        told = manifest if isinstance(manifest, dict) else None
-        return Outcome(url, told, session.results)
+        manifest_object = manifest if isinstance(manifest, dict) else None
+        return Outcome(url, manifest_object, session.results)
 
 
 def _client(

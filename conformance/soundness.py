@@ -53,8 +53,8 @@ def _order_problems(case: Case) -> Iterator[str]:
     for step in case.all_steps:
         for name in referred_steps(f"{step.path or ''} {step.body_json}"):
             if name in waiting:
-                told = "itself" if name == step.id else f"step {name!r}, which comes later"
-                yield f"step {step.id!r}: its request refers to {told}"
+                which = "itself" if name == step.id else f"step {name!r}, which comes later"
+                yield f"step {step.id!r}: its request refers to {which}"
         waiting.discard(step.id)
 
 

@@ -139,7 +139,7 @@ class Stage(Demands):
                     step_id="connect", field="transport", expected="a connection", actual=why
                 )
             ) from error
-        heard = b""
+        received = b""
         try:
             with contextlib.suppress(ConnectionError):
                 writer.write(content)
@@ -147,12 +147,12 @@ class Stage(Demands):
             with contextlib.suppress(TimeoutError, ConnectionError):
                 async with asyncio.timeout(seconds):
                     while chunk := await reader.read(65536):
-                        heard += chunk
-                        if b"\r\n\r\n" in heard and heard.rstrip().endswith(b"}"):
+                        received += chunk
+                        if b"\r\n\r\n" in received and received.rstrip().endswith(b"}"):
                             break
         finally:
             writer.close()
-        return heard
+        return received
 
     @contextlib.asynccontextmanager
     async def rpcs(
@@ -281,13 +281,13 @@ class Stage(Demands):
     async def events(self, queue: str = "", most: int | None = None, **query: Any) -> list[Record]:
         """Read all events of one queue, or of the whole server, or the first of them."""
         found: list[Record] = []
-        asked = {"limit": most or 1000, **({"queues": queue} if queue else {}), **query}
+        terms = {"limit": most or 1000, **({"queues": queue} if queue else {}), **query}
         while True:
-            page = (await self.get("events", **asked)).expect(200)
+            page = (await self.get("events", **terms)).expect(200)
             found += [record(event, page) for event in page["events"]]
             if not page["has_more"] or (most and len(found) >= most):
                 return found
-            asked["after"] = page["cursor"]
+            terms["after"] = page["cursor"]
 
     # ------------------------------------------------------------------ expectations
 

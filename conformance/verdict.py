@@ -63,9 +63,9 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     places: tuple[str, ...] = ()  # places in the case at which a quirk made the difference
 
     def __str__(self) -> str:
-        told = f"{self.kind} {self.name}".rstrip()
+        label = f"{self.kind} {self.name}".rstrip()
         at = f" (at {'; '.join(self.places)})" if self.places else ""
-        return f"{told}: {self.why}{at}"
+        return f"{label}: {self.why}{at}"
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):

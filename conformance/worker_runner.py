@@ -60,8 +60,8 @@ class _Session:
     async def play(self, case: WorkerCase) -> None:
         """Play one case, unless the worker never says anything."""
         if self._mute >= _MUTE_AFTER and not self._heard:
-            told = f"not run: the worker sent nothing in the {self._mute} cases before"
-            result = _result(case, verdict=Verdict.ERROR, reason=told)
+            reason = f"not run: the worker sent nothing in the {self._mute} cases before"
+            result = _result(case, verdict=Verdict.ERROR, reason=reason)
         else:
             result = await self._played(case)
             self._heard = self._heard or bool(result.exchanges)
@@ -85,15 +85,15 @@ class _Session:
             if stage.server.fault is not None:
                 raise stage.server.fault
         except Exception as error:
-            told = f"the case itself is at fault: {type(error).__name__}: {error}"
-            judgement = {"verdict": Verdict.ERROR, "reason": told}
+            reason = f"the case itself is at fault: {type(error).__name__}: {error}"
+            judgement = {"verdict": Verdict.ERROR, "reason": reason}
         finally:
             await stage.close()
         exchanges = tuple(stage.server.record.exchanges(stage.server.url))
         findings: tuple[Finding, ...] = ()
         if plan.checker is not None:
-            asked = stage.server.record.all
-            findings = tuple(await asyncio.to_thread(request_findings, plan.checker, asked))
+            requests = stage.server.record.all
+            findings = tuple(await asyncio.to_thread(request_findings, plan.checker, requests))
         result = _result(case, findings=findings, exchanges=exchanges, **judgement)
         return by_contract(result, "request") if plan.contract == "fail" else result
 

@@ -114,8 +114,8 @@ async def wrong_entries(stage: Stage) -> None:
         body = {"name": name, "expression": YEARLY, "job_template": template, **members}
         reply = await stage.post("cron", body)
         reply.error(400, "invalid_request")
-        told = f"{reply['error.message']} {reply.json['error'].get('details')}"
-        stage.check(wrong in told, f"{wrong} in the error", told)
+        text = f"{reply['error.message']} {reply.json['error'].get('details')}"
+        stage.check(wrong in text, f"{wrong} in the error", text)
     (await register(stage, name, job={"args": ["x" * 66_000]})).error(413, "payload_too_large")
     (await stage.get(f"cron/{name}")).error(404, "not_found")
 
@@ -511,14 +511,14 @@ async def overlap(stage: Stage) -> None:
 @case("OJS-CRN-029", level=2, capability=CRON)
 async def names_of_overlap_policies(stage: Stage) -> None:
     """The other names of overlap policies stand for them."""
-    for said, meant in (
+    for spelling, meant in (
         ("cancel", "cancel_previous"),
         ("replace", "cancel_previous"),
         ("queue", "enqueue"),
         ("allow", "allow"),
     ):
         name = stage.name("cron")
-        (await register(stage, name, overlap_policy=said)).expect(
+        (await register(stage, name, overlap_policy=spelling)).expect(
             201, {"cron.overlap_policy": meant}
         )
         (await stage.delete(f"cron/{name}")).expect(200)
@@ -535,9 +535,9 @@ async def running_by_hand(stage: Stage) -> None:
     (await stage.post(f"cron/{name}/trigger", {})).error(409, "conflict")
     (await stage.ack(await stage.take(queue))).expect(200)
     (await stage.post(f"cron/{name}/trigger", {})).expect(201)
-    told = (await stage.get(f"cron/{name}/history")).expect(200)
-    stage.equal(told["executions"], told["history"], "executions")
-    runs = [run for run in told["history"] if run["outcome"] == "triggered"]
+    history = (await stage.get(f"cron/{name}/history")).expect(200)
+    stage.equal(history["executions"], history["history"], "executions")
+    runs = [run for run in history["history"] if run["outcome"] == "triggered"]
     stage.equal(len(runs), 2, "runs")
     stage.equal(runs[1]["job_id"], job["id"], "the first run last")
     for run in runs:

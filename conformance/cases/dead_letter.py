@@ -147,8 +147,8 @@ async def only_so_many(stage: Stage) -> None:
     left = [job["id"] for job in (*uncounted, *many[-KEPT:])]
     stage.equal(await listed(queue), left[::-1], "what is left, the latest first")
     stage.equal(await listed(other), [job["id"] for job in few][::-1], "another queue")
-    told = await stage.events(queue, types="dead_letter.pruned")
-    found = {event["subject"]: event["data"]["reason"] for event in told}
+    events = await stage.events(queue, types="dead_letter.pruned")
+    found = {event["subject"]: event["data"]["reason"] for event in events}
     stage.equal(found, {job["id"]: "count" for job in many[:-KEPT]}, "what was told")
 
 

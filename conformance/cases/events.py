@@ -43,8 +43,8 @@ async def the_life_of_a_job(stage: Stage) -> None:
     stage.equal(data["job.started"]["worker_id"], worker, "worker_id")
     stage.equal(data["job.started"]["attempt"], 2, "attempt")
     failed = next(event["data"] for event in events if event["type"] == "job.failed")
-    told = {"code": "c", "type": "c", "message": "m", "retryable": True}
-    stage.equal({name: failed["error"].get(name) for name in told}, told, "error")
+    expected = {"code": "c", "type": "c", "message": "m", "retryable": True}
+    stage.equal({name: failed["error"].get(name) for name in expected}, expected, "error")
     stage.check(failed["duration_ms"] >= 0, "duration_ms", failed)
     stage.equal(data["job.retrying"]["max_attempts"], 2, "max_attempts")
     stage.check("next_retry_at" in data["job.retrying"], "next_retry_at", data["job.retrying"])
@@ -99,12 +99,12 @@ async def events_of_queues_and_workers(stage: Stage) -> None:
     del mark
     (await stage.post(f"queues/{queue}/pause")).expect(200)
     (await stage.post(f"queues/{queue}/resume")).expect(200)
-    told = await stage.events(queue)
-    stage.equal(_types(told), ["queue.paused", "queue.resumed"], "types")
-    stage.equal([event["data"]["queue"] for event in told], [queue, queue], "data.queue")
-    stage.equal(told[0]["subject"], queue, "subject")
-    said = {"worker_id": worker, "queues": [queue], "concurrency": 4}
-    (await stage.post("workers/register", said)).expect(200)
+    events = await stage.events(queue)
+    stage.equal(_types(events), ["queue.paused", "queue.resumed"], "types")
+    stage.equal([event["data"]["queue"] for event in events], [queue, queue], "data.queue")
+    stage.equal(events[0]["subject"], queue, "subject")
+    profile = {"worker_id": worker, "queues": [queue], "concurrency": 4}
+    (await stage.post("workers/register", profile)).expect(200)
     await stage.beat(worker, state="quiet")
     (await stage.post("workers/deregister", {"worker_id": worker})).expect(200)
     wanted_types = ["worker.started", "worker.quiet", "worker.stopped"]
@@ -215,11 +215,11 @@ async def cloud_events(stage: Stage) -> None:
     (await stage.fail(job, requeue=True)).expect(200)
     plain = await stage.events(queue)
     headers = {"Accept": "application/cloudevents+json"}
-    asked = [
+    replies = [
         await stage.get("events", queues=queue, format="cloudevents"),
         await stage.call("GET", "events", headers=headers, queues=queue, types="job.*"),
     ]
-    for reply in asked:
+    for reply in replies:
         found = reply.expect(200)["events"]
         for event, known in zip(found, plain, strict=True):
             own = "x." if known["type"] == "job.released" else ""

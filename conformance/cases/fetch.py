@@ -196,8 +196,8 @@ async def waiting_is_cut(stage: Stage) -> None:
         await asyncio.sleep(0.3)
         stage.check(not waiter.done(), "a FETCH that waits", "it was answered")
         await stage.enqueue(queue)
-        told = {"jobs": {"$size": 1}, "granted_wait_ms": longest}
-        (await asyncio.wait_for(waiter, 5)).expect(200, told)
+        expected = {"jobs": {"$size": 1}, "granted_wait_ms": longest}
+        (await asyncio.wait_for(waiter, 5)).expect(200, expected)
 
 
 @case("OJS-FET-023", capability="fetch_lines")
@@ -205,8 +205,8 @@ async def one_job_a_line(stage: Stage) -> None:
     """Jobs come one a line where Accept asks for it, and a last line has the other members."""
     queue, lines = stage.name(), "application/x-ndjson"
     jobs = [await stage.enqueue(queue, args=["one\ntwo"]) for _ in range(2)]
-    asked = {"queues": [queue], "count": 5, "wait_ms": 10_000_000}
-    reply = (await stage.post("workers/fetch", asked, Accept=lines)).expect(200)
+    body = {"queues": [queue], "count": 5, "wait_ms": 10_000_000}
+    reply = (await stage.post("workers/fetch", body, Accept=lines)).expect(200)
     stage.equal(reply.headers["content-type"].partition(";")[0], lines, "Content-Type")
     *found, last = [json.loads(line) for line in reply.text.splitlines()]
     stage.equal([one["id"] for one in found], [job["id"] for job in jobs], "jobs")

@@ -286,16 +286,16 @@ async def streams_of_events(stage: Stage) -> None:
                 return first.done()
 
             await stage.until(is_followed, 5, "the first event")
-            told = [await first]
+            received = [await first]
         await enqueued(ojs, other)
         await fetched(ojs, queue)
         (await ojs.call("Ack", job_id=before["id"])).expect(Status.OK)
-        while told[-1]["type"] != "job.completed":
-            told.append(await stream.next())
-        stage.equal(told[-1]["job_id"], before["id"], "the job that is completed")
-        found = [[event["type"], event["queue"]] for event in told[:-1]]
+        while received[-1]["type"] != "job.completed":
+            received.append(await stream.next())
+        stage.equal(received[-1]["job_id"], before["id"], "the job that is completed")
+        found = [[event["type"], event["queue"]] for event in received[:-1]]
         stage.equal(found, [["job.enqueued", queue]] * len(found), "the events before")
-        stage.check(bool(told[0]["timestamp"]), "a timestamp", told[0])
+        stage.check(bool(received[0]["timestamp"]), "a timestamp", received[0])
         while (event := await about.next())["type"] != "job.completed":
             stage.equal(event["job_id"], before["id"], "the job of an event")
         stream.leave()
@@ -333,17 +333,17 @@ async def events_read_too_late(stage: Stage) -> None:
             await stage.until(is_followed, 5, "the first event")
             begins = (await first)["id"]
         logged = await flooded(stage, queue)
-        place, told = logged.index(begins) + 1, 0
+        place, missed = logged.index(begins) + 1, 0
         while place < len(logged):
             event = await stream.next()
             if event["type"] == "stream.events_dropped":
                 count = int(event["data"]["count"])
                 stage.check(count > 0, "a count of events", count)
-                place, told = place + count, told + count
+                place, missed = place + count, missed + count
             else:
                 stage.equal(event["id"], logged[place], "the next event")
                 place += 1
-        stage.check(told > 0, "events that were dropped", told)
+        stage.check(missed > 0, "events that were dropped", missed)
         stage.check(place == len(logged), f"{len(logged)} events, heard or counted", place)
         stream.leave()
 

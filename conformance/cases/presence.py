@@ -130,8 +130,8 @@ async def sessions_that_the_server_ends(stage: Stage) -> None:
     async with streaming(stage, f"workers/{held}/session") as frames:
         await _greeted(stage, held, frames)
         stopping = asyncio.create_task(stage.process.stop())
-        told = await frames.events_to_the_end()
-        stage.equal([frame.event for frame in told], ["server.shutdown"], "events")
+        received = await frames.events_to_the_end()
+        stage.equal([frame.event for frame in received], ["server.shutdown"], "events")
     await stopping
     await stage.process.start()
     async with streaming(stage, f"workers/{lost}/session") as frames:

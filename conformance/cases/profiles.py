@@ -30,15 +30,15 @@ async def _handed(stage: Stage, queue: str, worker: str) -> Record:
     return found[0]
 
 
-async def _told(stage: Stage, worker: str) -> list[Record]:
+async def _changes(stage: Stage, worker: str) -> list[Record]:
     """The changes of presence that were told of a worker."""
-    told = await stage.events(types=",".join(CHANGES))
-    return [event for event in told if event["subject"] == worker]
+    events = await stage.events(types=",".join(CHANGES))
+    return [event for event in events if event["subject"] == worker]
 
 
 async def _until_told(stage: Stage, worker: str, kind: str, within_s: float) -> None:
     async def is_told() -> bool:
-        return kind in [event["type"] for event in await _told(stage, worker)]
+        return kind in [event["type"] for event in await _changes(stage, worker)]
 
     await stage.until(is_told, within_s + LATE_S, kind)
 
@@ -67,16 +67,16 @@ async def falling_silent(stage: Stage) -> None:
     seen = (await stage.get(f"workers/{worker}")).expect(200)["worker"]
     await _until_told(stage, worker, "worker.deleted", DELETED_S)
     await asyncio.sleep(2 * CHECK_S)  # time in which it could be reported twice
-    told = await _told(stage, worker)
-    names = [event["type"].removeprefix("worker.") for event in told]
+    changes = await _changes(stage, worker)
+    names = [event["type"].removeprefix("worker.") for event in changes]
     wanted = ["unreachable", "online", "unreachable", "offline", "deleted"]
     stage.equal(names, wanted, "changes, each told once")
-    before = [event["data"]["previous"] for event in told]
+    before = [event["data"]["previous"] for event in changes]
     stage.equal(before, ["online", *wanted[:-1]], "what they were before")
-    for event, after_s in zip(told[2:], (UNREACHABLE_S, OFFLINE_S, DELETED_S), strict=True):
-        heard = event["data"]["last_heartbeat_at"]
-        stage.equal(heard, seen["last_heartbeat_at"], "last_heartbeat_at")
-        took = seconds_between(heard, event["time"])
+    for event, after_s in zip(changes[2:], (UNREACHABLE_S, OFFLINE_S, DELETED_S), strict=True):
+        last_beat = event["data"]["last_heartbeat_at"]
+        stage.equal(last_beat, seen["last_heartbeat_at"], "last_heartbeat_at")
+        took = seconds_between(last_beat, event["time"])
         stage.check(took >= after_s, f"{event['type']} after {after_s:g} s of silence", took)
 
 
@@ -184,9 +184,11 @@ async def times_out_of_order(stage: Stage) -> None:
     try:
         await stage.process.start()
     except StartError:
-        said = stage.process.output
+        output = stage.process.output
         for name in ("unreachable", "offline"):
-            stage.check(name in said.lower(), f"the name of the time to {name}", said or "nothing")
+            stage.check(
+                name in output.lower(), f"the name of the time to {name}", output or "nothing"
+            )
     else:
         stage.check(False, "a server that does not start", "one that answers")
 

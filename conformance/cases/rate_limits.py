@@ -311,8 +311,8 @@ async def headers_and_events(stage: Stage) -> None:
     stage.check(3599 <= ends_s <= 3601, "X-RateLimit-Reset an hour after the start", ends_s)
     await stage.empty(queue)
 
-    async def told() -> bool:
+    async def is_logged() -> bool:
         page = await stage.get("events", types="rate_limit.exceeded", limit=1000)
         return any(key in (event["subject"], event["data"].get("key")) for event in page["events"])
 
-    await stage.until(told, 8, "rate_limit.exceeded")
+    await stage.until(is_logged, 8, "rate_limit.exceeded")

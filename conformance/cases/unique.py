@@ -244,8 +244,8 @@ async def many_at_once(stage: Stage) -> None:
             stage.push(type=kind, queue=queue, unique={"on_conflict": policy}) for _ in range(32)
         ]
         replies = await asyncio.gather(*calls)
-        told = sorted(reply.status for reply in replies)
-        stage.equal(told, sorted([201, *[status] * 31]), f"statuses with {policy}")
+        statuses = sorted(reply.status for reply in replies)
+        stage.equal(statuses, sorted([201, *[status] * 31]), f"statuses with {policy}")
         stage.equal(len(await stage.fetch(queue, count=40)), 1, "jobs stored")
     kind, queue = f"kind.{stage.name('t').replace('-', '_')}", stage.name()
     replace = {"on_conflict": "replace"}

@@ -38,6 +38,6 @@ def _of_one(checker: Contract, asked: Asked) -> list[Finding]:
     try:
         sent = request_of(asked)
     except (httpx.InvalidURL, UnicodeError, ValueError) as error:
-        told = f"the request's line or headers cannot be read: {error}"
-        return [Finding(operation=asked.label, pointer="#", message=told, side="request")]
+        message = f"the request's line or headers cannot be read: {error}"
+        return [Finding(operation=asked.label, pointer="#", message=message, side="request")]
     return checker.request_findings(sent)

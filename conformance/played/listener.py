@@ -197,7 +197,7 @@ class _Connection(asyncio.Protocol):
         if self._done or self._parser.should_upgrade():
             return
         path, _, query = self._url.decode("latin-1").partition("?")
-        heard = Heard(
+        request = Heard(
             method=self._parser.get_method().decode("latin-1"),
             path=path,
             query=query,
@@ -205,7 +205,7 @@ class _Connection(asyncio.Protocol):
             content=bytes(self._content),
         )
         self._begin()
-        self._waiting.append((heard, self._parser.should_keep_alive()))
+        self._waiting.append((request, self._parser.should_keep_alive()))
         if self.work is None:
             self.work = asyncio.get_running_loop().create_task(self._answer_all())
 
@@ -224,13 +224,15 @@ class _Connection(asyncio.Protocol):
 
     async def _answer_all(self) -> None:
         while self._waiting and not self._done:
-            heard, keep = self._waiting.popleft()
-            said = await self._listener.handle(heard)
-            if said.breaks:
+            request, keep = self._waiting.popleft()
+            answer = await self._listener.handle(request)
+            if answer.breaks:
                 self.abort()
             elif self._transport is not None:
-                self._transport.write(said.raw if said.raw is not None else _written(said, keep))
-                if said.raw is not None or not keep:
+                self._transport.write(
+                    answer.raw if answer.raw is not None else _written(answer, keep)
+                )
+                if answer.raw is not None or not keep:
                     self._done = True
                     self._transport.close()
         self.work = None

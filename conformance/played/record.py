@@ -147,7 +147,7 @@ class Record:
         """The ACKs and FAILs, of one job if it is named."""
         if job_id:
             return list(self._settled.get(job_id, ()))
-        return [one for told in self._settled.values() for one in told]
+        return [one for group in self._settled.values() for one in group]
 
     def exchanges(self, url: str) -> list[Exchange]:
         """Return the requests and answers in the form of reports, with long bodies cut."""

@@ -51,15 +51,15 @@ def mendings(results: Iterable[CaseResult]) -> list[Mending]:
 def first_cause(result: CaseResult) -> str:
     """Return the first failure as text, without ids and names that differ from case to case."""
     if result.verdict is Verdict.FAIL and result.failures:
-        told = _told(result.failures[0])
+        text = _text_of(result.failures[0])
     else:
-        told = result.reason
+        text = result.reason
     for pattern, instead in _VARYING:
-        told = pattern.sub(instead, told)
-    return told if len(told) <= _WIDEST else f"{told[:_WIDEST]} ..."
+        text = pattern.sub(instead, text)
+    return text if len(text) <= _WIDEST else f"{text[:_WIDEST]} ..."
 
 
-def _told(failure: FailedCheck) -> str:
+def _text_of(failure: FailedCheck) -> str:
     actual = failure.actual
     if failure.field == "status":
         code = _CODE.search(actual)

@@ -64,8 +64,8 @@ def published_report(
 
 
 def _backend(report: Report) -> dict[str, str]:
-    told = {key: report.implementation.get(key) for key in ("name", "version")}
-    known = {key: value for key, value in told.items() if isinstance(value, str) and value}
+    stated = {key: report.implementation.get(key) for key in ("name", "version")}
+    known = {key: value for key, value in stated.items() if isinstance(value, str) and value}
     return {"name": "", **known, "url": report.target}
 
 

@@ -57,13 +57,13 @@ def asked(method: str, path: str, content: bytes) -> Asked:
 
 def metadata_of(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Translate headers into metadata; raises Wordless if a header has none."""
-    told: dict[str, str] = {}
+    metadata: dict[str, str] = {}
     for name, value in headers:
-        if name in _NAMES and name not in told and value.isascii() and value:
-            told[_NAMES[name]] = value
+        if name in _NAMES and name not in metadata and value.isascii() and value:
+            metadata[_NAMES[name]] = value
         elif name not in _SILENT and value not in _TYPES.get(name, ()):
             raise Wordless
-    return told
+    return metadata
 
 
 def _job(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
@@ -88,23 +88,23 @@ def _fetch(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
 
 def _ack(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
     body = _object(content)
-    said = {"job_id": _text(body.pop("job_id", None))}
+    members = {"job_id": _text(body.pop("job_id", None))}
     if "result" in body:
-        said["result"] = _carried(_part(body.pop("result"), dict))
-    return said if not body else _wordless()
+        members["result"] = _carried(_part(body.pop("result"), dict))
+    return members if not body else _wordless()
 
 
 def _nack(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
     body = _object(content)
-    said: dict[str, Any] = {"job_id": _text(body.pop("job_id", None))}
+    members: dict[str, Any] = {"job_id": _text(body.pop("job_id", None))}
     error = _part(body.pop("error", None), dict)
     # The default is true over HTTP, but false in protobuf, so set it explicitly.
-    told = {"retryable": _part(error.pop("retryable", True), bool)}
-    told |= _each(
+    converted = {"retryable": _part(error.pop("retryable", True), bool)}
+    converted |= _each(
         error, {"code": ("", _text), "message": ("", _text), "details": ("", _filled_object)}
     )
-    said["error"] = told
-    return said if not body else _wordless()
+    members["error"] = converted
+    return members if not body else _wordless()
 
 
 def _named(member: str, name: str = "id") -> Callable[[Mapping[str, str], bytes], dict[str, Any]]:
@@ -154,15 +154,15 @@ def _each(
     given: Mapping[str, Any], known: Mapping[str, tuple[str, Callable[[Any], Any]]]
 ) -> dict[str, Any]:
     """Translate members to the names and values of a message; raises Wordless for unknown ones."""
-    told: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for name, value in given.items():
         if name not in known:
             raise Wordless
         other, say = known[name]
-        if (other or name) in told:
+        if (other or name) in members:
             raise Wordless
-        told[other or name] = say(value)
-    return told
+        members[other or name] = say(value)
+    return members
 
 
 def _wordless() -> NoReturn:

@@ -100,7 +100,7 @@ def facts_of(text: str) -> Facts:
         statuses=tuple(dict.fromkeys(_statuses(line))),
         names=tuple(dict.fromkeys(span for span in spans if _NAME.fullmatch(span))),
         bounds=tuple(read for _, read in bounds if read is not None),
-        unread=tuple(told for told, read in bounds if read is None),
+        unread=tuple(bound for bound, read in bounds if read is None),
     )
 
 

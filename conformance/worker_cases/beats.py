@@ -20,10 +20,10 @@ def _at_the_interval(stage: WorkerStage, beats: list[Asked]) -> None:
     gaps = len(beats) - 1
     took, wanted = beats[-1].at - beats[0].at, gaps * stage.times.beat_s
     most = wanted * (1 + _TOLERANCE) + _MACHINE_S
-    told = f"{gaps + 1} BEATs at intervals of {stage.times.beat_s:g} s"
-    stage.check(took <= most, f"{told}, within {most:.2f} s", round(took, 2), beats[-1].number)
+    text = f"{gaps + 1} BEATs at intervals of {stage.times.beat_s:g} s"
+    stage.check(took <= most, f"{text}, within {most:.2f} s", round(took, 2), beats[-1].number)
     least = wanted / 2
-    stage.check(took >= least, f"{told}, in no less than {least:.2f} s", round(took, 2))
+    stage.check(took >= least, f"{text}, in no less than {least:.2f} s", round(took, 2))
 
 
 @worker_case("OJS-WPR-014", scaled_s=60)

@@ -120,10 +120,10 @@ async def whose_and_which(stage: WorkerStage) -> None:
 
 
 async def _failed(stage: WorkerStage, job: Job) -> Settlement:
-    told = await stage.settled(job)
-    number = told.asked.number
-    stage.equal(told.outcome, "fail", f"what became of the {job.type} job", number)
-    return told
+    settlement = await stage.settled(job)
+    number = settlement.asked.number
+    stage.equal(settlement.outcome, "fail", f"what became of the {job.type} job", number)
+    return settlement
 
 
 def _error(stage: WorkerStage, fail: Settlement) -> dict[str, Any]:

@@ -23,13 +23,13 @@ async def queues_in_order(stage: WorkerStage) -> None:
     await stage.started()
     for number in range(3):
         await stage.acked(stage.offer("test.echo", number))
-    asked = [one for one in stage.server.record.all if one.kind is Kind.FETCH]
-    first = asked[0].body.get("queues")
-    for one in asked:
+    fetches = [one for one in stage.server.record.all if one.kind is Kind.FETCH]
+    first = fetches[0].body.get("queues")
+    for one in fetches:
         stage.equal(one.body.get("queues"), first, "queues, as in the first FETCH", one.number)
     same = isinstance(first, list) and set(map(str, first)) == set(QUEUES)
     stage.need(same, "the worker takes its queues neither from {queues} nor from OJS_QUEUES")
-    stage.equal(first, list(QUEUES), "queues", asked[0].number)
+    stage.equal(first, list(QUEUES), "queues", fetches[0].number)
 
 
 @worker_case("OJS-FET-013", scaled_s=30)
@@ -41,13 +41,15 @@ async def as_many_as_there_are_places(stage: WorkerStage) -> None:
     long = [stage.endless() for _ in range(places - 1)]
     await stage.out(short, *long)
     full = stage.server.number
-    told = await stage.settled(short, stage.soon_s + 2 * stage.times.beat_s)
-    early = [one for one in stage.server.record.fetches(full) if one.number < told.asked.number]
-    early = [one for one in early if told.at - one.at > CROSSED_S]
+    settlement = await stage.settled(short, stage.soon_s + 2 * stage.times.beat_s)
+    early = [
+        one for one in stage.server.record.fetches(full) if one.number < settlement.asked.number
+    ]
+    early = [one for one in early if settlement.at - one.at > CROSSED_S]
     number = early[0].number if early else None
     stage.check(not early, f"no FETCH while all {places} places are taken", len(early), number)
     await stage.until(
-        lambda: stage.server.record.fetches(told.asked.number), "a FETCH once a place is free"
+        lambda: stage.server.record.fetches(settlement.asked.number), "a FETCH once a place is free"
     )
     await stage.beats(1)
     _within_places(stage, places)
@@ -66,8 +68,8 @@ def _within_places(stage: WorkerStage, places: int) -> None:
     for fetch in stage.server.record.fetches():
         open_ones, held = _taken(stage, fetch)
         total = wants(fetch) + open_ones + held
-        told = f"{wants(fetch)} asked for beside {open_ones} asked for already and {held} held"
-        stage.check(total <= places, f"at most {places} jobs at once", told, fetch.number)
+        text = f"{wants(fetch)} asked for beside {open_ones} asked for already and {held} held"
+        stage.check(total <= places, f"at most {places} jobs at once", text, fetch.number)
 
 
 def _taken(stage: WorkerStage, fetch: Asked) -> tuple[int, int]:
@@ -120,16 +122,16 @@ async def answered_too_late(stage: WorkerStage) -> None:
     """A job is not dropped that comes in the answer to a FETCH sent before the end began."""
     await stage.started()
     jobs: list[Job] = []
-    said = asyncio.Event()
+    handed_out = asyncio.Event()
 
     def hand_out(asked: Asked) -> Odd | None:
         # The BEAT has no answer yet on which the worker could have dropped the FETCH.
         if asked.body.get("state") != "running" and not jobs:
             jobs.append(stage.offer("test.echo", "late"))
-            said.set()
+            handed_out.set()
         return None
 
-    await _held_fetch(stage, said)
+    await _held_fetch(stage, handed_out)
     stage.server.script.add(Kind.BEAT, do=hand_out)
     stage.worker.send(signal.SIGTERM)
     await stage.end(stage.last_s)
@@ -185,14 +187,16 @@ async def no_last_one(stage: WorkerStage) -> None:
     # Only requests after an answer, or after a dropped FETCH, were certainly sent after the BEAT.
     await _held_fetch(stage, answered)
     stage.server.directive = "quiet"
-    said = await stage.beat(state="quiet")
+    quiet_beat = await stage.beat(state="quiet")
     await stage.rest(CROSSED_S)
     answered.set()
     await stage.rest(2 * stage.times.poll_s + CROSSED_S)
     fetches = stage.server.record.fetches(known)
-    ends = [one.ended_at for one in fetches if one.number < said.number]
-    last = max((end for end in ends if end is not None), default=said.at)
-    more = [one for one in fetches if one.number > said.number and one.at >= last - _NOTICED_S]
+    ends = [one.ended_at for one in fetches if one.number < quiet_beat.number]
+    last = max((end for end in ends if end is not None), default=quiet_beat.at)
+    more = [
+        one for one in fetches if one.number > quiet_beat.number and one.at >= last - _NOTICED_S
+    ]
     number = more[0].number if more else None
     stage.check(not more, "no FETCH once the worker is quiet", f"{len(more)} of them", number)
 

@@ -30,9 +30,9 @@ async def names_itself(stage: WorkerStage) -> None:
 
 
 def _names(stage: WorkerStage, after: int) -> set[str]:
-    asked = stage.server.record.of(Kind.BEAT, Kind.FETCH, Kind.REGISTER, after=after)
+    requests = stage.server.record.of(Kind.BEAT, Kind.FETCH, Kind.REGISTER, after=after)
     # Only a BEAT must name the worker.
-    return {one.worker_id for one in asked if one.worker_id or one.kind is Kind.BEAT}
+    return {one.worker_id for one in requests if one.worker_id or one.kind is Kind.BEAT}
 
 
 @worker_case("OJS-WPR-002")
@@ -86,8 +86,8 @@ async def registration_is_true(stage: WorkerStage) -> None:
     found = stage.server.record.of(Kind.REGISTER)
     if not found:
         stage.unsupported("the worker does not register")
-    said, fetch = found[0].body, stage.server.record.fetches()[0]
-    stage.equal(said.get("queues"), fetch.body.get("queues"), "queues", found[0].number)
+    profile, fetch = found[0].body, stage.server.record.fetches()[0]
+    stage.equal(profile.get("queues"), fetch.body.get("queues"), "queues", found[0].number)
     jobs = [stage.endless() for _ in range(stage.places + 2)]
     await stage.until(
         lambda: sum(job.attempt for job in jobs) >= stage.places, "as many jobs as were registered"
