@@ -107,8 +107,8 @@ async def carry(line: Line, queue: str, count: int) -> None:
         results = [
             {"job_id": job["id"], "attempt": job["attempt"], "outcome": "ack"} for job in jobs
         ]
-        told = await line.call(SETTLE, {"worker_id": queue, "results": results})
-        done = sum("error" not in result for result in told["results"])
+        answer = await line.call(SETTLE, {"worker_id": queue, "results": results})
+        done = sum("error" not in result for result in answer["results"])
         if done != wanted:
             raise RuntimeError(f"of {wanted} jobs {done} were fetched and acknowledged")
 

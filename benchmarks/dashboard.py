@@ -82,9 +82,9 @@ async def _open(browser: Browser, port: int) -> dict[str, Any]:
     page = await context.new_page()
     await page.goto(f"http://127.0.0.1:{port}/ui/")
     await page.locator(".tile b").first.wait_for()
-    told: dict[str, Any] = await page.evaluate(_TOLD)
+    measured: dict[str, Any] = await page.evaluate(_TOLD)
     await context.close()
-    return told
+    return measured
 
 
 if __name__ == "__main__":

@@ -82,9 +82,9 @@ class Flood:
             else:
                 self.wrong += 1
 
-        asked = line.ask(connections.ENQUEUE, connections.job("flood"))
-        self._under_way.add(asked)
-        asked.add_done_callback(answered)
+        request = line.ask(connections.ENQUEUE, connections.job("flood"))
+        self._under_way.add(request)
+        request.add_done_callback(answered)
 
 
 async def capacity(port: int, seconds: float) -> float:

@@ -44,12 +44,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 async def play(port: int) -> None:
     """Run the shop on a port until it is told to end."""
-    told = asyncio.Event()
+    stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, told.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with shop(port) as url:
         print(f"the dashboard is at {url}/ui/", flush=True)
-        await told.wait()
+        await stop.wait()
 
 
 @asynccontextmanager

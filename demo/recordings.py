@@ -39,10 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--past", type=float, default=PAST_S, help="seconds that the demo runs first"
     )
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     logging.getLogger("ojs").setLevel(logging.CRITICAL)
-    asked.into.mkdir(parents=True, exist_ok=True)
-    asyncio.run(make(asked.into, asked.past))
+    options.into.mkdir(parents=True, exist_ok=True)
+    asyncio.run(make(options.into, options.past))
     return 0
 
 

@@ -40,10 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--all", action="store_true", help="every page, not only those shown there")
     parser.add_argument("--url", help="a server that runs already, instead of the demo")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     logging.getLogger("ojs").setLevel(logging.CRITICAL)
-    asked.into.mkdir(parents=True, exist_ok=True)
-    asyncio.run(make(asked.into, asked.past, asked.url, whole=asked.all))
+    options.into.mkdir(parents=True, exist_ok=True)
+    asyncio.run(make(options.into, options.past, options.url, whole=options.all))
     return 0
 
 

@@ -77,9 +77,9 @@ class Database:
         quoted = self.schema.replace('"', '""')
         # Only pg_dump takes a pattern, in which a name must be quoted.
         schema = f'"{quoted}"' if name == "pg_dump" else self.schema
-        said = ("--no-password", f"--schema={schema}", f"--dbname={make_conninfo('', **given)}")
+        options = ("--no-password", f"--schema={schema}", f"--dbname={make_conninfo('', **given)}")
         ended = subprocess.run(
-            [program(name), *said, *words],
+            [program(name), *options, *words],
             env={**os.environ, **secret},
             stdin=subprocess.DEVNULL,
             capture_output=True,

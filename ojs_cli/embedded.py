@@ -29,7 +29,7 @@ def schema_of(path: Path) -> int:
     return int(version)
 
 
-def copy(source: Path, target: Path, told: Callable[[int, int], None]) -> None:
+def copy(source: Path, target: Path, progress: Callable[[int, int], None]) -> None:
     """Copy a database as it is at this moment, also while a server uses it.
 
     The copy is there whole or not at all. `told` hears how many pages are copied, of how many.
@@ -43,7 +43,7 @@ def copy(source: Path, target: Path, told: Callable[[int, int], None]) -> None:
             old.execute("BEGIN")
             old.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             old.backup(
-                new, pages=STEP_PAGES, progress=lambda _, left, total: told(total - left, total)
+                new, pages=STEP_PAGES, progress=lambda _, left, total: progress(total - left, total)
             )
             new.execute("PRAGMA journal_mode = DELETE")
         with part.open("rb+") as written:

@@ -63,7 +63,7 @@ class Filter(msgspec.Struct, frozen=True):
 
 def parse(words: Sequence[str], now_ms: int) -> Filter:
     """Parse a filter; raises `Failure` with similar names."""
-    asked: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     paths: list[tuple[str, str]] = []
     errors: list[str] = []
     hints: dict[str, str] = {}
@@ -77,15 +77,15 @@ def parse(words: Sequence[str], now_ms: int) -> Filter:
             )
         match name:
             case "state" | "states":
-                asked["states"] = ",".join(_state(one) for one in value.split(","))
+                parameters["states"] = ",".join(_state(one) for one in value.split(","))
             case "queue" | "type":
-                asked[name] = value
+                parameters[name] = value
             case "priority":
-                asked[name] = _whole(value)
+                parameters[name] = _whole(value)
             case "since" | "until":
-                asked[name] = moment(name, value, now_ms)
+                parameters[name] = moment(name, value, now_ms)
             case "older":
-                asked["until"] = moment(name, value, now_ms)
+                parameters["until"] = moment(name, value, now_ms)
             case "error":
                 errors.append(value)
             case "tag":
@@ -97,7 +97,7 @@ def parse(words: Sequence[str], now_ms: int) -> Filter:
                 paths.append((name, value))
             case _:
                 raise _unknown("filter", name, WORDS)
-    return Filter(" ".join(words), asked, tuple(paths), tuple(errors), hints)
+    return Filter(" ".join(words), parameters, tuple(paths), tuple(errors), hints)
 
 
 def _state(value: str) -> str:

@@ -113,9 +113,9 @@ class Server:
                 "take that line out to change something there",
                 exit_code=NO_ACCESS,
             )
-        asked = {name: value for name, value in (query or {}).items() if value is not None}
+        parameters = {name: value for name, value in (query or {}).items() if value is not None}
         whole = path if path.startswith("/ojs/manifest") else V1 + path
-        path = whole + (f"?{urlencode(asked)}" if asked else "")
+        path = whole + (f"?{urlencode(parameters)}" if parameters else "")
         reply = self._sent(Request(method, path, body, timeout_s=timeout_s), well)
         if not reply.well and not well(reply.status, reply.body):
             if reply.status in NO_SUCH_CALL and not _is_error(reply.body):

@@ -100,7 +100,7 @@ async def _passed_on(client: httpx.AsyncClient, request: Request) -> Response:
                 return _refused(413, "too_large", f"the body is larger than {MOST_BODY} bytes")
     except ClientDisconnect:
         return Response(status_code=499)
-    asked = client.build_request(
+    forwarded = client.build_request(
         request.method,
         # The raw path, so that escapes are kept.
         httpx.URL(request.scope["raw_path"].decode("ascii"), query=request.scope["query_string"]),
@@ -108,7 +108,7 @@ async def _passed_on(client: httpx.AsyncClient, request: Request) -> Response:
         content=bytes(body),
     )
     try:
-        answer = await client.send(asked, stream=True)
+        answer = await client.send(forwarded, stream=True)
     except httpx.HTTPError as error:
         return _refused(502, "unreachable", f"{client.base_url} does not answer: {error}")
     headers = {name: answer.headers[name] for name in _RETURNED if name in answer.headers}

@@ -202,12 +202,12 @@ class Beats:
 
     def _learn(self, body: bytes) -> None:
         with contextlib.suppress(UnexpectedAnswer):
-            told = decoded(body, _registered)
+            answer = decoded(body, _registered)
             self._bounds.learn(
-                dead_after_s=told.heartbeat_timeout, lease_s=told.visibility_timeout_default
+                dead_after_s=answer.heartbeat_timeout, lease_s=answer.visibility_timeout_default
             )
-            if told.heartbeat_interval and told.heartbeat_interval > 0:
-                self._interval_s = min(self._interval_s, max(told.heartbeat_interval, LEAST_S))
+            if answer.heartbeat_interval and answer.heartbeat_interval > 0:
+                self._interval_s = min(self._interval_s, max(answer.heartbeat_interval, LEAST_S))
 
     async def _send(self, report: Report) -> Answer | None:
         ids = list(report.held)

@@ -232,8 +232,8 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _add(add: Callable[..., object], setting: Setting, default: Any) -> None:
     shown = ",".join(default) if isinstance(default, tuple) else default
-    said = "" if shown in (None, False, "") else f", default {shown}"
-    text = f"{setting.help}{said}  [{setting.env[0]}]".replace("%", "%%")
+    suffix = "" if shown in (None, False, "") else f", default {shown}"
+    text = f"{setting.help}{suffix}  [{setting.env[0]}]".replace("%", "%%")
     if setting.kind == "truth":
         add(setting.flag, action=argparse.BooleanOptionalAction, help=text)
     else:

@@ -194,8 +194,8 @@ class Engine:
         kept = frozenset(answer.jobs_extended or ())
         for delivery in self._ledger:
             if report.held.get(delivery.job.id) == delivery.job.attempt:
-                said = answer.jobs_lost is not None or delivery.job.id in kept
-                if not self._certainty.confirmed(delivery, report.at, said=said):
+                confirmed = answer.jobs_lost is not None or delivery.job.id in kept
+                if not self._certainty.confirmed(delivery, report.at, said=confirmed):
                     self._withdraw(delivery, StopReason.LOST)
         word = directive_of(answer.state, answer.directive)
         self._do(self.machine.told(word, report.state, self._loop.time()))
@@ -460,13 +460,13 @@ class Engine:
             if delivery.settling and delivery.task is not None:
                 delivery.task.cancel()
             self._ledger.drop(delivery)
-        told = [
+        settlements = [
             self._settler.settle(one.job, self._executor.stopped(one))
             for one in left
             if not one.settling
         ]
-        if told:
-            await within(FORCED_S if self.machine.forced else GOODBYE_S, *told)
+        if settlements:
+            await within(FORCED_S if self.machine.forced else GOODBYE_S, *settlements)
 
     def _leave_after(self, first: Coroutine[Any, Any, None] | None) -> None:
         if not self._leaving:

@@ -129,7 +129,7 @@ class Feed:
                 self._room.clear()
                 await self._room.wait()
                 continue
-            asked = loop.time()
+            asked_at = loop.time()
             self._asking = True
             try:
                 fetched = await self._fetcher.fetch(free)
@@ -147,6 +147,6 @@ class Feed:
             self._accept(fetched)
             if not fetched.jobs and not fetched.unreadable:
                 # A server that held the call has waited already.
-                idle_s = self._poll_s - (loop.time() - asked)
+                idle_s = self._poll_s - (loop.time() - asked_at)
                 if idle_s > 0 and self._wanted:
                     await self._waker(idle_s)

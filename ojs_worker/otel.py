@@ -93,12 +93,12 @@ class _Spans:
                 record_exception=False,
                 set_status_on_exception=False,
             ) as span:
-                return await _told(span, call_next)
+                return await _recorded(span, call_next)
         finally:
             detach(token)
 
 
-async def _told(span: Span, call_next: Inner) -> Any:
+async def _recorded(span: Span, call_next: Inner) -> Any:
     try:
         value = await call_next()
     except Snooze:

@@ -245,14 +245,14 @@ class Running:
             self.ask_to_stop()
 
     def _probed(self) -> Probed:
-        said = {
+        details = {
             "worker_id": self.id,
             "state": self.engine.machine.state,
             "shutting_down": self.engine.shutting_down,
             "connected": self.engine.connected,
             "active_jobs": self.engine.held,
         }
-        return Probed(live=True, ready=self.ready, said=said)
+        return Probed(live=True, ready=self.ready, said=details)
 
     async def _close(self) -> None:
         await self._aside.close()

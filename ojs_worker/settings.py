@@ -343,17 +343,17 @@ def _given(
     flags: Mapping[str, Any], code: Mapping[str, Any], environ: Mapping[str, str]
 ) -> list[Source]:
     """Return all sources but the file of servers, those with precedence first."""
-    said = {
+    variable_of = {
         setting.name: name
         for setting in TABLE
         for name in reversed(setting.env)
         if environ.get(name)
     }
-    variables = {name: environ[variable] for name, variable in said.items()}
+    variables = {name: environ[variable] for name, variable in variable_of.items()}
     return [
         (flags, lambda setting: setting.flag),
         (code, _in_code),
-        (variables, lambda setting: said[setting.name]),
+        (variables, lambda setting: variable_of[setting.name]),
     ]
 
 

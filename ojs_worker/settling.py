@@ -132,17 +132,17 @@ class SingleSettler:
                 if reply.well:
                     return Verdict.SETTLED
                 error = error_body(reply.body)
-                said = str(error.message)
+                message = str(error.message)
                 if reply.status in GONE:
                     log_gone(job, error, unsure=unsure)
                     return Verdict.GONE
                 if reply.status in REFUSED:
-                    other = in_place_of(job, outcome, reply.status, said)
+                    other = in_place_of(job, outcome, reply.status, message)
                     if other is None:
                         return Verdict.REFUSED
                     outcome = other
                     continue
-                reason = f"answered {reply.status}: {said}"
+                reason = f"answered {reply.status}: {message}"
                 wait_s = reply.retry_after_s
             await patience.wait(reason, wait_s)
 
@@ -177,13 +177,13 @@ def written(job: Job, outcome: Outcome, worker_id: str | UnsetType = UNSET) -> b
         return _encode(msgspec.structs.replace(nack, error=plain))
 
 
-def in_place_of(job: Job, outcome: Outcome, status: int, said: str) -> Failed | None:
+def in_place_of(job: Job, outcome: Outcome, status: int, message: str) -> Failed | None:
     """Return the outcome to report after the server has refused one; None if there is none."""
     if not isinstance(outcome, Done):
-        log.error("the server refused the FAIL of job %s: %s", job.id, said)
+        log.error("the server refused the FAIL of job %s: %s", job.id, message)
         return None
-    log.error("the server refused the result of job %s: %s", job.id, said)
-    return Failed(refused_result(status, said))
+    log.error("the server refused the result of job %s: %s", job.id, message)
+    return Failed(refused_result(status, message))
 
 
 def log_gone(job: Job, error: ErrorBody, *, unsure: bool) -> None:

@@ -127,8 +127,8 @@ class Process:
     async def _listen(self) -> None:
         loop, rest = asyncio.get_running_loop(), b""
         with contextlib.suppress(OSError):
-            while said := await loop.sock_recv(self._channel, 1024):
-                *lines, rest = (rest + said).split(b"\n")
+            while chunk := await loop.sock_recv(self._channel, 1024):
+                *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     if line.startswith(b"{"):
                         self._agree(msgspec.json.decode(line, type=Terms))
@@ -336,5 +336,5 @@ class Supervisor:
     def _probed(self) -> Probed:
         ready = sum(one.ready for one in self._processes)
         stuck = sum(one.stuck for one in self._processes)
-        said = {"workers": self._config.workers, "ready": ready, "stuck": stuck}
-        return Probed(live=not stuck, ready=ready > 0, said=said)
+        details = {"workers": self._config.workers, "ready": ready, "stuck": stuck}
+        return Probed(live=not stuck, ready=ready > 0, said=details)

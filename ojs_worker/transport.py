@@ -132,10 +132,10 @@ def _unexpected(error: Exception) -> Unreachable:
 
 def reason_of(error: BaseException) -> str:
     """Return the reason for a missing answer, in few words."""
-    said = str(error)
-    if isinstance(error, ConnectionRefusedError) or any(words in said for words in _REFUSED):
+    text = str(error)
+    if isinstance(error, ConnectionRefusedError) or any(words in text for words in _REFUSED):
         return "nobody listens there (connection refused)"
-    return said or type(error).__name__
+    return text or type(error).__name__
 
 
 def urls_of(given: str) -> list[str]:

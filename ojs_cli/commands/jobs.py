@@ -101,8 +101,8 @@ def search(session: Session, text: str, words: Sequence[str], most: int, scan: i
     found: list[Json] = []
     for job in islice(finding.matching(session.server, wanted, scan=scan), scan):
         looked += 1
-        said = [job.get(name) for name in ("id", "type", "args", "meta", "tags", "error")]
-        if sought in json.dumps(said, ensure_ascii=False).casefold():
+        searched = [job.get(name) for name in ("id", "type", "args", "meta", "tags", "error")]
+        if sought in json.dumps(searched, ensure_ascii=False).casefold():
             found.append(job)
             if len(found) == most:
                 break

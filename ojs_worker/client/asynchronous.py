@@ -199,7 +199,7 @@ class Client(Groups[InLoop]):
         failures = 0
         while True:
             left = max(deadline - monotonic(), 0)
-            asked = monotonic()
+            asked_at = monotonic()
             try:
                 found = await self._ask(job_id, min(left, WAIT_S), holds=holds)
             except OjsError as error:
@@ -219,7 +219,7 @@ class Client(Groups[InLoop]):
                 return found
             if left <= 0:
                 raise await self._overdue(job_id, timeout_s or 0)
-            if holds and monotonic() - asked < 1:
+            if holds and monotonic() - asked_at < 1:
                 # The server does not hold the call, so poll slowly.
                 await self._sleep(min(0.5, left))
 

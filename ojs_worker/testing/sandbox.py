@@ -144,8 +144,8 @@ class Sandbox(Performing, Expectations):
         for life in list(self._present):
             if not life.holds(job_id):
                 continue
-            told = asyncio.run_coroutine_threadsafe(life.beat(), life.loop)
+            beat = asyncio.run_coroutine_threadsafe(life.beat(), life.loop)
             # Do not wait in an event loop: the worker's BEAT may need that same loop.
             if turning() is None:
                 with suppress(TimeoutError):
-                    told.result(HEARD_S)
+                    beat.result(HEARD_S)

@@ -113,12 +113,12 @@ def clock(session: Session) -> Iterator[Finding]:
     compared = False
     for whose, look in (("server", _server_ms), ("database", _database_ms)):
         before = wall_ms()
-        told = look(session)
+        interval = look(session)
         after = wall_ms()
-        if told is None:
+        if interval is None:
             continue
         compared = True
-        least, most = told
+        least, most = interval
         early, late = before - most, least - after
         if max(early, late) > SKEW_MS:
             ahead = "behind" if early > late else "ahead of"
@@ -140,10 +140,10 @@ def _server_ms(session: Session) -> tuple[int, int] | None:
         where = f"{url}/ojs/v1/health"
         try:
             answer = httpx.get(where, verify=tls_of(session.config) or True, timeout=10)
-            told = round(parsedate_to_datetime(answer.headers["date"]).timestamp() * 1000)
+            date_ms = round(parsedate_to_datetime(answer.headers["date"]).timestamp() * 1000)
         except (httpx.HTTPError, KeyError, ValueError):
             continue
-        return told, told + 1000
+        return date_ms, date_ms + 1000
     return None
 
 
@@ -152,8 +152,8 @@ def _database_ms(session: Session) -> tuple[int, int] | None:
     try:
         for queue in session.server.items("/queues", "queues", most=1):
             found = session.server.get(f"/queues/{segment(str(queue.get('name')))}/stats")
-            told = moment_ms(found.get("computed_at"))
-            return None if told is None else (told, told)
+            computed_ms = moment_ms(found.get("computed_at"))
+            return None if computed_ms is None else (computed_ms, computed_ms)
     except NotFound:
         pass
     return None
