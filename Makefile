@@ -1,14 +1,14 @@
 # One command for each thing: `make help` lists them.
 # Everything is installed into .venv from the hashed locks in requirements/. A stamp file, written
-# last, says that this is done, so that a set-up is quick when nothing changed.
+# last, marks it as done, so that a set-up is quick if nothing has changed.
 
 PYTHON ?= python3
-# Many tests wait for a moment or a process, so that more processes than cores are not too many.
+# More processes than cores, because many tests wait for a time or a process.
 JOBS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 4)")
 ARGS ?=
 LOAD ?=
 PACKAGES := ojs_wire ojs_server ojs_ui ojs_worker ojs_cli pytest_ojs conformance benchmarks
-# Versions of Python newer than the oldest, which runs all other tests.
+# Further versions of Python; the oldest one runs all tests.
 PYTHONS := 3.12 3.13
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,8 +16,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
 
-# Whatever the environment says: the many short processes of a test run are not to compile
-# everything anew each time.
+# Overrides the environment, so that the many short processes of a test run do not compile
+# everything again.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
@@ -56,7 +56,7 @@ test-distribution: export OJS_TEST_POSTGRES_BIN := distribution
 test-distribution: $(VENV)/.dev postgres ## Run on the distribution's PostgreSQL what is made for it, the contract suite, the end-to-end tests and other systems
 	@$(BIN)/python -m compileall -q $(PACKAGES)
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 -m "store_distribution and not schemathesis" $(ARGS)
-	# And those that run on any, but for what ran just now.
+	# Then the tests for any PostgreSQL, except those that have just run.
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 \
 		-m "store_postgres and not store_distribution" tests/store tests/e2e $(ARGS)
 
@@ -108,7 +108,7 @@ build/clients/%/.ready: requirements/clients/%.txt $(VENV)/.created
 	build/clients/$*/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
 	@touch $@
 
-# Where it cannot be installed, its tests say so.
+# If it cannot be installed, its tests report that.
 build/clients/node/.ready: requirements/clients/package.json requirements/clients/package-lock.json
 	@mkdir -p $(@D)
 	@cp $^ $(@D)
@@ -200,7 +200,7 @@ chaos: $(VENV)/.dev ## Kill PostgreSQL and nodes under load, strike the files of
 fuzz: $(VENV)/.dev ## Send raw bytes that are hardly HTTP, at every place of openapi.yaml (ARGS="--help" shows its options)
 	nice $(BIN)/python -m tests.fuzz $(ARGS)
 
-# The moment of the last commit, so that the same sources give the same files at any time.
+# The time of the last commit, so that the same sources always give the same files.
 dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
 dist: $(VENV)/.dev ## Build the source distribution, the wheel, and the list of their components (SBOM), in dist/
 	$(BIN)/python -m build --no-isolation --outdir dist
@@ -223,7 +223,7 @@ lock: ## Renew the locks within pyproject.toml's ranges (needs uv; ARGS=--upgrad
 clean: ## Remove the environment and all caches
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# An installation that was cut short is not trusted: the environment is made anew.
+# The environment is created again after an interrupted installation.
 $(VENV)/.created: $(if $(wildcard $(VENV)/.unfinished),again)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "Python 3.11 or newer is needed, and $(PYTHON) is missing or older;" \

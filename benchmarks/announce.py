@@ -75,9 +75,9 @@ async def late_ms(port: int, tasks: int) -> list[float]:
             hearing = asyncio.create_task(poller.hear())
             began = time.perf_counter()
             answer = await client.post(path, json={"payload": {}})
-            told = await hearing
+            announcement = await hearing
             found.append((time.perf_counter() - began) * 1000)
-            assert answer.json()["id"] in told, f"another announcement: {told}"
+            assert answer.json()["id"] in announcement, f"another announcement: {announcement}"
         return found
 
 

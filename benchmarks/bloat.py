@@ -30,12 +30,12 @@ CONNECTIONS: Final = 4
 STEP: Final = 500
 SETTLE: Final = "/ojs/v1/workers/settle"
 KEEP: Final = ("--keep-completed", "PT1S", "--keep-events", "PT1S")
-# Events are removed once a minute, and then in steps.
+# Time limit for the store to become empty: events are removed once a minute, in steps.
 LIMIT_S: Final = 600.0
 _MB: Final = 1_000_000
 
 _EMPTY: Final = "SELECT NOT EXISTS (SELECT 1 FROM jobs) AND NOT EXISTS (SELECT 1 FROM events)"
-# Autovacuum comes once a minute; it leaves fewer dead rows than this in any table.
+# Autovacuum runs once a minute, and leaves fewer dead rows than this in any table.
 _TIDY: Final = """
 SELECT NOT EXISTS (
     SELECT 1 FROM pg_stat_user_tables WHERE schemaname = current_schema() AND n_dead_tup > 20000
@@ -107,8 +107,8 @@ async def carry(line: Line, queue: str, count: int) -> None:
         results = [
             {"job_id": job["id"], "attempt": job["attempt"], "outcome": "ack"} for job in jobs
         ]
-        told = await line.call(SETTLE, {"worker_id": queue, "results": results})
-        done = sum("error" not in result for result in told["results"])
+        answer = await line.call(SETTLE, {"worker_id": queue, "results": results})
+        done = sum("error" not in result for result in answer["results"])
         if done != wanted:
             raise RuntimeError(f"of {wanted} jobs {done} were fetched and acknowledged")
 

@@ -22,7 +22,7 @@ ROUNDS: Final = 5
 # Limits of the transferred size and of the loading time of a page.
 MOST_BYTES: Final = 150_000
 MOST_MS: Final = 300
-# Once all that the page asks for at its beginning is there.
+# Evaluated once the first requests of the page are answered.
 _TOLD: Final = """() => {
   const kinds = ["navigation", "resource"];
   const loaded = kinds.flatMap((kind) => performance.getEntriesByType(kind));
@@ -71,7 +71,7 @@ async def measure(port: int, rounds: int) -> list[dict[str, Any]]:
     async with async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
         try:
-            await _open(browser, port)  # The first page of a browser pays for its start.
+            await _open(browser, port)  # not measured: includes the start of the browser
             return [await _open(browser, port) for _ in range(rounds)]
         finally:
             await browser.close()
@@ -82,9 +82,9 @@ async def _open(browser: Browser, port: int) -> dict[str, Any]:
     page = await context.new_page()
     await page.goto(f"http://127.0.0.1:{port}/ui/")
     await page.locator(".tile b").first.wait_for()
-    told: dict[str, Any] = await page.evaluate(_TOLD)
+    measured: dict[str, Any] = await page.evaluate(_TOLD)
     await context.close()
-    return told
+    return measured
 
 
 if __name__ == "__main__":

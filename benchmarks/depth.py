@@ -68,7 +68,7 @@ async def measure(
 async def compare(deep: Served, shallow: Served) -> tuple[float, float]:
     """Return the median times of FETCH on both servers, measured in turns."""
     took: tuple[list[float], list[float]] = ([], [])
-    # Connections of their own: one that lay idle while the other store was filled is closed.
+    # New connections: a server closes one that was idle while the other store was filled.
     async with lines(deep.port, 1) as (many,), lines(shallow.port, 1) as (other,):
         for _ in range(SAMPLES):
             for line, mine in zip((many, other), took, strict=True):

@@ -136,11 +136,11 @@ class Follower(asyncio.Protocol):
             self._steps[job] = place + 1
 
     def _time(self, stamp: bytes) -> None:
-        # An event's id begins with the moment of its commit.
+        # An event's id begins with the time of its commit.
         self.late_ms.append(time.time() * 1000 - int(stamp, 16))
 
     def _say(self, kind: int, body: bytes) -> None:
-        # Masked by zeros, so that the body stays as it is.
+        # A mask of zeros leaves the body as it is.
         size = bytes((0x80 | len(body),)) if len(body) < 126 else b""
         self._way.write(bytes((kind,)) + size + b"\0\0\0\0" + body)
 
@@ -148,7 +148,7 @@ class Follower(asyncio.Protocol):
 def follow(port: int, wanted: Sequence[Wanted], way: Connection) -> None:
     """Run a process of clients: report that all follow, get the number of jobs, report the
     results."""
-    # The clients share the machine with what they measure.
+    # A fast loop, because the clients share the machine with the server that they measure.
     uvloop.run(_follow(port, wanted, way))
 
 

@@ -32,7 +32,7 @@ SETTINGS: Final = (
 ALONE, BESIDE = "alone", "beside"
 TIMES: Final = 2.0
 TIMES_PAGES: Final = 1.5
-# Below this, how late an event is says more about the machine than about the server.
+# Delays of events below this say more about the machine than about the server.
 LEAST_MS: Final = 5.0
 # A part of the claim's text, and the number of statements that are shown, with their beginnings.
 CLAIM: Final = "WITH lowered AS MATERIALIZED"
@@ -120,7 +120,7 @@ def compare(programs: Path, rate: int, seconds: float, streams: int) -> list[Bes
                 connection.execute("CREATE EXTENSION pg_stat_statements")
             served = stack.enter_context(running("ojs_server", address))
             for queue in queues:
-                # A queue that is not there yet has no stream.
+                # Only an existing queue has an event stream.
                 Client(served.port).call("PUT", f"/ojs/v1/queues/{queue}/config", {})
             if name == BESIDE:
                 stack.enter_context(application(address))

@@ -24,7 +24,7 @@ _COMPLETE: Final = "/gateway_protocol.Gateway/CompleteJob"
 # medians of a FETCH over HTTP that waits in the same run.
 MOST_IDLE: Final = 0.02
 MOST_RATIO: Final = 2.0
-# Workers have begun to wait by then.
+# Time in which all workers have begun to wait.
 _SETTLED_S: Final = 2.0
 _LONG_MS: Final = 300_000
 

@@ -26,7 +26,7 @@ WITHOUT: Final = "jit=off"
 SETTINGS: Final[dict[str, Sequence[str]]] = {SHIPPED: (), WITHOUT: (WITHOUT,)}
 PHASES: Final = ("enqueue", "drain", "lifecycle")
 LEAST: Final = 0.85
-# By name the runs, and of each run its phases.
+# Runs by name; each maps its phases to figures.
 Samples = dict[str, list[dict[str, Sample]]]
 
 

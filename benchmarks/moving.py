@@ -30,9 +30,9 @@ WORKERS: Final = 2
 WARM_S: Final = 10.0
 SETTLE: Final = "/ojs/v1/workers/settle"
 QUEUES: Final = ("mail", "reports", "images")
-# Limits of what the pages may take.
+# Limit of the growth of a page's memory.
 MOST_GROWTH_MB: Final = 5.0
-# In percent of a core, as the jobs alone take few of them.
+# Limit of the server's additional load with live pages, in percent of a core.
 MOST_MORE: Final = 3.0
 
 
@@ -51,7 +51,7 @@ class Figures(msgspec.Struct, frozen=True):
     jobs_per_minute: float
     live: Sequence[float]
     paused: Sequence[float]
-    # Of each page from its first live turn to its last.
+    # Memory of each page from its first live turn to its last.
     tabs: Mapping[str, Sequence[Tab]]
 
     @property
@@ -137,8 +137,8 @@ class Shown:
     async def memory(self) -> Tab:
         """Collect the garbage, and count what is left."""
         await self._session.send("HeapProfiler.collectGarbage")
-        told = await self._session.send("Performance.getMetrics")
-        found: dict[str, float] = {one["name"]: one["value"] for one in told["metrics"]}
+        answer = await self._session.send("Performance.getMetrics")
+        found: dict[str, float] = {one["name"]: one["value"] for one in answer["metrics"]}
         return Tab(
             round(found["JSHeapUsedSize"] / 2**20, 2),
             int(found["Nodes"]),
@@ -203,8 +203,8 @@ def report(found: Figures) -> None:
     """Print what was measured."""
     print(f"{found.store}: {found.jobs_per_minute:,.0f} jobs a minute")
     for name, turns in (("live", found.live), ("paused", found.paused)):
-        told = f"{median(turns):.1f} % of a core, from {min(turns):.1f} to {max(turns):.1f}"
-        print(f"  server with {name} pages: {told}")
+        text = f"{median(turns):.1f} % of a core, from {min(turns):.1f} to {max(turns):.1f}"
+        print(f"  server with {name} pages: {text}")
     more = found.more
     print(
         f"  more with live pages: {median(more):.1f}, from {more[0]:.1f} to {more[-1]:.1f} "

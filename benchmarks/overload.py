@@ -21,7 +21,7 @@ OPEN: Final = 800
 TICK_S: Final = 0.005
 AFTER: Final = 50
 FLOODS: Final = (2, 4, 8)
-# With this share of refusals it was a flood.
+# Least share of refused requests that counts as a flood.
 REFUSED: Final = 0.2
 
 
@@ -34,7 +34,7 @@ class Figures(msgspec.Struct, frozen=True):
     asked_per_s: float
     served_per_s: float
     refused_per_s: float
-    # Those without Retry-After, and answers that are neither 201 nor 503.
+    # Refusals without Retry-After, and answers that are neither 201 nor 503.
     wrong: int
     p50_ms: float
     p99_ms: float
@@ -82,9 +82,9 @@ class Flood:
             else:
                 self.wrong += 1
 
-        asked = line.ask(connections.ENQUEUE, connections.job("flood"))
-        self._under_way.add(asked)
-        asked.add_done_callback(answered)
+        request = line.ask(connections.ENQUEUE, connections.job("flood"))
+        self._under_way.add(request)
+        request.add_done_callback(answered)
 
 
 async def capacity(port: int, seconds: float) -> float:
@@ -110,7 +110,7 @@ async def measure(store: StoreKind, port: int, seconds: float, waiting: int) -> 
         for times in FLOODS:
             flood = Flood(opened)
             await flood.run(times * able, seconds)
-            # What was measured in the calm may have been low for reasons of the machine.
+            # With fewer refusals the measured capacity was too low: try the next factor.
             if flood.refused > flood.asked * REFUSED:
                 break
             await flood.end()

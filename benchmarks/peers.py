@@ -81,7 +81,7 @@ async def dramatiq(address: str, jobs: int, concurrency: int) -> float:
 
     for number in range(jobs):
         noop.send(number)
-    # More threads than its own default of eight make it slower.
+    # More threads than dramatiq's default of eight make it slower.
     worker = dramatiq.Worker(broker, worker_threads=min(concurrency, 8))
     begun = time.perf_counter()
     worker.start()

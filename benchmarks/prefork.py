@@ -20,11 +20,11 @@ from ojs_worker import Worker
 
 worker = Worker()
 CONCURRENCY: Final = 4
-# What two processes have to do at least, where one does 1; and beside what two bare processes do,
-# on a machine that does not give it to these.
+# Least throughput of two processes, as a multiple of that of one; and as a share of that of two
+# bare processes, on a machine where these reach less.
 TO_REACH: Final = 1.6
 BESIDE_BARE: Final = 0.9
-# Where two bare processes do less, the machine has no second core for this, and nothing is shown.
+# If two bare processes do less, the machine has no second core to give, and the run shows nothing.
 LEAST_BARE: Final = 1.1
 BARE_S: Final = 5.0
 

@@ -17,7 +17,7 @@ from benchmarks.stand import STORES, Client, StoreKind, database, running, timed
 
 BATCH: Final = 1000
 SAMPLES: Final = 300
-# Long enough for the last batch to be stored before its jobs are due.
+# Time in which the last batch is stored, before its jobs are due.
 LEAD_S: Final = 5.0
 LIMIT_S: Final = 60.0
 

@@ -111,7 +111,7 @@ def running(module: str, address: str, *options: str, core: int | None = None) -
     assert process.stdout is not None
     try:
         if core is not None:
-            # Its threads, which it has not begun yet, will be there too.
+            # The threads that it starts later inherit this.
             os.sched_setaffinity(process.pid, {core})
         grpc = 0
         for line in process.stdout:
@@ -144,7 +144,7 @@ class Report(msgspec.Struct, frozen=True):
 
     commit: str
     machine: str
-    # Whose programs were run, unless a benchmark says so itself.
+    # Source of PostgreSQL's programs, such as `wheel`; a benchmark may run others.
     postgres: str
     # Load average of the machine over the 15 minutes before the end of the run.
     load: float

@@ -95,14 +95,14 @@ async def idle(served: Served, address: str, seconds: float) -> Shares:
     """A hundred workers that wait for a job which does not come."""
     async with lines(served.port, WAITING) as opened:
         wait = {"queues": ["idle"], "wait_ms": round((seconds + 5) * 1000)}
-        asked = [
+        waiting = [
             line.ask(connections.FETCH, {**wait, "worker_id": f"i-{n}"})
             for n, line in enumerate(opened)
         ]
         await asyncio.sleep(2)
         async with watched(served, address) as shares:
             await asyncio.sleep(seconds)
-        assert not any(one.done() for one in asked)
+        assert not any(one.done() for one in waiting)
     return shares
 
 
@@ -111,14 +111,14 @@ async def latency(served: Served) -> list[float]:
     took = []
     async with lines(served.port, 2) as (producer, worker):
         for _ in range(SAMPLES):
-            asked = worker.ask(connections.FETCH, {"queues": ["soon"], "wait_ms": 10_000})
-            # Long enough for the worker to wait, whatever else the machine does.
+            fetch = worker.ask(connections.FETCH, {"queues": ["soon"], "wait_ms": 10_000})
+            # Long enough for the worker to wait in its FETCH, even on a busy machine.
             await asyncio.sleep(0.02)
             stored = producer.ask(connections.ENQUEUE, connections.job("soon"))
             moments: dict[str, float] = {}
-            for name, future in (("stored", stored), ("there", asked)):
+            for name, future in (("stored", stored), ("there", fetch)):
                 future.add_done_callback(_noting(moments, name))
-            (one,) = (await asked).json()["jobs"]
+            (one,) = (await fetch).json()["jobs"]
             (await stored).json()
             took.append((moments["there"] - moments["stored"]) * 1000)
             await worker.call(connections.ACK, {"job_id": one["id"]})

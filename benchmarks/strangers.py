@@ -74,15 +74,15 @@ class Line:
         head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(sent)}\r\n"
         writer.write(f"{head}{more}\r\n".encode() + sent)
         answer = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-        told = (await _body(reader, answer)).decode()
+        text = (await _body(reader, answer)).decode()
         if answer[9:12] not in ("200", "101"):
-            raise ConnectionError(f"answered {answer[9:12]}: {told}")
-        return told
+            raise ConnectionError(f"answered {answer[9:12]}: {text}")
+        return text
 
     async def open(self) -> str:
         """Open a session without a key, and return its path."""
-        told = await self.ask(f"{_NEW}polling")
-        return f"{_NEW}polling&sid={json.loads(told[1:])['sid']}"
+        opened = await self.ask(f"{_NEW}polling")
+        return f"{_NEW}polling&sid={json.loads(opened[1:])['sid']}"
 
     async def hear(self, path: str, begin: str) -> None:
         """Poll until a packet comes."""
@@ -193,7 +193,7 @@ async def measured(served: Served, kind: str, rate: float, count: int) -> Figure
     await asyncio.sleep(BEFORE_S)
     pressed = await visits(served.port, count)
     memory_mb = served.memory_mb()
-    told, _ = await process.communicate()
+    output, _ = await process.communicate()
     undisturbed += await visits(served.port, count // 2)
     times = (
         *(statistics.median(pressed or [0.0]), max(pressed, default=0.0)),
@@ -201,7 +201,7 @@ async def measured(served: Served, kind: str, rate: float, count: int) -> Figure
         *(before_mb, memory_mb),
     )
     rounded = (round(one, 1) for one in times)
-    return Figures(kind, round(float(told), 1), count, len(pressed), *rounded)
+    return Figures(kind, round(float(output), 1), count, len(pressed), *rounded)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -30,7 +30,7 @@ LIMIT_S: Final = 30.0
 # Time limit for the last events to reach all clients.
 REST_S: Final = 10.0
 PROCESSES: Final = 2
-# More than this above what the server had with all streams open is no bounded memory.
+# Limit of the growth of memory after all streams are open.
 GROWTH_MB: Final = 200
 
 
@@ -101,7 +101,7 @@ class Work:
         deadline = time.monotonic() + self._seconds + LIMIT_S
         over = False
         while results or not over:
-            # Before the FETCH: what was produced by now it will find.
+            # Read before the FETCH, which finds all jobs that were produced until now.
             over = all(one.done() for one in producers)
             body = {"worker_id": f"bench-{part}", "results": results, "fetch": terms}
             jobs = client.call("POST", "/ojs/v1/workers/settle", body)["jobs"]
@@ -223,7 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for store in stores:
         with database(store) as address, running("ojs_server", address) as served:
             for queue in queues:
-                # A queue that is not there yet has no stream.
+                # Only an existing queue has an event stream.
                 Client(served.port).call("PUT", f"/ojs/v1/queues/{queue}/config", {})
             work = Work(served.port, queues, given.rate, given.seconds)
             found.append(measure(served, wanted, work, store))

@@ -31,12 +31,12 @@ from benchmarks.stand import (
 )
 
 PHASES: Final = ("enqueue", "drain", "lifecycle", "bulk")
-# Batches are so fast that a phase of as many jobs as the others would be over within a moment.
+# Factors of the number of jobs: batches are so fast that their phase would be too short.
 TIMES: Final = {"bulk": 5}
 # The server modules to measure, by name.
 SUBJECTS: Final = {"floor": "benchmarks.floor", "server": "ojs_server"}
-# What the floor needs of a processor for a job, as a part of what the server and its database
-# need; a quarter to a half below what was seen in five runs on a machine with nothing else to do.
+# Least processor time per job of the floor, as a share of that of the server and its database: a
+# quarter to a half below the results of five runs on an idle machine.
 LEAST: Final[dict[StoreKind, dict[str, float]]] = {
     "sqlite": {"enqueue": 0.50, "drain": 0.37, "lifecycle": 0.40, "bulk": 0.27},
     "postgres": {"enqueue": 0.50, "drain": 0.35, "lifecycle": 0.36, "bulk": 0.34},

@@ -7,9 +7,9 @@ import msgspec
 
 from conformance.verdict import CaseResult, FailedCheck, SkipReason, Verdict
 
-# A header of answers that were carried by gRPC.
+# A header of answers to calls over gRPC.
 BINDING: Final = "ojs-binding"
-# Cases that are not played over it.
+# Cases that are not played over gRPC.
 NOT_CARRIED: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         (

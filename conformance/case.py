@@ -34,8 +34,8 @@ class OwnCase(Titled, frozen=True, kw_only=True):
     level: int = 0
     capability: str = ""
     alone: bool = False  # no other case may run at the same time
-    own_server: str = ""  # needs a server process to itself, made by this command variant
-    unstarted: bool = False  # that process is for the case to start
+    own_server: str = ""  # needs a server process to itself, started by this command variant
+    unstarted: bool = False  # the case starts that process itself
     grpc: bool = False  # the server's port for gRPC must be known
     seconds: float = 60.0
 
@@ -45,7 +45,7 @@ class WorkerCase(Titled, frozen=True, kw_only=True):
 
     play: PlayWorker
     seconds: float = 60.0
-    scaled_s: float = 0.0  # what comes to that at the protocol's own times
+    scaled_s: float = 0.0  # duration at the protocol's own times
 
 
 _CASES: Final[dict[str, OwnCase]] = {}

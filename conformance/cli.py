@@ -56,7 +56,7 @@ def main(
         print(f"ojs-conformance: {error}", file=sys.stderr)
         return MISUSED
     except BrokenPipeError:
-        # The reader of the output, such as head, has seen enough; what is buffered goes nowhere.
+        # The reader of the output, such as `head`, has closed the pipe: discard the buffer.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except KeyboardInterrupt:
@@ -108,8 +108,8 @@ def make_parser() -> argparse.ArgumentParser:
     add.add_argument("--openapi", type=Path, metavar="FILE")
     add = steps.add_parser("diff", help="what changed between two versions of the specification")
     for name in ("old", "new"):
-        told = "a folder, or a revision in git"
-        add.add_argument(name, metavar=name.upper(), help=told)
+        help_text = "a folder, or a revision in git"
+        add.add_argument(name, metavar=name.upper(), help=help_text)
     _add_backends(add, "what the changes mean for it")
     add = steps.add_parser("data", help="clauses, sources, cases and verdicts, as JSON")
     add.add_argument("--spec", type=Path, metavar="DIR")

@@ -7,8 +7,8 @@ from typing import Final
 import httpx
 
 _SECONDS: Final = 10.0
-# Of each end's memory little is used: the sender's is made for a few segments of the size that is
-# agreed upon, and on a loopback that would be 64 KiB.
+# Small buffers at both ends: a sender's buffer holds a few segments of the agreed size, which on a
+# loopback is 64 KiB.
 _WINDOW: Final = 4096
 _SEGMENT: Final = 536
 

@@ -20,7 +20,7 @@ from conformance.wire import Finding, Received
 
 _BASE: Final = "urn:conformance:contract"
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-# Its schema is that of each line.
+# The schema of such a body is that of each of its lines.
 _NDJSON: Final = "application/x-ndjson"
 _MOST_CHECKED_BYTES: Final = 64 * 1024
 
@@ -33,7 +33,7 @@ class BadPointer(ContractError):
     """A JSON pointer that leads to nothing."""
 
 
-# What OJS says, and what the bindings of other systems add to it.
+# The contract of OJS, and those of the bindings for other systems.
 _OWN: Final = ("openapi.yaml", "openapi-joblib.yaml", "openapi-camunda.yaml")
 
 
@@ -74,8 +74,8 @@ class Contract:
         if not isinstance(document, dict) or not isinstance(document.get("paths"), dict):
             raise ContractError(f"{name} is no OpenAPI document: it has no object `paths`")
         if not str(document.get("openapi", "")).startswith("3.1"):
-            told = document.get("openapi", "nothing")
-            raise ContractError(f"{name}: OpenAPI 3.1 is needed, `openapi` says {told}")
+            version = document.get("openapi", "nothing")
+            raise ContractError(f"{name}: OpenAPI 3.1 is needed, `openapi` says {version}")
         self.document: dict[str, Any] = document
         self.name = name
         resource = Resource.from_contents(document, default_specification=DRAFT202012)
@@ -88,19 +88,19 @@ class Contract:
 
     def findings(self, sent: httpx.Request, received: Received) -> list[Finding]:
         """Return the deviations of an exchange; those of the request only if it was accepted."""
-        return self._told(sent, self._findings(sent, received))
+        return self._guarded(sent, self._findings(sent, received))
 
     def request_findings(self, sent: httpx.Request) -> list[Finding]:
         """Return the deviations of a request, whatever the answer was."""
-        return self._told(sent, self._request_findings(sent))
+        return self._guarded(sent, self._request_findings(sent))
 
-    def _told(self, sent: httpx.Request, found: Iterator[Finding]) -> list[Finding]:
+    def _guarded(self, sent: httpx.Request, found: Iterator[Finding]) -> list[Finding]:
         try:
             return list(found)
         except (Unresolvable, SchemaError, BadPointer, RecursionError) as error:
             where = f"{sent.method} {sent.url.path}"
-            told = f"the contract itself cannot be used here: {type(error).__name__}: {error}"
-            return [Finding(operation=where, pointer="#", message=told, side="contract")]
+            message = f"the contract itself cannot be used here: {type(error).__name__}: {error}"
+            return [Finding(operation=where, pointer="#", message=message, side="contract")]
 
     def path_of(self, path: str) -> str | None:
         """Return the documented path that a request goes to; a fixed one wins over a pattern."""
@@ -149,15 +149,15 @@ class Contract:
         label = f"{sent.method} {_path(sent)}"
         name = self.path_of(_path(sent))
         if name is None:
-            told = "path not documented"
-            yield Finding(operation=label, pointer="#/paths", message=told, side="request")
+            message = "path not documented"
+            yield Finding(operation=label, pointer="#/paths", message=message, side="request")
             return
         where = f"#/paths/{escaped(name)}/{sent.method.lower()}"
         operation = self.document["paths"][name].get(sent.method.lower())
         if not isinstance(operation, dict):
-            told = "method not documented"
+            message = "method not documented"
             pointer = where.rpartition("/")[0]
-            yield Finding(operation=label, pointer=pointer, message=told, side="request")
+            yield Finding(operation=label, pointer=pointer, message=message, side="request")
             return
         yield from self._request(label, where, operation, sent, name, though="")
 
@@ -180,8 +180,8 @@ class Contract:
         given = received.headers.get("content-type", "")
         media = given.partition(";")[0].strip().lower()
         if media not in content:
-            told = f"Content-Type {given!r} is not documented"
-            yield Finding(operation=label, pointer=f"{pointer}/content", message=told)
+            message = f"Content-Type {given!r} is not documented"
+            yield Finding(operation=label, pointer=f"{pointer}/content", message=message)
             return
         schema = f"{pointer}/content/{escaped(media)}/schema"
         if media.endswith("json") and "schema" in content[media]:
@@ -193,14 +193,14 @@ class Contract:
         value = received.headers.get(name.lower())
         if value is None:
             if header.get("required"):
-                told = f"the header {name} is missing"
-                yield Finding(operation=label, pointer=pointer, message=told)
+                message = f"the header {name} is missing"
+                yield Finding(operation=label, pointer=pointer, message=message)
             return
         if "schema" in header:
             for error in self._errors(f"{pointer}/schema", _typed(value, header["schema"])):
-                told = f"the header {name}: {error.message}"
+                message = f"the header {name}: {error.message}"
                 place = f"{pointer}/schema"
-                yield Finding(operation=label, pointer=place, at=name, message=told)
+                yield Finding(operation=label, pointer=place, at=name, message=message)
 
     def _request(
         self,
@@ -222,9 +222,9 @@ class Contract:
         given = sent.headers.get("content-type", "application/openjobspec+json")
         media = given.partition(";")[0].strip().lower()
         if media not in body.get("content", {}):
-            told = f"{though}Content-Type {given!r} is not documented"
+            message = f"{though}Content-Type {given!r} is not documented"
             place = f"{pointer}/content"
-            yield Finding(operation=label, pointer=place, message=told, side="request")
+            yield Finding(operation=label, pointer=place, message=message, side="request")
             return
         if media.endswith("json") and "schema" in body["content"][media]:
             schema = f"{pointer}/content/{escaped(media)}/schema"
@@ -241,9 +241,9 @@ class Contract:
         if not given or "schema" not in parameter:
             return
         for error in self._errors(f"{pointer}/schema", _typed(given, parameter["schema"])):
-            told = f"{though}the {place} parameter {name}: {error.message}"
+            message = f"{though}the {place} parameter {name}: {error.message}"
             schema = f"{pointer}/schema"
-            yield Finding(operation=label, pointer=schema, at=name, message=told, side="request")
+            yield Finding(operation=label, pointer=schema, at=name, message=message, side="request")
 
     def _body(self, label: str, schema: str, content: bytes, side: str) -> Iterator[Finding]:
         if len(content) > _MOST_CHECKED_BYTES:
@@ -251,8 +251,8 @@ class Contract:
         try:
             value = msgspec.json.decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            told = f"the body is not JSON: {error}"
-            yield Finding(operation=label, pointer=schema, message=told, side=side)
+            message = f"the body is not JSON: {error}"
+            yield Finding(operation=label, pointer=schema, message=message, side=side)
             return
         for wrong in self._errors(schema, value):
             yield Finding(
@@ -269,7 +269,7 @@ class Contract:
                 {"$ref": _BASE + pointer}, registry=self._registry, format_checker=FormatChecker()
             )
         found = list(self._validators[pointer].iter_errors(value))
-        # One per place: alternatives that were not meant would hide the one that was.
+        # One error per place: those of other alternatives would hide the relevant one.
         best = {tuple(each.absolute_path): best_match([each]) for each in found}
         return [each for each in best.values() if each is not None]
 
@@ -277,7 +277,7 @@ class Contract:
         pointer = schema
         for part in error.absolute_schema_path:
             node = self.at(pointer)
-            # The path of an error leaves references out, so that they are followed here.
+            # The path of an error skips references, so follow them here.
             while isinstance(node, dict) and part not in node and "$ref" in node:
                 pointer = str(node["$ref"])
                 node = self.at(pointer)

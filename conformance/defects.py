@@ -35,7 +35,7 @@ def contradictions(case: Case) -> dict[tuple[str, str], str]:
 def reasons_of(case: Case, failures: Iterable[FailedCheck]) -> list[str]:
     """Return the reason for each failure that no honest server can avoid."""
     impossible = contradictions(case)
-    # A history entry that is not there at all is the server's own failure.
+    # A missing history entry is the server's own failure.
     return [
         impossible[failure.step_id, failure.field]
         for failure in failures

@@ -31,9 +31,9 @@ def _processes() -> Iterator[tuple[int, tuple[str, int]]]:
 def _stat(place: Path) -> tuple[str, int]:
     """Return the state of a process or thread, and the process that started it."""
     try:
-        # A name in brackets comes before, and may have any character in it.
+        # The name in brackets may contain any character, even a bracket.
         state, parent = place.read_text(errors="replace").rpartition(")")[2].split()[:2]
     except OSError:
-        # It has ended meanwhile.
+        # The process has ended meanwhile.
         return "X", 0
     return state, int(parent)

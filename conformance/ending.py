@@ -17,7 +17,7 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
         except asyncio.CancelledError as error:
             cancelled = error
         except Exception:
-            break  # the work's own, raised again below
+            break  # raised again by result() below
     if cancelled is not None:
         raise cancelled
     return task.result()
@@ -33,7 +33,7 @@ async def side_by_side(
         async with free:
             await work()
 
-    # Not gather: cancelled, it is over as soon as the first of them is.
+    # Unlike gather, a cancelled TaskGroup waits until all tasks have ended.
     try:
         async with asyncio.TaskGroup() as group:
             for work in works:

@@ -109,7 +109,7 @@ async def streaming(
 ) -> AsyncIterator[Frames]:
     """Open a stream, which must be accepted; silence fails the case."""
     label = f"GET {path}"
-    async with _asked(stage, path, headers, query, within_s) as response:
+    async with _opened(stage, path, headers, query, within_s) as response:
         stage.equal(response.status_code, 200, f"status of {label}")
         frames = Frames(label, response.aiter_lines(), response.headers)
         try:
@@ -163,12 +163,12 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
 
 async def status_of(stage: Stage, path: str) -> int:
     """Return the status with which the server answers a request for a stream."""
-    async with _asked(stage, path) as response:
+    async with _opened(stage, path) as response:
         return response.status_code
 
 
 @asynccontextmanager
-async def _asked(
+async def _opened(
     stage: Stage,
     path: str,
     headers: Mapping[str, str] | None = None,

@@ -18,7 +18,7 @@ _UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-
 _IN_PATH = re.compile(r"/queues/([^/?{$]+)")
 _TYPE_IN_PATH = re.compile(r"/schemas/([^/?{$]+)")
 _COMMON = "default"
-_SAYING = ("body", "assertions", "request", "expect")  # the parts of a step that have names
+_SAYING = ("body", "assertions", "request", "expect")  # the members of a step that contain names
 _JSON = [(b"Content-Type", b"application/json")]
 _DRAIN_ROUNDS = 100
 
@@ -89,8 +89,8 @@ def _renamed(case: Any, names: Mapping[str, str]) -> Any:
 
     def deep(value: Any) -> Any:
         if isinstance(value, str):
-            # Only a whole value is a name, or what a matcher such as `contains:x` is about: the
-            # same word inside a sentence is left alone.
+            # Rename only whole values, and operands of matchers such as `contains:x`, but not the
+            # same word inside a sentence.
             kind, colon, name = value.rpartition(":")
             return f"{kind}{colon}{names.get(name, name)}"
         if isinstance(value, list):

@@ -15,7 +15,7 @@ from conformance.standing import profile_of, strength_of
 from conformance.verdict import CaseResult, FailedCheck, Verdict
 from conformance.wire import Exchange
 
-# Raised where an answer has another form than a case reads it in.
+# Raised by a case that reads an answer of unexpected form.
 _MISREAD: Final = (
     LookupError,
     TypeError,
@@ -25,7 +25,7 @@ _MISREAD: Final = (
     msgspec.MsgspecError,
 )
 _SHOWN: Final = 300
-# A call that runs beside the case, and that the case waits for, has not ended in its time.
+# A call beside the case has not ended in time.
 _NO_ANSWER: Final = FailedCheck(
     step_id="waiting", field="time", expected="the answer to a call that waits", actual="none yet"
 )
@@ -66,8 +66,8 @@ async def judged(
         if exchanges and isinstance(error, _MISREAD):
             verdict, failures = Verdict.FAIL, [_misread(error, exchanges)]
         else:
-            told = f"{type(error).__name__}: {error}"
-            verdict, reason = Verdict.ERROR, f"the case itself is at fault: {told}"
+            text = f"{type(error).__name__}: {error}"
+            verdict, reason = Verdict.ERROR, f"the case itself is at fault: {text}"
     return {
         "verdict": verdict,
         "skipped": skipped,
@@ -80,12 +80,12 @@ async def judged(
 def _misread(error: Exception, exchanges: Sequence[Exchange]) -> FailedCheck:
     last = exchanges[-1]
     line = traceback.extract_tb(error.__traceback__)[-1].line
-    said = f"last it was said {_shown(last.request_body)}, and answered {last.status}"
+    context = f"last it was said {_shown(last.request_body)}, and answered {last.status}"
     return FailedCheck(
         step_id=f"{last.method} {last.url}",
         field="message",
         expected=f"what this line can read: {line}",
-        actual=f"{type(error).__name__}: {error}; {said} {_shown(last.body)}",
+        actual=f"{type(error).__name__}: {error}; {context} {_shown(last.body)}",
         exchange=len(exchanges) - 1,
     )
 

@@ -55,7 +55,7 @@ def decode_case(content: bytes, path: Path) -> CaseFile:
         return _broken(path, "is no case: a JSON object is expected")
     dialect, problems, case = dialect_of(data), list(_unknown_keys(data)), None
     try:
-        # A case of dialect A is decoded from its own text, which keeps the spelling of bodies.
+        # Decode a case of dialect A from its original text, to keep the spelling of bodies.
         text = content if dialect == "A" else msgspec.json.encode(to_dialect_a(data))
         case = msgspec.json.decode(text, type=Case)
         problems.extend(problems_of(case))
@@ -92,7 +92,7 @@ def _broken(path: Path, problem: str) -> CaseFile:
 
 
 def _without_copies(files: list[CaseFile]) -> list[CaseFile]:
-    # Published ids repeat with different contents; only the same content twice is a mistake.
+    # Published ids repeat with different contents, so only equal contents count as a copy.
     first: dict[bytes, str] = {}
     result = []
     for file in files:

@@ -7,8 +7,8 @@ import msgspec
 
 from conformance.stage import Stage
 
-ROOM: Final = 20  # for how many events the variant has room
-_BATCHES: Final = 15  # more than the network can hold for a narrow connection
+ROOM: Final = 20  # events in the buffer of the variant
+_BATCHES: Final = 15  # more than a narrow connection has in flight
 _BATCH: Final = 100
 
 
@@ -29,10 +29,10 @@ async def flooded(stage: Stage, queue: str) -> list[str]:
     return [event["id"] for event in await stage.events(queue)][1:]
 
 
-def dropped(stage: Stage, told: Mapping[str, Any], channel: str) -> Dropped:
+def dropped(stage: Stage, notice: Mapping[str, Any], channel: str) -> Dropped:
     """Read a server's message about the events it dropped from a channel."""
     try:
-        read = msgspec.convert(told, Dropped)
+        read = msgspec.convert(notice, Dropped)
     except msgspec.ValidationError as error:
         stage.check(False, "what was dropped", str(error))
         raise
@@ -41,15 +41,15 @@ def dropped(stage: Stage, told: Mapping[str, Any], channel: str) -> Dropped:
 
 
 async def nothing_lost_unseen(
-    stage: Stage, queue: str, logged: Sequence[str], heard: Sequence[str | Dropped]
+    stage: Stage, queue: str, logged: Sequence[str], received: Sequence[str | Dropped]
 ) -> None:
     """Demand that a queue's events were heard in order or told as dropped, the newest heard."""
     place, waited = 0, len(logged)
-    for one in heard:
+    for one in received:
         if isinstance(one, Dropped):
             gone = logged[place : place + one.dropped_count]
-            told = [one.oldest_dropped_id, one.newest_dropped_id]
-            stage.equal(told, [*gone[:1], *gone[-1:]], "the first and the last dropped event")
+            ends = [one.oldest_dropped_id, one.newest_dropped_id]
+            stage.equal(ends, [*gone[:1], *gone[-1:]], "the first and the last dropped event")
             behind = await stage.events(queue, most=1, after=one.after)
             stage.equal([event["id"] for event in behind], gone[:1], "the event behind `after`")
             place, waited = place + one.dropped_count, 0

@@ -44,8 +44,8 @@ def published(body: Any) -> Any:
     if isinstance(jobs := body.get("jobs"), list):
         return {**body, "jobs": [published(job) for job in jobs]}
     flat = {name: value for name, value in body.items() if name in OPTIONS}
-    said = body.get("options", {})
-    if not flat or not isinstance(said, dict):
+    nested = body.get("options", {})
+    if not flat or not isinstance(nested, dict):
         return body
     rest = {name: value for name, value in body.items() if name not in OPTIONS}
-    return {**rest, "options": {**flat, **said}}
+    return {**rest, "options": {**flat, **nested}}

@@ -20,7 +20,7 @@ def reserve_port() -> int:
         port: int = listener.getsockname()[1]
         with socket.create_connection((_HOST, port)) as client:
             accepted, _ = listener.accept()
-            # The side that closes first keeps the port in TIME_WAIT.
+            # The client closes last: the side that closes first has the port in TIME_WAIT.
             accepted.close()
             client.recv(1)
     return port

@@ -13,7 +13,7 @@ from conformance.descendants import descendants, stands_still
 _KEPT_BYTES = 1024 * 1024
 _TOLD_LINES = 30
 _TOLD_CHARACTERS = 4_000
-# No system tells when the child of another process has stopped.
+# Poll: no system reports that the child of another process has stopped.
 _LOOK_S: Final = 0.01
 
 
@@ -128,7 +128,7 @@ class Program:
         The signal reaches one thread first, and on a busy machine the others go on meanwhile.
         """
         self.send(signal.SIGSTOP)
-        # A process that another one started cannot be waited for, and some systems cannot wait so.
+        # waitid works for direct children only, and not on every system.
         if self.code is None and hasattr(os, "waitid"):
             with contextlib.suppress(ChildProcessError):
                 await asyncio.to_thread(
@@ -166,7 +166,7 @@ class Program:
 
     async def kill(self) -> None:
         """End it at once, with everything in its group and below it."""
-        # While it is stopped it starts nothing more.
+        # A stopped process cannot start others.
         self.send_all(signal.SIGSTOP)
         below = self._below()
         self.send_all(signal.SIGKILL)
@@ -174,11 +174,11 @@ class Program:
         await self.ended()
 
     def _below(self) -> list[int]:
-        # A supervisor may give its processes groups of their own.
+        # A supervisor may put its processes into other process groups.
         return [] if self._process is None else descendants(self._process.pid)
 
     async def _drained(self) -> None:
-        # What it left running may hold the pipe open for ever.
+        # Processes that it left behind may hold the pipe open for ever.
         if self._reader is not None:
             await asyncio.wait({self._reader}, timeout=1)
 

@@ -23,7 +23,7 @@ class Call(msgspec.Struct, frozen=True):
     """One request to a target."""
 
     heard: Heard
-    at: float  # seconds of a clock that only this process has
+    at: float  # seconds of this process's clock
 
     @property
     def event(self) -> Any:
@@ -43,7 +43,7 @@ class Target:
     def __init__(self, url: str) -> None:
         self.url = url
         self.calls: list[Call] = []
-        self.most = 0  # calls at the same time
+        self.most = 0  # most calls at the same time
         self._on = 0
         self._answers: deque[Said] = deque()
         self._free = asyncio.Event()
@@ -80,7 +80,7 @@ class Target:
 
     async def handle(self, heard: Heard) -> Said:
         """Take a call."""
-        said = self._answers.popleft() if self._answers else _OK
+        answer = self._answers.popleft() if self._answers else _OK
         self._on += 1
         self.most = max(self.most, self._on)
         try:
@@ -90,7 +90,7 @@ class Target:
             await self._free.wait()
         finally:
             self._on -= 1
-        return said
+        return answer
 
 
 class Receiver:
@@ -124,6 +124,6 @@ class Receiver:
         return made
 
     async def _handle(self, heard: Heard) -> Said:
-        # A proxy in front may add a path of its own, or take one away.
+        # A proxy in front may add a path prefix or remove one.
         target = self._targets.get(heard.path.rpartition("/")[2])
         return await target.handle(heard) if target is not None else _UNKNOWN

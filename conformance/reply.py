@@ -23,8 +23,7 @@ STATES = (
     "discarded",
 )
 
-# Longer than any server of a test makes its clients wait, and shorter than a second is long in
-# milliseconds.
+# Above any Retry-After of a server under test, and below a second in milliseconds, the wrong unit.
 _LONGEST_WAIT_S = 600
 
 
@@ -127,10 +126,10 @@ class Reply(msgspec.Struct, frozen=True):
 
     def seconds_to_wait(self, most: int = _LONGEST_WAIT_S) -> int:
         """Demand a `Retry-After` in seconds, which is at most so many; return it."""
-        told = self.headers.get("retry-after", "")
-        if not (told.isdecimal() and int(told) <= most):
-            self.fail("header:Retry-After", f"seconds, at most {most}", told or "nothing")
-        return int(told)
+        value = self.headers.get("retry-after", "")
+        if not (value.isdecimal() and int(value) <= most):
+            self.fail("header:Retry-After", f"seconds, at most {most}", value or "nothing")
+        return int(value)
 
     def fail(self, field: str, expected: str, actual: str) -> NoReturn:
         """Fail the case because of this answer."""

@@ -139,7 +139,7 @@ def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[OwnCase]
         seconds_per_request=options.timeout,
         checker=contract_at(
             options.openapi,
-            # The contract is that of HTTP.
+            # The contract describes HTTP only.
             wanted=options.contract != "off" and options.binding == "http",
         ),
         contract="fail" if options.contract == "fail" else "report",
@@ -198,7 +198,7 @@ def _wanted_file(file: CaseFile, options: RunOptions) -> bool:
     return (
         (not options.case or file.test_id in options.case)
         and (not options.suite or not set(options.suite).isdisjoint(suite_names(file)))
-        # A file whose level cannot be read is kept, so that its problem is told.
+        # Keep a file with an invalid level, to report its problem.
         and (not options.level or file.level in (*options.level, None))
     )
 

@@ -41,9 +41,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     files: Sequence[CaseFile] = ()
     own: Sequence[OwnCase] = ()
-    url: str = ""  # empty where `commands` makes the server
-    grpc: str = ""  # host and port of gRPC, where a server at `url` has that
-    over_grpc: bool = False  # calls that gRPC has words for are carried by it
+    url: str = ""  # empty if `commands` starts the server
+    grpc: str = ""  # host and port of gRPC, if the server at `url` has it
+    over_grpc: bool = False  # sends calls by gRPC as far as it has them
     commands: Mapping[str, str] = {}
     spawn: Spawn = spawn
     reset_url: str | None = None
@@ -53,7 +53,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seconds_per_request: float = SECONDS_PER_REQUEST
     checker: Checker | None = None
     contract: Literal["fail", "report"] = "report"
-    callback_url: str = ""  # where the server reaches the judge; empty where that is not known
+    callback_url: str = ""  # address of the judge for webhooks; empty if unknown
     callback_port: int = 0
 
 
@@ -100,15 +100,15 @@ async def run(
         await session.play()
         if plan.compat:
             await session.explain()
-        told = manifest if isinstance(manifest, dict) else None
-        return Outcome(url, told, session.results)
+        manifest_object = manifest if isinstance(manifest, dict) else None
+        return Outcome(url, manifest_object, session.results)
 
 
 def _client(
     url: str, plan: Plan, grpc: str, transport: httpx.AsyncBaseTransport | None = None
 ) -> httpx.AsyncClient:
     if plan.over_grpc and grpc:
-        # What it needs is not always installed.
+        # An optional dependency.
         from conformance.rpc.binding import GrpcTransport
 
         transport = GrpcTransport(transport or httpx.AsyncHTTPTransport(), grpc)
@@ -118,13 +118,13 @@ def _client(
         timeout=httpx.Timeout(plan.seconds_per_request, connect=5.0),
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=50),
         trust_env=False,
-        verify=url.startswith("https"),  # reading the certificates costs more than a short case
+        verify=url.startswith("https"),  # loading the certificates takes longer than a short case
     )
 
 
 def _nothing_ran(plan: Plan, reason: str, on_result: OnResult, url: str = "") -> Outcome:
     results = [
-        # What is wrong with the file itself is more than that the server was not there.
+        # A problem of the file itself is more specific than the reason for the run.
         described(file, verdict=Verdict.ERROR, reason="; ".join(file.problems) or reason)
         for file in plan.files
     ]
@@ -155,7 +155,7 @@ class _Session:
         self._receiver = receiver
         self._on_result = on_result
         self._deaf = 0
-        self._met: dict[str, list[str]] = {}  # workers of a case that the server knew before
+        self._met: dict[str, list[str]] = {}  # workers that a case uses and the server knew before
         self._reset: Reset | None = (
             http_reset(client, plan.reset_url) if plan.reset_url is not None else None
         )
@@ -179,8 +179,8 @@ class _Session:
             await side_by_side([partial(self._play_published, file) for file in rest], jobs)
         own = self._plan.own
         beside = [case for case in own if not case.alone]
-        # The longest begin first, so that nobody waits for a single one at the end. Servers that
-        # start and crash take time from cases that measure it: there are few of them at once.
+        # The longest first, so that the run does not end with one long case. Few servers start and
+        # crash at once, because they slow down cases that measure time.
         beside.sort(key=lambda case: -case.seconds)
         shared = [partial(self._play_own, case) for case in beside if not case.own_server]
         apart = [partial(self._play_own, case) for case in beside if case.own_server]

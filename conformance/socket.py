@@ -29,7 +29,7 @@ from conformance.verdict import FailedCheck
 from conformance.wire import MOST_BYTES, Exchange, Received, cut
 
 SUBPROTOCOL = "ojs.v1"
-UNCLEAN = 1006  # the end of a connection that nobody closed
+UNCLEAN = 1006  # the code of a connection without a close frame
 _LABEL = "WebSocket"
 _SECONDS = 10.0
 
@@ -42,7 +42,7 @@ class Socket:
     ) -> None:
         self.subprotocol: str | None = None
         self.pings = 0
-        self.deaf = False  # pings are not answered
+        self.deaf = False  # leaves pings unanswered
         self.said: list[bytes] = []
         self.heard: list[bytes] = []
         self._reader, self._writer = reader, writer
@@ -153,13 +153,13 @@ class Socket:
                 await self._put(event.response())
         elif isinstance(event, CloseConnection):
             if self._wire.state is ConnectionState.OPEN:
-                # Nobody closed: the library could not read what came.
+                # Without a close frame, the library found an error in the received data.
                 self._fail("WebSocket frames", event.reason or "what is none")
             self._code = event.code
             await self._put(event.response())
 
     async def _put(self, event: Event) -> None:
-        # Where the server has gone, or takes nothing, reading tells so.
+        # If the server is gone or does not read, the next receive reports it.
         with suppress(OSError, TimeoutError, ProtocolError):
             async with asyncio.timeout(_SECONDS):
                 self._writer.write(self._wire.send(event))

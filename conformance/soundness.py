@@ -53,8 +53,8 @@ def _order_problems(case: Case) -> Iterator[str]:
     for step in case.all_steps:
         for name in referred_steps(f"{step.path or ''} {step.body_json}"):
             if name in waiting:
-                told = "itself" if name == step.id else f"step {name!r}, which comes later"
-                yield f"step {step.id!r}: its request refers to {told}"
+                which = "itself" if name == step.id else f"step {name!r}, which comes later"
+                yield f"step {step.id!r}: its request refers to {which}"
         waiting.discard(step.id)
 
 
@@ -90,7 +90,7 @@ def _given_checks(assertions: Assertions) -> list[str]:
 def _assertion_problems(assertions: Assertions) -> Iterator[str]:
     if assertions.body_raw is not None:
         yield "body_raw is reserved in the format and has no meaning yet"
-    # An empty `body` still demands a JSON object; the others would be met by any answer.
+    # An empty `body` still requires a JSON object; the other empty checks accept any answer.
     for name in _given_checks(assertions):
         if name not in ("body", "status") and getattr(assertions, name) in ([], {}):
             yield f"{name} is empty and checks nothing"

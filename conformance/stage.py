@@ -88,7 +88,7 @@ class Stage(Demands):
         sent = {**self.headers, **(headers or {})}
         if content is not None and "content-type" not in {name.lower() for name in sent}:
             sent["Content-Type"] = JSON
-        # An empty value leaves a header out that would be there otherwise.
+        # An empty value removes a default header.
         pairs_ = [(name.encode(), value.encode()) for name, value in sent.items() if value]
         label = f"{method} {path}"
         try:
@@ -139,7 +139,7 @@ class Stage(Demands):
                     step_id="connect", field="transport", expected="a connection", actual=why
                 )
             ) from error
-        heard = b""
+        received = b""
         try:
             with contextlib.suppress(ConnectionError):
                 writer.write(content)
@@ -147,12 +147,12 @@ class Stage(Demands):
             with contextlib.suppress(TimeoutError, ConnectionError):
                 async with asyncio.timeout(seconds):
                     while chunk := await reader.read(65536):
-                        heard += chunk
-                        if b"\r\n\r\n" in heard and heard.rstrip().endswith(b"}"):
+                        received += chunk
+                        if b"\r\n\r\n" in received and received.rstrip().endswith(b"}"):
                             break
         finally:
             writer.close()
-        return heard
+        return received
 
     @contextlib.asynccontextmanager
     async def rpcs(
@@ -160,7 +160,7 @@ class Stage(Demands):
     ) -> AsyncIterator["Stub"]:
         """Connect to the port of gRPC; keyword arguments are metadata, `_` for `-`."""
         try:
-            # What it needs is not always installed.
+            # An optional dependency.
             from conformance.rpc.client import connected
         except ImportError as error:
             raise Skipped(
@@ -181,7 +181,7 @@ class Stage(Demands):
         """Enqueue a job that must be accepted into its queue, and return it."""
         reply = (await self.push(queue=queue, **options)).expect(201)
         if reply.has("job.queue"):
-            # Where it lands elsewhere all that follows fails, for a reason that nobody would guess.
+            # Otherwise all later checks would fail for a reason that is hard to guess.
             reply.expect(members={"job.queue": {"$eq": queue}})
         return self.job_in(reply)
 
@@ -281,13 +281,13 @@ class Stage(Demands):
     async def events(self, queue: str = "", most: int | None = None, **query: Any) -> list[Record]:
         """Read all events of one queue, or of the whole server, or the first of them."""
         found: list[Record] = []
-        asked = {"limit": most or 1000, **({"queues": queue} if queue else {}), **query}
+        terms = {"limit": most or 1000, **({"queues": queue} if queue else {}), **query}
         while True:
-            page = (await self.get("events", **asked)).expect(200)
+            page = (await self.get("events", **terms)).expect(200)
             found += [record(event, page) for event in page["events"]]
             if not page["has_more"] or (most and len(found) >= most):
                 return found
-            asked["after"] = page["cursor"]
+            terms["after"] = page["cursor"]
 
     # ------------------------------------------------------------------ expectations
 
@@ -336,7 +336,7 @@ class Stage(Demands):
             await other.start()
             async with httpx.AsyncClient(base_url=other.url, timeout=60, trust_env=False) as client:
                 wire = Wire(client)
-                wire.exchanges = self.wire.exchanges  # one story, in order
+                wire.exchanges = self.wire.exchanges  # all exchanges in one order
                 yield Stage(wire, self.manifest, process=other, headers=self.headers)
         finally:
             await other.close()

@@ -11,10 +11,10 @@ Strength = Literal["must", "should"]
 Profile = Literal["published", "full"]
 STRENGTHS: Final = ("must", "should")
 PROFILES: Final = ("published", "full")
-EXTENSIONS: Final = 99  # the level of what belongs to none of the five
-# Sources of clauses that are no published text of the standard.
+EXTENSIONS: Final = 99  # the level of extensions, which belong to none of the five
+# Sources of clauses outside the published text of the standard.
 _OURS: Final = ("extension", "decision", "clients")
-# Capabilities that are a part of the five levels.
+# Capabilities that belong to the five levels.
 _OF_LEVELS: Final = frozenset(
     {
         "batch_enqueue",

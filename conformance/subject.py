@@ -13,15 +13,15 @@ from conformance.program import Program, Spawn, Tail, spawn
 
 QUEUES = ("conformance-high", "conformance-low")
 CONCURRENCY = 3
-# Windows has not all of them, and judges servers only.
+# Windows lacks some of them, but judges only servers.
 HEARD = tuple(
     getattr(signal, name)
     for name in ("SIGTERM", "SIGINT", "SIGTSTP", "SIGCONT")
     if hasattr(signal, name)
 )
-# How long a machine under load may take for what should happen at once.
+# Limit for things that should happen at once, on a machine under load.
 PATIENCE_S = 10.0
-# What a worker may need beyond its grace period, so that both fit into 30 seconds.
+# Limit for the end after the grace period, so that both fit into 30 seconds.
 MARGIN_S = 5.0
 
 
@@ -86,7 +86,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "OJS_SHUTDOWN_TIMEOUT": words["grace"],
             "OJS_HEARTBEAT_INTERVAL": words["beat"],
             "OJS_POLL_INTERVAL": words["poll"],
-            # A proxy of the reader's must not stand between the judge and the worker.
+            # Keep a proxy of the user from standing between judge and worker.
             "NO_PROXY": ",".join(by_passed),
             "no_proxy": ",".join(by_passed),
         }
@@ -109,7 +109,7 @@ def signals_for_children() -> Iterator[None]:
         return
     ignored = [each for each in HEARD if signal.getsignal(each) is signal.SIG_IGN]
     for each in ignored:
-        # A handler does not outlive the start of another program, and ignoring does.
+        # Unlike SIG_IGN, a handler is not inherited by programs that are started.
         signal.signal(each, lambda number, frame: None)
     try:
         yield

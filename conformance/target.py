@@ -92,8 +92,8 @@ class Process:
                 await self._answering(self._program)
         except TimeoutError as error:
             await self.kill()
-            told = f"the server command gave no answer on port {self._port} within {START_S:g} s"
-            raise StartError(f"{told}{self._program.tail.told()}") from error
+            message = f"the server command gave no answer on port {self._port} within {START_S:g} s"
+            raise StartError(f"{message}{self._program.tail.told()}") from error
 
     async def kill(self) -> None:
         """Kill it, as a power failure would."""

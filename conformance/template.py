@@ -96,7 +96,7 @@ def _part(body: object, path: str | None) -> object:
 
 
 def _is_ours(expression: str, scope: Scope) -> bool:
-    # Payloads may carry templates of their own ("Hello {{name}}"): only declared names are filled.
+    # Payloads may contain templates of their own ("Hello {{name}}"), so fill declared names only.
     return expression.startswith("steps.") or expression in scope.names
 
 

@@ -39,7 +39,7 @@ def kind(value: object) -> str:
 def same(left: object, right: object) -> bool:
     """Deep equality without coercion: ``1`` equals ``1.0`` but neither ``"1"`` nor ``true``."""
     if is_number(left) and is_number(right):
-        # Fractions, because an integer of any length may meet a float.
+        # Fractions compare integers of any size with floats exactly.
         gap = abs(Fraction(left) - Fraction(right))
         return gap == 0 if _is_whole(left) and _is_whole(right) else gap <= EPSILON
     if isinstance(left, dict) and isinstance(right, dict):

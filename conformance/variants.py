@@ -2,14 +2,14 @@
 
 from typing import Final
 
-MAIN: Final = "main"  # what `--server-cmd` gives
+MAIN: Final = "main"  # the server of `--server-cmd`
 HOOKS: Final = "hooks"
 _TIMES: Final = (
     "workers that are silent are unreachable after 1 s, dead after 3 s and deleted after 8 s, "
     "and changes are looked for every 0.5 s or more often"
 )
 
-# What `--variant NAME=COMMAND` must be.
+# Servers that `--variant NAME=COMMAND` must start, by name.
 VARIANTS: Final[dict[str, str]] = {
     "keys": "one key for each role: conformance-key-of-producer, -worker, -viewer, -operator and "
     "-admin; where a key can have two roles, also -worker+producer",

@@ -25,11 +25,11 @@ class FailedCheck(msgspec.Struct, frozen=True, kw_only=True):
 
     step_id: str
     field: str  # `status`, a body path as the case spells it, `header:<Name>`, `timing`, ...
-    at: str = ""  # the place inside the value of that field
+    at: str = ""  # the place inside the value
     expected: str
     actual: str
-    absent: bool = False  # whether there was no value at all to compare
-    exchange: int | None = None  # which exchange of the case it is about
+    absent: bool = False  # True if there was no value to compare
+    exchange: int | None = None  # number of the exchange
 
     def __str__(self) -> str:
         return (
@@ -58,14 +58,14 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     """A cause of the failure of a published case that is no fault of the server."""
 
     kind: Literal["not supported", "defective", "quirk"]
-    name: str = ""  # of the quirk
+    name: str = ""  # name of the quirk
     why: str
-    places: tuple[str, ...] = ()  # where in the case a quirk made the difference
+    places: tuple[str, ...] = ()  # places in the case at which a quirk made the difference
 
     def __str__(self) -> str:
-        told = f"{self.kind} {self.name}".rstrip()
+        label = f"{self.kind} {self.name}".rstrip()
         at = f" (at {'; '.join(self.places)})" if self.places else ""
-        return f"{told}: {self.why}{at}"
+        return f"{label}: {self.why}{at}"
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -37,8 +37,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A place where an exchange differs from the OpenAPI document."""
 
     operation: str
-    pointer: str  # into the OpenAPI document
-    at: str = ""  # into the request or answer
+    pointer: str  # in the OpenAPI document
+    at: str = ""  # in the request or answer
     message: str
     side: str = "response"  # or `request`
     exchange: int = -1
@@ -103,16 +103,16 @@ class Wire:
         try:
             request = self.client.build_request(method, path, headers=headers, content=content)
         except httpx.InvalidURL as error:
-            raise Broken(_told(error)) from error
+            raise Broken(_reason_of(error)) from error
         number = len(self.exchanges)
         self.exchanges.append(_sent(request))
         try:
             async with asyncio.timeout(self._seconds):
                 received = await self._receive(request)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise self._broken(number, _told(error), unreachable=True) from error
+            raise self._broken(number, _reason_of(error), unreachable=True) from error
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise self._broken(number, _told(error)) from error
+            raise self._broken(number, _reason_of(error)) from error
         except TimeoutError as error:
             why = f"no whole answer within {self._seconds:g} seconds"
             raise self._broken(number, why) from error
@@ -121,7 +121,7 @@ class Wire:
         self.exchanges[number] = _answered(self.exchanges[number], received)
         kind = (method, path.partition("?")[0].count("/"), received.status)
         self._kinds[kind] = self._kinds.get(kind, 0) + 1
-        # A flood of equal calls has nothing new to tell, and checking takes time from the others.
+        # Equal calls by the thousand show nothing new, and checking them takes time.
         if self._checker is not None and self._kinds[kind] <= _CHECKED_OF_A_KIND:
             self._unchecked.append((request, received, number))
         return received, number
@@ -204,5 +204,5 @@ def cut(content: bytes) -> str:
     return f"{text[:_KEPT_CHARACTERS]} ... ({len(content)} bytes)"
 
 
-def _told(error: Exception) -> str:
+def _reason_of(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -25,14 +25,14 @@ from conformance.report.progress import Progress
 from conformance.standing import Profile, Strength, profile_of, strength_of
 from conformance.worker_runner import WorkerPlan, run_worker
 
-# The published form knows levels of servers only.
+# The published form has levels of servers only.
 WORKER_REPORTS: Final = tuple(name for name in REPORTS if name != PUBLISHED)
 
 
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The command line of ``worker``, typed."""
 
-    worker: list[str]  # the command of the worker, as given after `--`
+    worker: list[str]  # the command of the worker, after `--`
     time_scale: float
     suite: list[str]
     case: list[str]

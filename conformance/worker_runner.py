@@ -40,7 +40,7 @@ class WorkerPlan(msgspec.Struct, frozen=True, kw_only=True):
 async def run_worker(plan: WorkerPlan, on_result: OnResult = lambda _: None) -> list[CaseResult]:
     """Run the plan; whatever the worker does, every case has a result."""
     session = _Session(plan, on_result)
-    # The longest begin first, so that nobody waits for a single one at the end.
+    # The longest first, so that the run does not end with one long case.
     ordered = sorted(plan.cases, key=lambda case: -_seconds(case, plan.time_scale))
     with signals_for_children():
         await side_by_side([partial(session.play, case) for case in ordered], max(1, plan.jobs))
@@ -60,8 +60,8 @@ class _Session:
     async def play(self, case: WorkerCase) -> None:
         """Play one case, unless the worker never says anything."""
         if self._mute >= _MUTE_AFTER and not self._heard:
-            told = f"not run: the worker sent nothing in the {self._mute} cases before"
-            result = _result(case, verdict=Verdict.ERROR, reason=told)
+            reason = f"not run: the worker sent nothing in the {self._mute} cases before"
+            result = _result(case, verdict=Verdict.ERROR, reason=reason)
         else:
             result = await self._played(case)
             self._heard = self._heard or bool(result.exchanges)
@@ -85,15 +85,15 @@ class _Session:
             if stage.server.fault is not None:
                 raise stage.server.fault
         except Exception as error:
-            told = f"the case itself is at fault: {type(error).__name__}: {error}"
-            judgement = {"verdict": Verdict.ERROR, "reason": told}
+            reason = f"the case itself is at fault: {type(error).__name__}: {error}"
+            judgement = {"verdict": Verdict.ERROR, "reason": reason}
         finally:
             await stage.close()
         exchanges = tuple(stage.server.record.exchanges(stage.server.url))
         findings: tuple[Finding, ...] = ()
         if plan.checker is not None:
-            asked = stage.server.record.all
-            findings = tuple(await asyncio.to_thread(request_findings, plan.checker, asked))
+            requests = stage.server.record.all
+            findings = tuple(await asyncio.to_thread(request_findings, plan.checker, requests))
         result = _result(case, findings=findings, exchanges=exchanges, **judgement)
         return by_contract(result, "request") if plan.contract == "fail" else result
 

@@ -21,9 +21,9 @@ from conformance.verdict import SkipReason
 
 Found = TypeVar("Found")
 START_S = 30.0
-# A grace period that no case waits for: who ends long before it did not wait for it.
+# A grace period that no case waits for; a worker that ends long before has not waited for it.
 LONG_GRACE_S = 25.0
-# How much later a request may arrive than one that was sent after it, on another connection.
+# Delay by which a request may be overtaken by a later one on another connection.
 CROSSED_S = 0.5
 _MOST_PLACES = 50
 
@@ -73,10 +73,13 @@ class WorkerStage(Demands):
     def places(self) -> int:
         """The number of jobs the worker runs at once: what it registered, else what it was told."""
         for asked in self.server.record.of(Kind.REGISTER):
-            told = asked.body.get("concurrency")
-            if isinstance(told, int) and told > 0:
-                self.need(told <= _MOST_PLACES, f"a concurrency of {told} is too much to fill")
-                return told
+            concurrency = asked.body.get("concurrency")
+            if isinstance(concurrency, int) and concurrency > 0:
+                self.need(
+                    concurrency <= _MOST_PLACES,
+                    f"a concurrency of {concurrency} is too much to fill",
+                )
+                return concurrency
         return CONCURRENCY
 
     def serves(self, kinds: Collection[Kind] = ALL) -> None:
@@ -130,11 +133,11 @@ class WorkerStage(Demands):
         if not made.alive:
             code = await made.ended()
             raise StartError(f"the worker ended with {code} before any request{made.tail.told()}")
-        said = ""
+        detail = ""
         if self.server.nonsense:
-            said = f"; it said what is no HTTP: {self.server.nonsense[0]!r}"
+            detail = f"; it said what is no HTTP: {self.server.nonsense[0]!r}"
         raise StartError(
-            f"the worker sent no request within {self._start_s:g} s{said}{made.tail.told()}"
+            f"the worker sent no request within {self._start_s:g} s{detail}{made.tail.told()}"
         )
 
     async def end(self, within_s: float, wanted: int | None = None) -> int:
@@ -190,7 +193,7 @@ class WorkerStage(Demands):
         await self.out(*jobs)
         busy = sum(job.state is Held.OUT for job in self.server.book.jobs.values())
         if busy < self.places:
-            # A job that came later is done, so the ones before have arrived.
+            # A job that was offered later is done, so the earlier ones have arrived.
             await self.acked(self.offer("test.echo", "arrived"))
             return
         await self.until(
@@ -219,10 +222,10 @@ class WorkerStage(Demands):
         await self.until(
             lambda: job.state in ENDED, f"an accepted ACK of the {job.type} job", within_s
         )
-        told = self.told(job)[-1]
-        number = told.asked.number
-        self.equal(told.outcome, "ack", f"what became of the {job.type} job", number)
-        return told
+        settlement = self.told(job)[-1]
+        number = settlement.asked.number
+        self.equal(settlement.outcome, "ack", f"what became of the {job.type} job", number)
+        return settlement
 
     def told(self, job: Job) -> list[Settlement]:
         """The ACKs and FAILs of a job so far."""
@@ -257,14 +260,14 @@ class WorkerStage(Demands):
     async def beat(self, after: int | None = None, **members: Any) -> Asked:
         """Wait for a BEAT that says all this and was answered: the next one, or from a number."""
         known = self.server.number if after is None else after
-        said = ", ".join(f"{name} {value}" for name, value in members.items())
+        text = ", ".join(f"{name} {value}" for name, value in members.items())
         found = await self.until(
             lambda: [
                 asked
                 for asked in self.server.record.of(Kind.BEAT, after=known)
                 if asked.ended_at is not None and members.items() <= asked.body.items()
             ],
-            f"a BEAT with {said}" if said else "a BEAT",
+            f"a BEAT with {text}" if text else "a BEAT",
         )
         return found[0]
 
@@ -294,8 +297,8 @@ class WorkerStage(Demands):
         """Demand that a job was neither acknowledged nor failed, but for what is named."""
         more = self.told(job)[len(but) :]
         number = more[0].asked.number if more else None
-        told = ", ".join(one.outcome.upper() for one in more)
-        self.check(not more, f"neither ACK nor FAIL {why}", told, number)
+        outcomes = ", ".join(one.outcome.upper() for one in more)
+        self.check(not more, f"neither ACK nor FAIL {why}", outcomes, number)
 
     def unsupported(self, why: str) -> None:
         """Skip the case: it is about something that a worker need not have."""

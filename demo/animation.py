@@ -14,13 +14,13 @@ from rich.style import Style
 from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
-# The last screen stays for this long before the first one comes again.
+# Time for which the last screen stays before the first one is shown again.
 REST_S: Final = 3.0
 _MARGIN: Final = 12
 _FONT: Final = "font-family: 'Fira Code', 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 _ACROSS: Final = 12.2
 _DOWN: Final = 24.4
-# The line on which letters stand, from the top of their row.
+# The baseline of the text, from the top of its row.
 _BASE: Final = 18.5
 
 
@@ -69,7 +69,7 @@ def animated(frames: Sequence[Frame], width: int, title: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high:.0f}" role="img">'
         f"<title>{escape(title)}</title>"
         f"<style>text {{ {_FONT}; font-size: 20px; white-space: pre }} {palette.css()} "
-        # Whoever wants no movement sees the last screen.
+        # Show only the last screen to users who prefer reduced motion.
         "@media (prefers-reduced-motion: reduce) { g[id] { animation: none !important; "
         "visibility: hidden } g.last { visibility: visible !important } } "
         f"{' '.join(styles)}</style>"
@@ -131,7 +131,7 @@ def _colours(style: Style) -> tuple[str, str | None]:
     )
     letters, paper = SVG_EXPORT_THEME.foreground_color.hex, SVG_EXPORT_THEME.background_color.hex
     if style.reverse:
-        # rich exchanges only the colours that a style has.
+        # rich swaps only colours that the style sets, not the default ones.
         letters, paper = paper, letters
     fill, ground = rules.get("color", letters), rules.get("background-color")
     if style.reverse and ground is None:

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=PORT, help=f"default {PORT}")
     port = parser.parse_args(arguments).port
-    # Its jobs fail all the time, which the dashboard shows better.
+    # The jobs fail on purpose, and the dashboard shows that better than the log.
     logging.getLogger("ojs").setLevel(logging.CRITICAL)
     asyncio.run(play(port))
     return 0
@@ -44,12 +44,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 async def play(port: int) -> None:
     """Run the shop on a port until it is told to end."""
-    told = asyncio.Event()
+    stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, told.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with shop(port) as url:
         print(f"the dashboard is at {url}/ui/", flush=True)
-        await told.wait()
+        await stop.wait()
 
 
 @asynccontextmanager
@@ -102,7 +102,7 @@ async def begin(client: Client, url: str, chance: random.Random) -> None:
     async with httpx.AsyncClient(base_url=f"{url}/ojs/v1") as http:
         for number in range(1, 5):
             (await http.post("/workflows", json=fulfilment(number))).raise_for_status()
-        # Nobody has taken the paper out of its box yet.
+        # A paused queue with a waiting job.
         await client.enqueue("label.print", [1007], queue="printing")
         (await http.post("/admin/queues/printing/pause", json={})).raise_for_status()
         limits = {"concurrency": 4, "rate_limit": {"max_per_second": 20}, "max_size": 10_000}

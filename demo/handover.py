@@ -76,9 +76,9 @@ async def play(count: int, folder: Path) -> int:
                 say(began, f"worker one works (process {first.pid})")
                 await until_ended(client, kinds, len(kinds) // 3)
                 first.send_signal(signal.SIGTERM)
-                asked = time.monotonic()
+                begun = time.monotonic()
                 code = await first.wait()
-                took = time.monotonic() - asked
+                took = time.monotonic() - begun
                 ended = sum(job.ended for job in await read(client, kinds))
                 say(began, f"worker one was sent SIGTERM, and left after {took:.1f} s with {code}")
                 say(began, f"{ended} jobs have ended, {len(kinds) - ended} are left")

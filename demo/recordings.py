@@ -21,9 +21,9 @@ from demo.dashboard import fulfilment, shop
 from demo.terminal import Terminal
 
 INTO: Final = Path("docs/cli")
-# So long the demo runs first, that there is something to see.
+# Head start of the demo, so that there is something to see.
 PAST_S: Final = 90.0
-# A screen that stood for a shorter time is left out.
+# A screen that was shown for less time is left out.
 SHORTEST_S: Final = 0.4
 WIDTH: Final = 100
 Script = Sequence[tuple[float, str]]
@@ -39,10 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--past", type=float, default=PAST_S, help="seconds that the demo runs first"
     )
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     logging.getLogger("ojs").setLevel(logging.CRITICAL)
-    asked.into.mkdir(parents=True, exist_ok=True)
-    asyncio.run(make(asked.into, asked.past))
+    options.into.mkdir(parents=True, exist_ok=True)
+    asyncio.run(make(options.into, options.past))
     return 0
 
 

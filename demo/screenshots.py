@@ -15,12 +15,12 @@ from playwright.async_api import Browser, async_playwright
 from demo.dashboard import shop
 
 INTO: Final = Path("docs/dashboard")
-# So long the demo runs first, that charts have something to show.
+# Head start of the demo, so that charts have something to show.
 PAST_S: Final = 150.0
 DESKTOP: Final = (1440, 900)
 PHONE: Final = (390, 844)
 SETTLE_MS: Final = 1200
-# The pictures in the documentation.
+# The pictures in the documentation: page, theme, size.
 SHOWN: Final = (
     ("overview", "light", DESKTOP),
     ("overview", "dark", DESKTOP),
@@ -40,10 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--all", action="store_true", help="every page, not only those shown there")
     parser.add_argument("--url", help="a server that runs already, instead of the demo")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     logging.getLogger("ojs").setLevel(logging.CRITICAL)
-    asked.into.mkdir(parents=True, exist_ok=True)
-    asyncio.run(make(asked.into, asked.past, asked.url, whole=asked.all))
+    options.into.mkdir(parents=True, exist_ok=True)
+    asyncio.run(make(options.into, options.past, options.url, whole=options.all))
     return 0
 
 

@@ -12,7 +12,7 @@ class Terminal:
     def __init__(self, height: int) -> None:
         self.lines = [""] * height
         self._row = 0
-        # Whether the next text begins its line anew.
+        # True if the next text replaces its line.
         self._begins = True
         self._rest = ""
 

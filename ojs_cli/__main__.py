@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 from ojs_wire.extras import explain
 
-# Some of them are loaded late, and should not be missed then.
+# Checked first, because some of them are imported late.
 NEEDED = ("click", "rich", "yaml")
 
 

@@ -27,9 +27,9 @@ class Action(msgspec.Struct, frozen=True):
     verb: str
     past: str
     destroys: bool = False
-    # The states that are meant where the filter names none.
+    # Default for a filter without states.
     states: str = ""
-    # How it is written for dead letters.
+    # True for actions on dead letters, which have calls of their own.
     dead: bool = False
 
 
@@ -93,7 +93,7 @@ def _by_ids(session: Session, action: Action, ids: list[str], *, yes: bool, dry_
         for chunk in _chunks(ids):
             tally.add(_call(session.server, action, {"job_ids": chunk}))
             progress.at(tally.done)
-    return _told(session, action, tally)
+    return _report(session, action, tally)
 
 
 def _one(session: Session, action: Action, job_id: str) -> int:
@@ -138,7 +138,7 @@ def _by_filter(
         for answer in _answers(server, action, wanted, ids):
             tally.add(answer)
             progress.at(tally.done)
-    return _told(session, action, tally)
+    return _report(session, action, tally)
 
 
 def _answers(
@@ -155,7 +155,7 @@ def _answers(
     while True:
         answer = _call(server, action, body)
         yield answer
-        # What could not be done is found again, and again.
+        # Jobs that could not be changed match again, so end after a call without success.
         if not answer.get("has_more") or not answer.get("succeeded"):
             return
 
@@ -170,7 +170,7 @@ def _call(server: Server, action: Action, body: Json) -> Json:
     return server.ask("DELETE", "/dead-letter", body, timeout_s=300)
 
 
-def _told(session: Session, action: Action, tally: Tally) -> int:
+def _report(session: Session, action: Action, tally: Tally) -> int:
     output = session.output
     if output.for_people:
         output.say(f"{action.past} {count(tally.done, 'job')}", style="")
@@ -179,8 +179,8 @@ def _told(session: Session, action: Action, tally: Tally) -> int:
             reason = error.get("message") if isinstance(error, dict) else one.get("reason")
             output.note(f"ojs: {one.get('job_id')}: {reason}")
     else:
-        told = {"action": action.verb, "succeeded": tally.done, "undone": tally.undone}
-        output.whole(told, ())
+        summary = {"action": action.verb, "succeeded": tally.done, "undone": tally.undone}
+        output.whole(summary, ())
     if not tally.undone:
         return OK
     return PART_DONE if tally.done else CONFLICT

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             session.close()
         return code if isinstance(code, int) else failures.OK
     except BrokenPipeError:
-        # Whoever reads, such as `head`, has seen enough.
+        # The reader of the output, such as `head`, has closed the pipe.
         from ojs_cli.output import close_quietly
 
         close_quietly()
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str], session: Session) -> object:
     root = Root()
     if COMPLETE in session.environ:
-        # A shell asks what may come next; click answers.
+        # The shell asks for completions, and click answers.
         return root.main(prog_name="ojs", complete_var=COMPLETE)
     with root.make_context("ojs", arguments or ["--help"], obj=session) as context:
         return root.invoke(context)

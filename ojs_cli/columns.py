@@ -161,9 +161,9 @@ def _presence(item: Json, _: int = 0) -> str:
     presence = item.get("presence")
     if presence not in (None, "online"):
         return str(presence)
-    asked = item.get("directive")
+    directive = item.get("directive")
     state = str(item.get("state") or "")
-    return f"{state} (asked to {asked})" if asked else state
+    return f"{state} (asked to {directive})" if directive else state
 
 
 def _busy(item: Json, _: int = 0) -> str:
@@ -233,8 +233,8 @@ WORKFLOWS: Final = (
 
 def _detail(item: Json, _: int = 0) -> str:
     data = item.get("data") or {}
-    said = ("job_type", "queue", "worker_id", "attempt", "progress_percent", "next_retry_at")
-    parts = [str(data[name]) for name in said if data.get(name) is not None]
+    names = ("job_type", "queue", "worker_id", "attempt", "progress_percent", "next_retry_at")
+    parts = [str(data[name]) for name in names if data.get(name) is not None]
     error = data.get("error") or data.get("last_error")
     if isinstance(error, dict):
         parts.append(f"{error.get('type') or error.get('code')}: {error.get('message')}")

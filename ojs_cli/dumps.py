@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ojs_cli.failures import CONFLICT, MISUSED, Failure
 
-# The programs are told the password by a variable, as others may read their arguments.
+# Passed in the environment, because other users can read the arguments of a process.
 PASSWORD: Final = "PGPASSWORD"
 NAME: Final = "ojs-backup"
 
@@ -75,11 +75,11 @@ class Database:
         password = given.pop("password", None)
         secret = {} if password is None else {PASSWORD: str(password)}
         quoted = self.schema.replace('"', '""')
-        # A pattern for pg_dump, but a name for pg_restore.
+        # Only pg_dump takes a pattern, in which a name must be quoted.
         schema = f'"{quoted}"' if name == "pg_dump" else self.schema
-        said = ("--no-password", f"--schema={schema}", f"--dbname={make_conninfo('', **given)}")
+        options = ("--no-password", f"--schema={schema}", f"--dbname={make_conninfo('', **given)}")
         ended = subprocess.run(
-            [program(name), *said, *words],
+            [program(name), *options, *words],
             env={**os.environ, **secret},
             stdin=subprocess.DEVNULL,
             capture_output=True,

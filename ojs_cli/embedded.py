@@ -9,7 +9,7 @@ from typing import Final
 
 from ojs_cli.failures import MISUSED, Failure
 
-# So many pages are copied between two words on the progress.
+# Pages that are copied between two updates of the progress.
 STEP_PAGES: Final = 1000
 
 
@@ -29,7 +29,7 @@ def schema_of(path: Path) -> int:
     return int(version)
 
 
-def copy(source: Path, target: Path, told: Callable[[int, int], None]) -> None:
+def copy(source: Path, target: Path, progress: Callable[[int, int], None]) -> None:
     """Copy a database as it is at this moment, also while a server uses it.
 
     The copy is there whole or not at all. `told` hears how many pages are copied, of how many.
@@ -38,12 +38,12 @@ def copy(source: Path, target: Path, told: Callable[[int, int], None]) -> None:
     os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
     try:
         with closing(_opened(source)) as old, closing(sqlite3.connect(part)) as new:
-            # One snapshot for all steps: what is written meanwhile does not begin them anew.
+            # One snapshot for all steps, because otherwise a write by others restarts the backup.
             old.isolation_level = None
             old.execute("BEGIN")
             old.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             old.backup(
-                new, pages=STEP_PAGES, progress=lambda _, left, total: told(total - left, total)
+                new, pages=STEP_PAGES, progress=lambda _, left, total: progress(total - left, total)
             )
             new.execute("PRAGMA journal_mode = DELETE")
         with part.open("rb+") as written:

@@ -30,7 +30,7 @@ def explain(error: Exception) -> Failure | None:
     errors."""
     if isinstance(error, Failure):
         return error
-    # The SDK is loaded by whoever raises these.
+    # Loaded already if one of these was raised.
     from ojs_worker.config import SettingError
     from ojs_worker.errors import (
         Conflict,

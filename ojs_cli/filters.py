@@ -34,12 +34,12 @@ class Filter(msgspec.Struct, frozen=True):
     """Criteria for jobs; all that are given must hold."""
 
     text: str = ""
-    # What the server looks for, by the names of its parameters.
+    # Query parameters for the server.
     asked: dict[str, str] = {}
-    # What is looked at here: a path into the job, and the text that it must be or hold.
+    # Criteria checked here: a path into the job, and the text that it must equal or contain.
     paths: tuple[tuple[str, str], ...] = ()
     errors: tuple[str, ...] = ()
-    # What a server may look for to find them sooner; one that knows none of it passes it over.
+    # Parameters that only speed up the search; a server that does not know them ignores them.
     hints: dict[str, str] = {}
 
     @property
@@ -63,7 +63,7 @@ class Filter(msgspec.Struct, frozen=True):
 
 def parse(words: Sequence[str], now_ms: int) -> Filter:
     """Parse a filter; raises `Failure` with similar names."""
-    asked: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     paths: list[tuple[str, str]] = []
     errors: list[str] = []
     hints: dict[str, str] = {}
@@ -77,15 +77,15 @@ def parse(words: Sequence[str], now_ms: int) -> Filter:
             )
         match name:
             case "state" | "states":
-                asked["states"] = ",".join(_state(one) for one in value.split(","))
+                parameters["states"] = ",".join(_state(one) for one in value.split(","))
             case "queue" | "type":
-                asked[name] = value
+                parameters[name] = value
             case "priority":
-                asked[name] = _whole(value)
+                parameters[name] = _whole(value)
             case "since" | "until":
-                asked[name] = moment(name, value, now_ms)
+                parameters[name] = moment(name, value, now_ms)
             case "older":
-                asked["until"] = moment(name, value, now_ms)
+                parameters["until"] = moment(name, value, now_ms)
             case "error":
                 errors.append(value)
             case "tag":
@@ -97,7 +97,7 @@ def parse(words: Sequence[str], now_ms: int) -> Filter:
                 paths.append((name, value))
             case _:
                 raise _unknown("filter", name, WORDS)
-    return Filter(" ".join(words), asked, tuple(paths), tuple(errors), hints)
+    return Filter(" ".join(words), parameters, tuple(paths), tuple(errors), hints)
 
 
 def _state(value: str) -> str:
@@ -133,7 +133,7 @@ def _has(job: Json, path: str, text: str) -> bool:
     names = path.split(".")
     value: Any = job
     if names[0] == "args" and len(job.get("args") or ()) == 1 and not names[1].isdecimal():
-        # A handler with named parameters is given one object.
+        # Named arguments are sent as one object.
         value, names = job["args"][0], names[1:]
     for name in names:
         if isinstance(value, dict):

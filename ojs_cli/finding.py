@@ -16,13 +16,13 @@ from ojs_worker.errors import NotFound
 
 Json = dict[str, Any]
 JOBS: Final = ("/jobs", "jobs")
-# How many jobs are looked at for what the server cannot look for.
+# Most jobs that are read for criteria that the server cannot check.
 SCAN: Final = 20_000
-# Counting stops here.
+# Limit of counting.
 COUNTED: Final = 10_000
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SHORT: Final = re.compile(r"([0-9a-f]{8}[0-9a-f-]*)(?:(?:…|\.\.\.?)([0-9a-f-]*))?")
-# An id begins with 48 bits of milliseconds, of which its first part has 32.
+# The first part of an id has the upper 32 of its 48 bits of milliseconds.
 _WINDOW_MS: Final = 1 << 16
 
 
@@ -69,7 +69,7 @@ def job_id(server: Server, text: str) -> str:
     window = {
         "since": format_timestamp(since),
         "until": format_timestamp(since + _WINDOW_MS),
-        # Passed over by servers that do not know it.
+        # Servers that do not know it ignore it.
         "id_prefix": begins,
     }
     ids = [

@@ -112,7 +112,7 @@ class Noun(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Move the verb to the front, and use `list` if there is none."""
         if ctx.resilient_parsing:
-            # A shell asks what may come next, which may be a verb.
+            # The shell asks for completions, which may be verbs.
             return super().parse_args(ctx, args)
         if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
             verb = next((word for word in args if word in self.commands), None)
@@ -155,7 +155,7 @@ class Root(click.Group):
         """Load a noun."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        # Python's own words name no module.
+        # A module cannot have the name of a keyword, such as `import`.
         module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         found = import_module(f"ojs_cli.commands.{module}").command
         assert isinstance(found, click.Command)

@@ -8,7 +8,7 @@ import click
 
 from ojs_cli.text import identity
 
-# A shell that waits for longer feels broken.
+# With a longer wait the shell feels broken.
 PATIENCE_S: Final = 0.3
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
@@ -25,7 +25,7 @@ def completer(path: str, member: str) -> Completer:
             found = session.server.ask("GET", path, query={"limit": 100}, timeout_s=PATIENCE_S)
             names = {str(identity(one)) for one in found.get(member) or ()}
         except Exception:
-            # A shell shows whatever is said here in the middle of a line.
+            # An error message would appear in the middle of the command line.
             return []
         finally:
             session.close()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FORMS: Final = ("table", "wide", "json", "ndjson", "jsonl", "yaml", "id")
 PIPED_WIDTH: Final = 100_000
-# Terminals with fewer columns are shown ids that are cut short.
+# Narrower terminals get shortened ids.
 ROOM_FOR_IDS: Final = 120
 Json = dict[str, Any]
 
@@ -46,16 +46,16 @@ class Column(msgspec.Struct, frozen=True):
     """One column: its head, and the text and the raw value of an item in it."""
 
     head: str
-    # The text for people, by the item and the present moment.
+    # The text for people, from the item and the present time.
     show: Callable[[Json, int], str]
-    # The value that a pipe is given, where it differs.
+    # The value for pipes, if it differs.
     raw: Callable[[Json], Any] | None = None
     wide: bool = False
     right: bool = False
-    # It is cut before the others where the terminal is narrow.
+    # Shortened before other columns if the terminal is narrow.
     cut: bool = False
     states: bool = False
-    # The text where the terminal is narrow.
+    # The text for narrow terminals.
     narrow: Callable[[str], str] | None = None
 
 
@@ -290,7 +290,7 @@ def _least(one: Column, texts: Sequence[Sequence[str]], place: int) -> int:
 
 def _json(value: Any, indent: int | None = None) -> str:
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    # What is left of control characters stands in strings, where it may be escaped.
+    # The remaining control characters are inside strings, where escapes are allowed.
     return text if text.replace("\n", "").isprintable() else json.dumps(value, indent=indent)
 
 

@@ -51,7 +51,7 @@ class Server:
         self._deadline_s = deadline_s
         self._environment = environment or machine()
         self._transport = transport
-        # The name under which the file says that nothing may be changed.
+        # The name of the server that the file marks as read-only; None otherwise.
         self._read_only = read_only
 
     def close(self) -> None:
@@ -113,9 +113,9 @@ class Server:
                 "take that line out to change something there",
                 exit_code=NO_ACCESS,
             )
-        asked = {name: value for name, value in (query or {}).items() if value is not None}
+        parameters = {name: value for name, value in (query or {}).items() if value is not None}
         whole = path if path.startswith("/ojs/manifest") else V1 + path
-        path = whole + (f"?{urlencode(asked)}" if asked else "")
+        path = whole + (f"?{urlencode(parameters)}" if parameters else "")
         reply = self._sent(Request(method, path, body, timeout_s=timeout_s), well)
         if not reply.well and not well(reply.status, reply.body):
             if reply.status in NO_SUCH_CALL and not _is_error(reply.body):
@@ -194,7 +194,7 @@ def _items(page: Json, member: str) -> list[Json]:
             return [one for one in found if isinstance(one, dict)]
     lists = [value for value in page.values() if isinstance(value, list)]
     if len(lists) == 1:
-        # Under a name of that server's own.
+        # This server uses another name for the list.
         return [one for one in lists[0] if isinstance(one, dict)]
     raise Failure(f"the server's answer has no {member}")
 

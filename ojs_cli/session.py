@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ojs_worker.servers import NamedServer
 
 CONFIRM_OVER = 100
-# Deadline of calls: a person waits for the command.
+# Deadline of calls: short, because a person waits.
 DEADLINE_S = 3.0
 
 
@@ -66,7 +66,7 @@ class Session:
             raise Failure(str(error), hint, exit_code=MISUSED) from None
         self._at_end.append(transport.close)
         read_only = config.server if self.named is not None and self.named.read_only else None
-        # The environment outranks the default of the command.
+        # The environment takes precedence over the default of the command.
         deadline_s = deadline_of({}, {"OJS_DEADLINE": str(DEADLINE_S), **self.environ})
         return Server(
             transport,

@@ -25,7 +25,7 @@ NOUNS: Final[Mapping[str, str]] = {
     "node": "nodes",
     "action": "actions",
 }
-# Verbs that the other program writes as flags.
+# Verbs that are flags in the other program.
 _VERBS: Final[Mapping[str, Mapping[str, str]]] = {
     "queues": {"--pause": "pause", "--resume": "resume", "--purge": "purge", "--stats": "show"},
     "dead": {"--retry": "retry", "--delete": "delete", "--purge": "delete"},
@@ -43,19 +43,19 @@ def understood(arguments: Sequence[str]) -> tuple[list[str], str]:
         return line, ""
     line[0] = NOUNS.get(line[0], line[0])
     if line[0] == "status" and len(line) > 1 and not line[1].startswith("-"):
-        return _told(["jobs", "show", *line[1:]])
+        return _with_note(["jobs", "show", *line[1:]])
     if line[0] == "cancel" and len(line) > 1:
-        return _told(["jobs", "cancel", *line[1:]])
+        return _with_note(["jobs", "cancel", *line[1:]])
     if line[0] == "worker" and line[1:2] and line[1] in ("list", "show", "quiet", "terminate"):
         line[0] = "workers"
     if line[1:2] == ["rm"]:
-        return _told([line[0], "delete", *line[2:]])
+        return _with_note([line[0], "delete", *line[2:]])
     verbs = _VERBS.get(line[0], {})
     for place, word in enumerate(line[1:], 1):
         flag, equals, value = word.partition("=")
         if flag in verbs:
             rest = [*line[1:place], *([value] if equals else []), *line[place + 1 :]]
-            return _told([line[0], verbs[flag], *rest])
+            return _with_note([line[0], verbs[flag], *rest])
     if line[0] in ("jobs", "dead"):
         line = _with_filters(line)
     return line, ""
@@ -74,5 +74,5 @@ def _with_filters(line: list[str]) -> list[str]:
     return found
 
 
-def _told(line: list[str]) -> tuple[list[str], str]:
+def _with_note(line: list[str]) -> tuple[list[str], str]:
     return line, f"this is now written: ojs {' '.join(line)}"

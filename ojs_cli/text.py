@@ -4,7 +4,7 @@ import unicodedata
 from datetime import datetime
 from typing import Any, Final
 
-# Control, format (which turns the direction of text), half pairs and line separators.
+# Control and format characters (these can turn the text), surrogates and line separators.
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _STEPS: Final = ((86_400, "d"), (3600, "h"), (60, "m"))
 

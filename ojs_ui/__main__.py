@@ -18,18 +18,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m ojs_ui", description=__doc__)
     parser.add_argument("--url", type=_url, default="http://127.0.0.1:8080", help="of the server")
     parser.add_argument("--port", type=int, default=PORT, help=f"on the loopback, default {PORT}")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     server = uvicorn.Server(
         uvicorn.Config(
-            dashboard(asked.url),
+            dashboard(options.url),
             host="127.0.0.1",
-            port=asked.port,
+            port=options.port,
             log_level="warning",
-            # Streams are open for as long as a page is.
+            # Short, because pages keep event streams open.
             timeout_graceful_shutdown=1,
         )
     )
-    print(f"the dashboard of {asked.url} is at http://127.0.0.1:{asked.port}/ui/", flush=True)
+    print(f"the dashboard of {options.url} is at http://127.0.0.1:{options.port}/ui/", flush=True)
     server.run()
     return 0
 

@@ -26,7 +26,7 @@ _POLICY: Final = "; ".join(
         "form-action 'self'",
         "base-uri 'none'",
         "frame-ancestors 'none'",
-        # No text becomes code or markup, whoever wrote it.
+        # Strings never become code or markup.
         "require-trusted-types-for 'script'",
         "trusted-types 'none'",
     )
@@ -51,7 +51,7 @@ class File(msgspec.Struct, frozen=True):
     body: bytes
     zipped: bytes
     media_type: str
-    # A strong one: it changes with the bytes.
+    # A strong ETag: it changes with the bytes.
     tag: str
 
     def sent(self, accept_encoding: str | None, if_none_match: str | None) -> Sent:
@@ -61,7 +61,7 @@ class File(msgspec.Struct, frozen=True):
         Browsers ask each time, so that all modules of a page are of one version.
         """
         zipped = _takes_gzip(accept_encoding or "")
-        # Other bytes have another tag.
+        # The compressed bytes need an ETag of their own.
         tag = f'{self.tag[:-1]}-gzip"' if zipped else self.tag
         headers = {
             "Cache-Control": "no-cache",
@@ -112,7 +112,7 @@ def _files() -> Mapping[str, File]:
     for entry in files(__package__).joinpath("static").iterdir():
         body = entry.read_bytes()
         media_type = _TYPES[entry.name.rpartition(".")[2]]
-        # Without the moment, so that every node sends the same bytes.
+        # Without a timestamp, so that every node sends the same bytes.
         zipped = compress(body, mtime=0)
         found[entry.name] = File(body, zipped, media_type, f'"{sha256(body).hexdigest()[:32]}"')
     return found

@@ -18,11 +18,11 @@ from ojs_ui import files
 
 MOST_BODY: Final = 16 * 1024 * 1024
 _METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
-# What a page sends that the server has to know; nothing of a cookie, a host or an origin.
+# Request headers that are passed on; cookies, hosts and origins are not.
 _PASSED: Final = ("accept", "authorization", "content-type", "last-event-id")
 _RETURNED: Final = ("content-type", "date", "retry-after", "www-authenticate", "x-request-id")
 _HOST: Final = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^\s:/?#@\[\]]+)(?::[0-9]*)?", re.IGNORECASE)
-# Event streams say something every 15 s.
+# Event streams send a comment every 15 s.
 _PATIENCE: Final = httpx.Timeout(10, read=60)
 
 
@@ -100,15 +100,15 @@ async def _passed_on(client: httpx.AsyncClient, request: Request) -> Response:
                 return _refused(413, "too_large", f"the body is larger than {MOST_BODY} bytes")
     except ClientDisconnect:
         return Response(status_code=499)
-    asked = client.build_request(
+    forwarded = client.build_request(
         request.method,
-        # As it was written: what was escaped stays so.
+        # The raw path, so that escapes are kept.
         httpx.URL(request.scope["raw_path"].decode("ascii"), query=request.scope["query_string"]),
         headers={name: request.headers[name] for name in _PASSED if name in request.headers},
         content=bytes(body),
     )
     try:
-        answer = await client.send(asked, stream=True)
+        answer = await client.send(forwarded, stream=True)
     except httpx.HTTPError as error:
         return _refused(502, "unreachable", f"{client.base_url} does not answer: {error}")
     headers = {name: answer.headers[name] for name in _RETURNED if name in answer.headers}
@@ -121,7 +121,7 @@ async def _pieces(answer: httpx.Response) -> AsyncIterator[bytes]:
         async for piece in answer.aiter_bytes():
             yield piece
     except httpx.HTTPError:
-        # The status has been sent: the end of the stream tells the page.
+        # The status is sent already; the page sees the end of the stream.
         return
     finally:
         await answer.aclose()
@@ -135,7 +135,7 @@ def _is_own(request: Request) -> bool:
     origin = request.headers.get("origin")
     if origin is not None:
         return origin.lower() == f"http://{host.lower()}"
-    # A link may lead here; a part of another page may not.
+    # Navigation by a link from elsewhere is allowed, but no request by a page of another site.
     site = request.headers.get("sec-fetch-site", "none")
     return site in ("none", "same-origin") or request.headers.get("sec-fetch-mode") == "navigate"
 

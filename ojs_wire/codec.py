@@ -17,7 +17,7 @@ encode = _encoder.encode
 
 Typed = TypeVar("Typed")
 
-# A JSON text, as it is kept and passed on.
+# JSON text, stored and passed on unchanged.
 Json: TypeAlias = Annotated[bytes, "JSON"]
 
 
@@ -47,7 +47,7 @@ def decode(body: bytes) -> Any:
         raise MalformedJSON(f"nested deeper than {MAX_DEPTH} levels") from None
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
         raise MalformedJSON(str(error)) from None
-    # Looking at brackets and digits is cheap and settles nearly every body without walking it.
+    # These checks of brackets and digits are cheap, and nearly no body needs the full walk.
     if _may_be_deep(body) and _depth(value) > MAX_DEPTH:
         raise MalformedJSON(f"nested deeper than {MAX_DEPTH} levels")
     if _has_long_digits(body) and not _integers_fit(value):
@@ -66,7 +66,7 @@ def decode_as(body: bytes, decoder: msgspec.json.Decoder[Typed]) -> Typed:
     try:
         return decoder.decode(body)
     except msgspec.ValidationError:
-        decode(body)  # a number out of range is no JSON of any type
+        decode(body)  # report a number out of range as malformed JSON
         raise
     except RecursionError:
         raise MalformedJSON(f"nested deeper than {MAX_DEPTH} levels") from None
@@ -86,7 +86,7 @@ def _may_be_deep(body: bytes) -> bool:
     brackets = body.translate(None, _NO_BRACKETS)
     if len(brackets) <= 2 * MAX_DEPTH:
         return False
-    # Each round takes the innermost level away, two at most.
+    # Each round removes at least the innermost level, and two at most.
     for _ in range(MAX_DEPTH // 2):
         brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
         if not brackets:

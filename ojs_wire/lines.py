@@ -44,7 +44,7 @@ class JsonFormatter(logging.Formatter):
         try:
             return encode(line).decode()
         except UnicodeEncodeError:
-            # Half a surrogate pair, out of a header or a file name: no JSON text can hold it.
+            # A lone surrogate, from a header or a file name, cannot be encoded as JSON.
             return encode({name: _printable(value) for name, value in line.items()}).decode()
 
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 MAX_TRACE_ID: Final = 128
-# W3C trace context: version, trace, span, flags. A trace of zeros means that there is none.
+# W3C trace context: version, trace id, span id, flags. A trace id of zeros is invalid.
 _PARENT: Final = re.compile(
     r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?", re.ASCII
 )
-# Members of `meta` that producers and workers exchange; a server only passes them on.
+# Members of `meta` that producers and workers exchange; the server only passes them on.
 PROPAGATED: Final = ("traceparent", "tracestate", "baggage")
 _PARENT_NAMES: Final = ("traceparent", "ojs.otel.traceparent")
 

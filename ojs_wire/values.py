@@ -13,12 +13,12 @@ UUID7: Final = re.compile(
 QUEUE: Final = re.compile(r"[a-z0-9](?:[a-z0-9_.-]{0,253}[a-z0-9])?", re.ASCII)
 JOB_TYPE: Final = re.compile(r"[a-z][a-z0-9_-]*(?:\.[a-z][a-z0-9_-]*)*", re.ASCII)
 MAX_NAME: Final = 255
-# 9999-12-31T23:59:59.999Z: later moments cannot be written as RFC 3339.
+# 9999-12-31T23:59:59.999Z, the last moment that RFC 3339 can express.
 MAX_TIME: Final = 253_402_300_799_999
 MAX_DURATION: Final = 100 * 365 * 86_400_000
 
 _TIMESTAMP: Final = re.compile(
-    # Hours and minutes are bounded here: newer Pythons read 24:00, all read an offset of +05:99.
+    # Bounded here, because newer Pythons accept 24:00, and all accept an offset of +05:99.
     r"(\d{4}-\d{2}-\d{2})[Tt]((?:[01]\d|2[0-3]):[0-5]\d:\d{2})(?:\.(\d+))?"
     r"(Z|z|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
     re.ASCII,
@@ -54,18 +54,18 @@ class RisingIds:
     def __init__(self, random_bits: RandomBits) -> None:
         self._random_bits = random_bits
         self._moment = -1
-        # All of the last id but its last part, and that: 48 bits.
+        # The last id in two parts: the text before its last 48 bits, and these.
         self._head = ""
         self._last = 0
-        # What stands between the moment and the last part.
+        # The bits between the timestamp and the last 48.
         self._middle = 0
 
     def __call__(self, now: int) -> str:
         """The next id, for the moment `now`."""
-        # A random step, since two makers that share this object may read the same number.
+        # A random step, because two threads may read the same number.
         last = self._last + 1 + self._random_bits(32)
         if now != self._moment:
-            # Half of the room stays free, for more steps than a millisecond has time for.
+            # Start in the lower half of the range: more steps remain than fit into a millisecond.
             self._begin(now, self._random_bits(25))
             last = self._random_bits(48)
         elif last > _LAST_PART:
@@ -79,7 +79,7 @@ class RisingIds:
         if now != self._moment:
             return [self(now), *self.many(now, count - 1)] if count else []
         steps = memoryview(self._random_bits(32 * count).to_bytes(4 * count)).cast("I")
-        # Each is above the one before it, however small a step is.
+        # Strictly ascending, even with steps of zero.
         numbers = [above + far for above, far in enumerate(accumulate(steps, initial=self._last))]
         if numbers[-1] > _LAST_PART:
             return [self(now) for _ in range(count)]
@@ -94,7 +94,7 @@ class RisingIds:
 _LAST_PART: Final = (1 << 48) - 1
 
 
-# Jobs and events of one commit have one moment.
+# Jobs and events of one commit have the same timestamp.
 @lru_cache(maxsize=256)
 def _moment_text(now: int) -> str:
     text = f"{now & 0xFFFF_FFFF_FFFF:012x}"
@@ -122,7 +122,7 @@ def _second_text(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
 
 
-# One commit's jobs share their moments.
+# Jobs of one commit have the same timestamps.
 @lru_cache(maxsize=256)
 def format_timestamp(moment: int) -> str:
     """Return a time as RFC 3339 in UTC; the fraction has three digits, or is left out if zero."""

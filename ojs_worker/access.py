@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 Headers = Mapping[str, str]
-# A key, or a function that gives the key or whole headers, so that a token can be refreshed.
+# A key, or a function that returns the key or all headers, for tokens that expire.
 Auth = str | Callable[[], str | Headers | Awaitable[str | Headers]]
 
 BASE: Final[Headers] = {

@@ -12,7 +12,7 @@ from ojs_worker.dependencies import Dependency, all_needs, need_of
 from ojs_worker.durations import Duration, milliseconds
 
 Together = Callable[..., Awaitable[Any]]
-# Makes the dependencies of a call, by parameter, and ends them.
+# Makes the dependencies of a call by parameter, and closes them after it.
 Values = Callable[[], AbstractAsyncContextManager[Mapping[str, Any]]]
 
 
@@ -31,7 +31,7 @@ class Gathering:
         """Do one job with others; returns its own result. The first of them makes the values."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
-            # What waited in a loop that is gone went with it.
+            # The event loop is another one, so nothing waits any more.
             self._loop, self._next = loop, None
         call = self._next
         if call is None:
@@ -66,7 +66,7 @@ class _Call:
     def begin(self) -> None:
         """Begin it with the jobs that still wait."""
         self.timer.cancel()
-        # A job that was cancelled meanwhile is left out.
+        # Leave out jobs that were cancelled meanwhile.
         self.items = [one for one in self.items if not one[1].done()]
         if self.items:
             self._task = asyncio.create_task(self._run())
@@ -75,7 +75,7 @@ class _Call:
         """End it where nobody waits for it any more."""
         if self._task is not None and all(ended.done() for _, ended in self.items):
             self._task.cancel()
-            # What it depends on has ended before the worker ends what it keeps.
+            # Let it close its dependencies before the worker closes those that it keeps.
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:

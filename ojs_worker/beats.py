@@ -22,9 +22,9 @@ log = logging.getLogger("ojs.worker")
 REGISTER: Final = "/ojs/v1/workers/register"
 DEREGISTER: Final = "/ojs/v1/workers/deregister"
 BEAT: Final = "/ojs/v1/workers/heartbeat"
-# No server needs to hear more often.
+# Lower bound of the interval.
 LEAST_S: Final = 0.05
-# How soon after the machine has slept it is noticed.
+# Limit of the delay with which the end of a suspension is noticed.
 LOOK_S: Final = 1.0
 Attempts = Mapping[str, int]
 
@@ -82,7 +82,7 @@ class Beats:
         self._worker_id = worker_id
         self._profile = profile
         self._environment = environment
-        # What a BEAT says beside the jobs, where it is not to renew their leases.
+        # Members that tell the server not to renew leases.
         self._terms: Mapping[str, Any] = {} if extends else {"extend": False}
         self._report = report
         self._heard = heard
@@ -91,9 +91,9 @@ class Beats:
         self._timeout_s = timeout_s
         self._wake = asyncio.Event()
         self._waiting: list[asyncio.Future[None]] = []
-        # What the server does not know of this worker is told with the next BEAT.
+        # True if the next BEAT has to describe this worker, which the server does not know.
         self._tell_profile = False
-        # Older servers count jobs in `active_jobs` and refuse the list; it is then left out.
+        # Older servers have a number in `active_jobs` and refuse a list; it is then left out.
         self._list_twice = True
         self._failures = 0
         self.introduced = asyncio.Event()
@@ -169,7 +169,7 @@ class Beats:
                 log.warning("the server refused to deregister: %s", error_body(reply.body).message)
 
     async def _rest(self, until: float) -> None:
-        # The loop's clock stands still while the machine sleeps, so the other one is looked at.
+        # The loop's clock stops while the machine is suspended, so check the other clock regularly.
         while not self._wake.is_set() and (left_s := until - self._environment.elapsed()) > 0:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(left_s, LOOK_S)):
@@ -202,12 +202,12 @@ class Beats:
 
     def _learn(self, body: bytes) -> None:
         with contextlib.suppress(UnexpectedAnswer):
-            told = decoded(body, _registered)
+            answer = decoded(body, _registered)
             self._bounds.learn(
-                dead_after_s=told.heartbeat_timeout, lease_s=told.visibility_timeout_default
+                dead_after_s=answer.heartbeat_timeout, lease_s=answer.visibility_timeout_default
             )
-            if told.heartbeat_interval and told.heartbeat_interval > 0:
-                self._interval_s = min(self._interval_s, max(told.heartbeat_interval, LEAST_S))
+            if answer.heartbeat_interval and answer.heartbeat_interval > 0:
+                self._interval_s = min(self._interval_s, max(answer.heartbeat_interval, LEAST_S))
 
     async def _send(self, report: Report) -> Answer | None:
         ids = list(report.held)

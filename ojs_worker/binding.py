@@ -58,14 +58,14 @@ class Binding:
         self._extra: str | None = None
         self._signature = inspect.signature(target)
         hints = hints_of(target, what)
-        # The type of the result; None if no annotation names one that JSON becomes.
+        # The type of the result; None without an annotation that JSON can be converted to.
         self.result_type: Any = readable(hints.get("return", Any))
         kept: list[inspect.Parameter] = []
         for parameter in self._signature.parameters.values():
             hint = hints.get(parameter.name, Any)
             if self.context_name is None and is_context(parameter.name, hint):
                 self.context_name = parameter.name
-                # A keyword-only context is passed by its name, wherever it stands.
+                # A keyword-only context is passed by name, not by position.
                 by_place = parameter.kind is not inspect.Parameter.KEYWORD_ONLY and not self.needs
                 self._context_place = len(kept) if by_place else sys.maxsize
                 continue
@@ -81,7 +81,7 @@ class Binding:
             self._take(parameter, hint)
         self._signature = self._signature.replace(parameters=kept)
         self._names = {parameter.name for parameter in self._parameters}
-        # With `*args` or positional-only parameters, arguments have no names to go by.
+        # With `*args` or positional-only parameters, arguments cannot be passed by name.
         self._by_name = all(parameter.kind in _NAMED for parameter in kept)
 
     def bind(

@@ -18,7 +18,7 @@ from ojs_worker.job import Job
 
 log = logging.getLogger("ojs.worker")
 
-# What the worker protocol has where a server does not say it.
+# The values of the worker protocol, for servers that do not report theirs.
 DEAD_AFTER_S: Final = 30.0
 LEASE_S: Final = 1800.0
 
@@ -76,7 +76,7 @@ class Certainty:
 
         `said` tells if the server confirmed the job as held, as far as it confirms jobs.
         """
-        # A server that says nothing has not given away what it heard of in time.
+        # If the server confirms no jobs, a BEAT within the bounds has kept the job.
         if said or self._sure(delivery):
             delivery.held_at = asked_at
         elif delivery.doubt is not None:

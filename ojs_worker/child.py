@@ -89,7 +89,7 @@ def main() -> None:
             except OSError:
                 message = None
             if message is None:
-                # A handler may be busy for long; the process goes with its worker all the same.
+                # Exit at once, although the handler may be busy: the worker is gone.
                 os._exit(0)
             with arrived:
                 inbox.append(message if isinstance(message, Run) else None)

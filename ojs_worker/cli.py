@@ -119,7 +119,7 @@ def _run(
         traceback.print_exc()
         print(f"ojs-worker: {target} could not be imported", file=sys.stderr)
         return 3
-    # What the program has said about its log while it was imported counts.
+    # Only after the import, because a logging setup of the program takes precedence.
     set_up(config.log_format, config.log_level)
     if supervisor is not None:
         supervisor.agree(config)
@@ -128,7 +128,7 @@ def _run(
         if supervisor is not None:
             supervisor.say(Word.LEFT)
         return 0
-    # A handler may hold up the event loop for ever, and none of the orderly end would happen.
+    # If a handler blocks the event loop, no orderly shutdown happens, so force the exit.
     box.on_ending = lambda: exit_later(config.grace_s + MARGIN_S, 1)
     _warn_of_init()
 
@@ -180,7 +180,7 @@ def _warn_of_init() -> None:
 
 
 def _refuse_unknown(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
-    # argparse takes the value behind a misspelt option for the worker, and complains of that.
+    # argparse would take the value of a misspelt option for the worker, and report that instead.
     flags = [setting for setting in TABLE if setting.name not in NO_FLAG]
     known = [setting.flag for setting in flags] + _OTHERS
     known += ["--no-" + setting.flag[2:] for setting in flags if setting.kind == "truth"]
@@ -192,7 +192,7 @@ def _refuse_unknown(parser: argparse.ArgumentParser, arguments: Sequence[str]) -
             parser.error(f"{name} is not an option{hint}")
 
 
-# The groups of the help, by the first setting of each.
+# The sections of the help text, by their first setting.
 SECTIONS: Final = {
     "profile": "the server",
     "queues": "which jobs, and how many at once",
@@ -232,8 +232,8 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _add(add: Callable[..., object], setting: Setting, default: Any) -> None:
     shown = ",".join(default) if isinstance(default, tuple) else default
-    said = "" if shown in (None, False, "") else f", default {shown}"
-    text = f"{setting.help}{said}  [{setting.env[0]}]".replace("%", "%%")
+    suffix = "" if shown in (None, False, "") else f", default {shown}"
+    text = f"{setting.help}{suffix}  [{setting.env[0]}]".replace("%", "%%")
     if setting.kind == "truth":
         add(setting.flag, action=argparse.BooleanOptionalAction, help=text)
     else:

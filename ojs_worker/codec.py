@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from ojs_worker.job import Job
 
 if TYPE_CHECKING:
-    # The package of the client needs modules that need this one.
+    # Imported for types only: `ojs_worker.client` imports this module.
     from ojs_worker.client.requests import JobRequest
 
 

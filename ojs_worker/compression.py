@@ -19,9 +19,9 @@ Compression = Literal["zstd", "gzip"]
 
 ZSTD: Final = "zstd/plain"
 GZIP: Final = "gzip/plain"
-# Less than this is not worth compressing.
+# Smaller arguments are not worth compressing.
 SHORT: Final = 1024
-# A few bytes can stand for very many.
+# Limit of the decompressed size, because a few bytes can expand to very many.
 MAX_PLAIN: Final = 64 * 1024 * 1024
 
 

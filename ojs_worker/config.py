@@ -27,14 +27,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
     profile: ProfileName = "ojs"
     url: str = "http://127.0.0.1:8080"
-    # A name in the file of servers that was given; a URL that was given nearer by wins over it.
+    # A name in the file of servers; a URL from a source of higher precedence replaces it.
     server: str | None = None
     auth_token: str | None = None
     tls_ca_file: str | None = None
     tls_cert_file: str | None = None
     tls_key_file: str | None = None
     queues: tuple[str, ...] = ("default",)
-    # Whether the queues of the handlers are left to other workers where they are not named.
+    # True if queues of handlers are served only if they are named in `queues`.
     only_queues: bool = False
     concurrency: int = 10
     processes: int = 2
@@ -47,30 +47,30 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     visibility_s: float | None = None
     connect_s: float = 5.0
     operation_s: float = 10.0
-    # Deadline of the calls of clients; 0 sends each once.
+    # Deadline of client calls; with 0 each is sent once.
     deadline_s: float = 30.0
     only_known_types: bool = True
     unknown_type: UnknownType = "requeue"
     shutdown_release: ShutdownRelease = "fail"
-    # Whether the handler of a job that the server took back is stopped, or runs on for a late ACK.
+    # Stop the handler of a job that the server took back; otherwise it runs on for a late ACK.
     stop_lost: bool = True
-    # The owner under whose name cron entries are registered, and whether its others are deleted.
+    # The owner of registered cron entries; with `prune_cron` the owner's other entries are deleted.
     cron_owner: str | None = None
     prune_cron: bool = False
     late_ack: LateAck | None = None
-    # Whether heartbeats renew the leases of what is held, or only hear what became of it.
+    # Renew leases by heartbeats; otherwise these only report and receive states.
     auto_extend: bool = True
     health_port: int | None = None
     health_host: str = "0.0.0.0"
     log_format: Literal["text", "json"] = "text"
     log_level: Level = "info"
-    # What the command alone can do: several processes, and new ones in place of old ones.
+    # Only for the command, which can run several processes and replace them.
     workers: int = 1
     max_jobs: int | None = None
     max_memory: int | None = None
 
 
-# What holds under each profile where nothing is set; the server has its own part of them.
+# Defaults by profile; the server has defaults of its own for each.
 PROFILES: Final[Mapping[ProfileName, Config]] = {
     "ojs": Config(),
     "blackboard": Config(

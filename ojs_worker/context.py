@@ -24,11 +24,11 @@ class StopReason(StrEnum):
 
     # The server took the job back.
     LOST = "lost"
-    # Somebody cancelled the job.
+    # The job was cancelled.
     CANCELLED = "cancelled"
     # The delivery ran over its time limit.
     TIMEOUT = "timeout"
-    # The worker ends.
+    # The worker shuts down.
     SHUTDOWN = "shutdown"
 
 
@@ -80,7 +80,7 @@ class JobContext:
         self.job: Final = job
         self.metadata: dict[str, Any] = {}
         self.stop_reason: StopReason | None = None
-        # The handler has told its outcome itself; what it returns is not told any more.
+        # True if the handler has reported its outcome itself; its return value is ignored then.
         self.settled = False
         self._link = link
         self._log: JobLog | None = None
@@ -192,14 +192,14 @@ class Context(JobContext):
                 made = await do(*args, **kwargs)
             else:
                 made = await asyncio.to_thread(do, *args, **kwargs)
-                # A lambda may have made a coroutine.
+                # A lambda may have returned a coroutine.
                 made = await made if inspect.isawaitable(made) else made
             found = self._steps.ended(name, made)
             await self._save()
         return typed(do, found)
 
     async def _save(self) -> None:
-        # Steps may run side by side; the last one to be saved has to have all.
+        # Steps may run concurrently; the lock makes the last checkpoint contain all of them.
         async with self._saving:
             await self._link.save_checkpoint(self.job, self._steps.state())
 

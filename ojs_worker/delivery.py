@@ -34,17 +34,16 @@ class Delivery:
         held_at: float = -math.inf,
     ) -> None:
         self.job = job
-        # The latest moment from which on it is known to be held, in the environment's `elapsed`
-        # seconds.
+        # Latest `elapsed` time at which this worker certainly held the job.
         self.held_at = held_at
-        # Set once there is news; there is one while the handler waits for the job to be certain.
+        # Exists while the handler waits for the server to confirm the job; set by the answer.
         self.doubt: asyncio.Event | None = None
         self.handler = handler
         self.context = context
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
         self._settling = False
-        # Nobody waits for the handler any more; it may still run.
+        # The handler's outcome is not needed any more; it may still run.
         self.closed = False
         self.warned = False
 

@@ -91,7 +91,7 @@ def need_of(dependency: Dependency, above: tuple[Make, ...] = ()) -> Need:
     try:
         hints = get_type_hints(make.__init__ if inspect.isclass(make) else make)
     except (NameError, TypeError):
-        # Only the context's is needed, which its name shows as well.
+        # Only the context's hint is needed, and its name is enough for that.
         hints = {}
     context_name: str | None = None
     needs: Needs = {}

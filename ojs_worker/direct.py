@@ -49,7 +49,7 @@ def _way_to(
 ) -> StreamingTransport:
     parts = urlsplit(url)
     if parts.username is not None or proxy_for(parts) is not None:
-        # A worker that needs no proxy starts a good deal sooner without it.
+        # Imported late, because a worker without a proxy starts faster without it.
         from ojs_worker.over_httpx import HttpTransport
 
         return HttpTransport(url, auth, connect_s=connect_s, tls=tls)
@@ -96,7 +96,7 @@ class DirectTransport:
                 line.close()
                 raise self._unreachable(error, sent=True) from None
             except BaseException:
-                # The caller gave up; a closed connection tells the server.
+                # The caller gave up; closing the connection tells the server.
                 line.close()
                 raise
             if line.usable:
@@ -112,7 +112,7 @@ class DirectTransport:
         pieces: asyncio.Queue[bytes] = asyncio.Queue()
         line.sink = pieces.put_nowait
         whole = asyncio.ensure_future(line.exchange(message, None))
-        # No piece is empty, so this is the end.
+        # Marks the end, as no piece is empty.
         whole.add_done_callback(lambda _: pieces.put_nowait(b""))
         try:
             while True:
@@ -154,7 +154,7 @@ class DirectTransport:
     def _bounded(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
-            # Connections of a loop that is gone went with it.
+            # Connections belong to an event loop, and this is another one.
             self._loop, self._idle = loop, []
             self._places = asyncio.Semaphore(CONNECTIONS)
         return self._places
@@ -182,7 +182,7 @@ class DirectTransport:
         return line
 
     def _head(self, headers: Headers) -> bytes:
-        # Without a token that changes, the very same headers come every time.
+        # Unless a token changes, the headers are the same object each time.
         if self._written is None or self._written[0] is not headers:
             self._written = (headers, _write(headers))
         return self._written[1]
@@ -201,7 +201,7 @@ class _Line(asyncio.Protocol):
         self._has_length = False
         self._past_head = False
         self._keeps = True
-        # Where the body of a success goes piece by piece, if it is not kept for the reply.
+        # Receives the body of a success piece by piece; without it, the body is kept for the reply.
         self.sink: Callable[[bytes], None] | None = None
         self._sinks = False
 
@@ -235,7 +235,7 @@ class _Line(asyncio.Protocol):
         self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Those of uvloop are no subclass of it.
+        # A cast, because uvloop's transports are no subclass.
         self._transport = cast(asyncio.Transport, transport)
         self._open = True
 
@@ -248,7 +248,7 @@ class _Line(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._open = False
         if self._answer is not None and self._past_head and not self._has_length:
-            # An answer without a length ends with its connection.
+            # An answer without a length ends with the connection.
             self.on_message_complete()
         self._fail(error or EOFError("the connection was closed"))
 

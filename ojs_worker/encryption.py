@@ -86,7 +86,7 @@ class Encryption:
         key = self._keys[self._current]
         nonce = key.nonce(request.id, plain)
         data = _VERSION + nonce + key.cipher.encrypt(nonce, plain, None)
-        # The one that was applied last stands first in this name.
+        # The encoding that was applied last comes first in this name.
         name = "+".join([ENCRYPTED, *(one.partition("/")[0] for one in encodings[:-1])])
         sealed = {MARKER: True, "encoding": name, "data": b64encode(data).decode()}
         meta |= {ENCODINGS: encodings, KEY_ID: self._current}

@@ -45,9 +45,9 @@ from ojs_worker.wear import Wear
 
 log = logging.getLogger("ojs.worker")
 
-# How long a handler that was told to stop may take to clean up.
+# Time for a cancelled handler to clean up.
 UNWIND_S: Final = 1.0
-# How long an answer to a FETCH may still be on its way once no more jobs are wanted.
+# Time for a last answer to a FETCH, once no more jobs are wanted.
 LAST_ANSWER_S: Final = 0.2
 GOODBYE_S: Final = 2.0
 FORCED_S: Final = 0.5
@@ -75,7 +75,7 @@ class Engine:
         self.config = config
         self.machine = Machine(grace_s=config.grace_s)
         self.ended = asyncio.Event()
-        # Set once this process is to be replaced by another one.
+        # Set when another process is to replace this one.
         self.recycling = asyncio.Event()
         self._counts = Counts()
         self._registry = registry
@@ -104,7 +104,7 @@ class Engine:
         )
         self._watch = LoopWatch(self._name_of) if environment.watched else None
         self._aside = Aside()
-        # Outcomes that are told beside.
+        # Settlements of jobs without a running handler.
         self._telling: set[asyncio.Task[Any]] = set()
         self._feed: Feed | None = None
         self._beats: Beats
@@ -188,14 +188,14 @@ class Engine:
         ):
             for job_id in ids or ():
                 delivery = self._ledger.get(job_id)
-                # The answer is about what was reported, not about what was fetched since.
+                # The answer is about the reported deliveries, not about jobs fetched since.
                 if delivery is not None and delivery.job.attempt == report.held.get(job_id):
                     self._withdraw(delivery, reason)
         kept = frozenset(answer.jobs_extended or ())
         for delivery in self._ledger:
             if report.held.get(delivery.job.id) == delivery.job.attempt:
-                said = answer.jobs_lost is not None or delivery.job.id in kept
-                if not self._certainty.confirmed(delivery, report.at, said=said):
+                confirmed = answer.jobs_lost is not None or delivery.job.id in kept
+                if not self._certainty.confirmed(delivery, report.at, said=confirmed):
                     self._withdraw(delivery, StopReason.LOST)
         word = directive_of(answer.state, answer.directive)
         self._do(self.machine.told(word, report.state, self._loop.time()))
@@ -290,7 +290,7 @@ class Engine:
             return True
         if known.job.attempt == job.attempt:
             return False
-        # The lease was lost without a word, and the job has come to the same worker again.
+        # The lease expired unnoticed, and this worker has got the job again.
         self._withdraw(known, StopReason.LOST)
         return True
 
@@ -304,7 +304,7 @@ class Engine:
         handler = self._registry.get(job.type)
         if handler is None or handler.runs == "thread":
             return BlockingContext(job, self, self._loop)
-        # What a handler in a process says arrives in the loop, like that of a coroutine.
+        # Reports of a handler in a process arrive in the event loop, as those of a coroutine do.
         return Context(job, self)
 
     async def _work(self, delivery: Delivery) -> None:
@@ -320,7 +320,7 @@ class Engine:
                 await self._reports.flush(delivery.job.id)
                 await self._settler.settle(delivery.job, outcome)
         except asyncio.CancelledError:
-            # Given up at the very end: the server was not to be reached.
+            # Given up at the end of shutdown, because the server was unreachable.
             self.machine.abandoned = True
         except Exception:
             log.exception("job %s could not be settled; its lease ends by itself", delivery.job.id)
@@ -386,7 +386,7 @@ class Engine:
         if delivery.doubt is not None:
             delivery.doubt.set()
             return
-        # A thread cannot be cancelled: it sees `cancelled` in its context, or runs to its end.
+        # A thread cannot be cancelled: its handler checks `cancelled`, or runs to its end.
         runs = delivery.handler.runs if delivery.handler else "loop"
         if delivery.task is not None and runs != "thread":
             delivery.task.cancel()
@@ -460,13 +460,13 @@ class Engine:
             if delivery.settling and delivery.task is not None:
                 delivery.task.cancel()
             self._ledger.drop(delivery)
-        told = [
+        settlements = [
             self._settler.settle(one.job, self._executor.stopped(one))
             for one in left
             if not one.settling
         ]
-        if told:
-            await within(FORCED_S if self.machine.forced else GOODBYE_S, *told)
+        if settlements:
+            await within(FORCED_S if self.machine.forced else GOODBYE_S, *settlements)
 
     def _leave_after(self, first: Coroutine[Any, Any, None] | None) -> None:
         if not self._leaving:

@@ -38,19 +38,19 @@ class Environment(msgspec.Struct, frozen=True):
     """All that the SDK takes from the machine, except connections and processes."""
 
     random_bits: RandomBits
-    # Between 0 and 1.
+    # A random number between 0 and 1.
     dice: Callable[[], float]
     # The id of a job or workflow for a moment; each is above the one before it.
     rising_id: Callable[[int], str]
     # Milliseconds since 1970.
     wall_ms: Callable[[], int]
-    # Seconds of a stopwatch, which nobody sets back.
+    # Seconds of a monotonic clock.
     monotonic: Callable[[], float]
-    # Seconds since some moment in the past, also those while the machine was asleep.
+    # Seconds since some moment in the past, including time in which the machine was suspended.
     elapsed: Callable[[], float]
-    # Makes threads of a name, in the event loop that waits for them.
+    # Makes a pool of threads of this name; called in the event loop that awaits them.
     pool: Callable[[str], Pool]
-    # Whether a thread watches that no handler blocks the event loop.
+    # True if a thread watches for handlers that block the event loop.
     watched: bool
     host: str
     process: int

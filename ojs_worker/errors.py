@@ -25,7 +25,7 @@ import msgspec
 
 from ojs_worker.job import Job
 
-# Refused for now.
+# Temporary refusals.
 _LATER: Final = frozenset({408, 429})
 
 
@@ -169,7 +169,7 @@ class _Answer(msgspec.Struct):
 
 
 _decoder = msgspec.json.Decoder(_Answer)
-# What a decoder raises: no JSON, another shape, text that is no UTF-8, or no end of nesting.
+# Exceptions of a decoder: malformed JSON or UTF-8, another structure, or too deep nesting.
 UNREADABLE: Final = (ValueError, RecursionError)
 T = TypeVar("T")
 

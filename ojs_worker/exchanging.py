@@ -39,7 +39,7 @@ from ojs_worker.transport import NO_SUCH_CALL, Request, Transport
 log = logging.getLogger("ojs.worker")
 
 SETTLE: Final = "/ojs/v1/workers/settle"
-# Servers bound their bodies; a call that is refused for its size costs more than two calls.
+# Servers limit the size of bodies, and a call refused for its size costs more than a second call.
 MAX_BYTES: Final = 500_000
 _STATUS: Final = {code.name: code.status for code in ALL}
 
@@ -68,7 +68,7 @@ class _Answer(msgspec.Struct):
 _answer = msgspec.json.Decoder(_Answer)
 
 
-class _Told:
+class _Pending:
     """An outcome that is being sent. `verdict` is None if it must be sent in a call of its own."""
 
     __slots__ = ("body", "job", "outcome", "unsure", "verdict")
@@ -106,10 +106,10 @@ class BulkSettler:
         self._ask = ask
         self._timeout_s = timeout_s
         self._offers: Offers | None = None
-        self._waiting: list[_Told] = []
+        self._waiting: list[_Pending] = []
         self._task: asyncio.Task[None] | None = None
         self._hurried = asyncio.Event()
-        # Set by whoever fetches beside; without it no job is fetched here.
+        # Set if jobs may be fetched along; otherwise the call only settles.
         self.lender: Lender | None = None
 
     async def settle(self, job: Job, outcome: Outcome) -> Verdict:
@@ -117,14 +117,14 @@ class BulkSettler:
         if self._alone:
             return await self._single.settle(job, outcome)
         loop = asyncio.get_running_loop()
-        told = _Told(job, outcome, loop.create_future())
-        self._waiting.append(told)
+        pending = _Pending(job, outcome, loop.create_future())
+        self._waiting.append(pending)
         if self._task is None:
-            # It begins with the next turn of the loop, so what ends in this one goes with it.
+            # A task starts in the loop's next turn, so outcomes of this turn go into the same call.
             self._task = loop.create_task(self._run())
-        verdict = await told.verdict
+        verdict = await pending.verdict
         if verdict is None:
-            verdict = await self._single.settle(job, outcome, unsure=told.unsure)
+            verdict = await self._single.settle(job, outcome, unsure=pending.unsure)
         return verdict
 
     def hurry(self) -> None:
@@ -145,13 +145,13 @@ class BulkSettler:
         return known or self._hurried.is_set()
 
     async def _run(self) -> None:
-        batch: list[_Told] = []
+        batch: list[_Pending] = []
         try:
             if self._offers is None:
                 self._offers = await self._ask()
             while self._waiting:
                 if self._offers is None or self._alone:
-                    # A server that cannot even say what it offers is asked again next time.
+                    # The manifest is unavailable; ask for it again next time.
                     self._let_go(self._waiting)
                     return
                 batch = self._next(self._offers.max_results)
@@ -164,52 +164,52 @@ class BulkSettler:
         finally:
             self._task = None
 
-    def _next(self, most: int) -> list[_Told]:
+    def _next(self, most: int) -> list[_Pending]:
         """Return as many outcomes as fit into one call; those that were given up are left out."""
-        batch: list[_Told] = []
+        batch: list[_Pending] = []
         size = 0
         while self._waiting and len(batch) < most:
-            told = self._waiting[0]
-            size += len(told.body)
+            pending = self._waiting[0]
+            size += len(pending.body)
             if batch and size > MAX_BYTES:
                 break
             del self._waiting[0]
-            if not told.verdict.done():
-                batch.append(told)
+            if not pending.verdict.done():
+                batch.append(pending)
         return batch
 
-    async def _exchange(self, batch: list[_Told]) -> None:
-        terms = self.lender and self.lender.lend([told.job for told in batch])
-        body = self._head + b",".join([told.body for told in batch]) + b"]"
+    async def _exchange(self, batch: list[_Pending]) -> None:
+        terms = self.lender and self.lender.lend([pending.job for pending in batch])
+        body = self._head + b",".join([pending.body for pending in batch]) + b"]"
         body += b',"fetch":' + encode(terms) + b"}" if terms else b"}"
         fetched = None
         try:
             fetched = await self._tell(batch, body)
-            # Whoever was told here gives its place back first; then the new jobs take them.
+            # First let the settled jobs free their places, which the new jobs need.
             await asyncio.sleep(0)
         finally:
             if terms and self.lender is not None:
                 self.lender.repay(fetched)
 
-    async def _tell(self, batch: list[_Told], body: bytes) -> Fetched | None:
+    async def _tell(self, batch: list[_Pending], body: bytes) -> Fetched | None:
         """Send the call until it is answered; the jobs that came with the answer, if one did."""
         request = Request("POST", SETTLE, body, timeout_s=self._timeout_s)
         patience = Patience(f"settle {counted(len(batch), 'job')}", self._environment.dice)
-        while not all(told.verdict.done() for told in batch):
+        while not all(pending.verdict.done() for pending in batch):
             wait_s = None
             try:
                 reply = await self._transport.send(request)
             except Unreachable as error:
                 reason = str(error)
-                for told in batch:
-                    told.unsure = told.unsure or error.sent
+                for pending in batch:
+                    pending.unsure = pending.unsure or error.sent
             else:
                 if reply.well:
-                    return self._heard(batch, reply.body)
+                    return self._read_answer(batch, reply.body)
                 if reply.status in NO_SUCH_CALL:
                     self._offers = Offers()
                 if reply.status in NO_SUCH_CALL | REFUSED:
-                    # Single calls find out which of them it is.
+                    # Single calls show which of the outcomes is refused.
                     break
                 reason = f"answered {reply.status}: {error_body(reply.body).message}"
                 wait_s = reply.retry_after_s
@@ -221,39 +221,39 @@ class BulkSettler:
         self._let_go(batch)
         return None
 
-    def _heard(self, batch: list[_Told], body: bytes) -> Fetched | None:
+    def _read_answer(self, batch: list[_Pending], body: bytes) -> Fetched | None:
         try:
             results = decoded(body, _answer).results
             fetched = read(body)
-            if [result.job_id for result in results] != [told.job.id for told in batch]:
+            if [result.job_id for result in results] != [pending.job.id for pending in batch]:
                 raise UnexpectedAnswer("the server does not answer the jobs that were told")
         except UnexpectedAnswer as error:
             log.warning("jobs that were told together are told one by one: %s", error)
-            for told in batch:
-                told.unsure = True
+            for pending in batch:
+                pending.unsure = True
             self._let_go(batch)
             return None
-        for told, result in zip(batch, results, strict=True):
+        for pending, result in zip(batch, results, strict=True):
             if result.error is None:
-                told.end(Verdict.SETTLED)
+                pending.end(Verdict.SETTLED)
             else:
-                self._refused(told, result.error)
+                self._refused(pending, result.error)
         return fetched
 
-    def _refused(self, told: _Told, error: ErrorBody) -> None:
-        status, said = _STATUS.get(str(error.code), 0), str(error.message)
+    def _refused(self, pending: _Pending, error: ErrorBody) -> None:
+        status, message = _STATUS.get(str(error.code), 0), str(error.message)
         if status in GONE:
-            log_gone(told.job, error, unsure=told.unsure)
-            told.end(Verdict.GONE)
+            log_gone(pending.job, error, unsure=pending.unsure)
+            pending.end(Verdict.GONE)
         elif status not in REFUSED:
-            told.end(None)
-        elif other := in_place_of(told.job, told.outcome, status, said):
-            self._waiting.append(_Told(told.job, other, told.verdict))
+            pending.end(None)
+        elif other := in_place_of(pending.job, pending.outcome, status, message):
+            self._waiting.append(_Pending(pending.job, other, pending.verdict))
         else:
-            told.end(Verdict.REFUSED)
+            pending.end(Verdict.REFUSED)
 
-    def _let_go(self, those: list[_Told]) -> None:
+    def _let_go(self, those: list[_Pending]) -> None:
         """Let these outcomes be reported one by one."""
-        for told in those:
-            told.end(None)
+        for pending in those:
+            pending.end(None)
         those.clear()

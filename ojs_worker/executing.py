@@ -50,7 +50,7 @@ class Executor:
         self._unknown_type = unknown_type
         self._pause_s = pause_s
         self._elapsed = elapsed
-        # The types of which a warning was given.
+        # Types for which a warning was logged.
         self._given_back: set[str] = set()
 
     async def execute(self, delivery: Delivery) -> Outcome:
@@ -112,7 +112,7 @@ class Executor:
             if job.type not in self._given_back:
                 self._given_back.add(job.type)
                 log.warning("%s; its jobs go back to the server", fault.message)
-            # It may come straight back here: not more often than an idle worker asks.
+            # The job may come back at once, so wait as long as an idle worker does.
             try:
                 await asyncio.sleep(self._pause_s)
             except asyncio.CancelledError:
@@ -137,7 +137,7 @@ class Executor:
         handler, job = delivery.handler, delivery.job
         assert handler is not None
         if handler.runs == "process":
-            # The arguments are read here as well, so that wrong ones cost no process.
+            # Also bound here, so that wrong arguments need no process.
             handler.binding.bind(job.args)
             context = delivery.context
             return Done(

@@ -114,14 +114,14 @@ def fault_of(error: BaseException, retrying: Retrying = ALWAYS) -> Fault:
             )
         case Discard():
             action = "dead_letter" if error.dead_letter else "discard"
-            return _told(error, error.type, {**(error.details or {}), "action": action}, False)
+            return _fault_of(error, error.type, {**(error.details or {}), "action": action}, False)
         case Retry():
-            return _told(error, error.type, error.details, True)
+            return _fault_of(error, error.type, error.details, True)
         case _:
-            return _told(error, None, None, retrying.retries(error))
+            return _fault_of(error, None, None, retrying.retries(error))
 
 
-def _told(
+def _fault_of(
     error: BaseException, given: str | None, details: dict[str, Any] | None, retryable: bool
 ) -> Fault:
     kind = type(error)
@@ -138,10 +138,10 @@ def _told(
 def words_of(error: BaseException) -> str:
     """Return the message of an exception, also if its own `__str__` fails."""
     try:
-        said = str(error)
+        message = str(error)
     except Exception as broken:
-        said = f"it cannot be written: {type(broken).__name__}"
-    return (said or type(error).__name__)[:MAX_MESSAGE]
+        message = f"it cannot be written: {type(broken).__name__}"
+    return (message or type(error).__name__)[:MAX_MESSAGE]
 
 
 def _plain(details: dict[str, Any] | None) -> dict[str, Any]:

@@ -39,17 +39,17 @@ class Feed:
         self._free = free
         self._accept = accept
         self._introduced = introduced
-        # Has the server know this worker again that it refuses.
+        # Registers this worker again after the server has refused its FETCH.
         self._come_back = come_back
         self._poll_s = poll_s
-        # Counts a FETCH that was not answered.
+        # Called after a FETCH without an answer.
         self._failed = failed
         self._waker = waker
         self._room = asyncio.Event()
         self._wanted = True
         self._asking = self._lent = False
         self._task: asyncio.Task[None] | None = None
-        # Set while no FETCH is on its way.
+        # Set while no FETCH is in flight.
         self.stopped = asyncio.Event()
         self.stopped.set()
 
@@ -104,7 +104,7 @@ class Feed:
 
     async def _run(self) -> None:
         try:
-            # The server hears of the worker before the worker asks for jobs.
+            # The server must know the worker before its first FETCH.
             await self._introduced.wait()
             await self._fetch_all()
         except asyncio.CancelledError:
@@ -117,7 +117,7 @@ class Feed:
             if not self._lent:
                 self.stopped.set()
             if self._wanted:
-                # It was wanted again while it was being hung up.
+                # Jobs were wanted again while the call was being cancelled.
                 self.start()
 
     async def _fetch_all(self) -> None:
@@ -129,7 +129,7 @@ class Feed:
                 self._room.clear()
                 await self._room.wait()
                 continue
-            asked = loop.time()
+            asked_at = loop.time()
             self._asking = True
             try:
                 fetched = await self._fetcher.fetch(free)
@@ -146,7 +146,7 @@ class Feed:
                 patience.failures = 0
             self._accept(fetched)
             if not fetched.jobs and not fetched.unreadable:
-                # A server that holds the call has waited already.
-                idle_s = self._poll_s - (loop.time() - asked)
+                # A server that held the call has waited already.
+                idle_s = self._poll_s - (loop.time() - asked_at)
                 if idle_s > 0 and self._wanted:
                     await self._waker(idle_s)

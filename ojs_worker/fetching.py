@@ -16,7 +16,7 @@ from ojs_worker.transport import Request, Transport
 log = logging.getLogger("ojs.worker")
 
 FETCH: Final = "/ojs/v1/workers/fetch"
-# Waits before the next FETCH where the last one brought nothing, for so many seconds at most.
+# Waits up to this many seconds before the next FETCH, after one that brought no jobs.
 Waker = Callable[[float], Awaitable[object]]
 
 
@@ -37,7 +37,7 @@ class Fetched(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct):
-    # Some backends answer null where there is nothing.
+    # Some backends answer null instead of an empty list.
     jobs: list[Job] | None = None
 
 
@@ -112,7 +112,7 @@ class Fetcher:
         """Return the members of a FETCH, also for use in a call that settles."""
         wanted = {**self._wants, "count": count}
         if self._pending is None:
-            # Asked again with the same id, the server may answer what it gave the first time.
+            # Not for a repetition: the server may return what it gave at the first try.
             self._asked_at = self._environment.elapsed()
         if not self._plain:
             if self._types is not None:
@@ -142,7 +142,7 @@ def read(body: bytes) -> Fetched:
             try:
                 name = _name.decode(raw)
             except UNREADABLE:
-                # Nobody could even fail it.
+                # Without an id the job cannot even be failed.
                 log.error("the server handed out something that is no job: %s", error)
                 continue
             job = Job(id=name.id, type=name.type, attempt=name.attempt)

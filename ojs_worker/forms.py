@@ -18,12 +18,12 @@ class Form(msgspec.Struct, frozen=True):
     """Encoding and decoding of the values of a type and its subclasses."""
 
     write: Callable[[Any], Any]
-    # Given the type that a hint names, and what JSON holds.
+    # Takes the type of the hint, and the value from JSON.
     read: Callable[[Any, Any], Any]
 
 
 _forms: dict[type, Form] = {PurePath: Form(str, lambda kind, value: kind(value))}
-# Models of other libraries that write and read themselves, as pydantic's do.
+# Models of other libraries with methods for this, such as pydantic's.
 _MODEL = Form(lambda model: _dumped(model), lambda kind, value: kind.model_validate(value))
 
 

@@ -84,7 +84,7 @@ class HealthServer:
                 writer.write(head.encode() + (b"" if line[0] == "HEAD" else body))
                 await writer.drain()
         except (TimeoutError, ValueError, ConnectionError):
-            # A probe that does not ask is not answered.
+            # The client sent no valid request, and gets no answer.
             pass
         finally:
             writer.close()

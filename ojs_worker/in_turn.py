@@ -9,7 +9,7 @@ import msgspec
 from ojs_worker.errors import NotFound, Refused, Unreachable
 from ojs_worker.transport import Reply, Request, StreamingTransport, Transport
 
-# A server that stops or has lost its database, or a proxy without one, answers so.
+# Statuses of a server that stops or has lost its database, or of a proxy without a server.
 AWAY: Final = frozenset({502, 503, 504})
 
 
@@ -20,7 +20,7 @@ class InTurn:
     def __init__(self, ways: Sequence[Transport]) -> None:
         self._ways: Final = tuple(ways)
         self._place = 0
-        # The servers that have failed since the last one that answered.
+        # Servers that have failed since the last success.
         self._failed: set[int] = set()
 
     async def send(self, request: Request) -> Reply:
@@ -41,7 +41,7 @@ class InTurn:
                 return reply
             others = len(self._ways) - len(self._failed | {place})
             self._pass_over(place)
-            # The time that one server asks for does not hold for another one.
+            # One server's Retry-After does not apply to another.
             return msgspec.structs.replace(reply, retry_after_s=None) if others else reply
 
     async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
@@ -70,5 +70,5 @@ class InTurn:
             self._place = (place + 1) % len(self._ways)
         self._failed.add(place)
         if len(self._failed) == len(self._ways):
-            # All have: the next round begins.
+            # All have failed, so start the next round.
             self._failed.clear()

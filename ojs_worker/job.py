@@ -53,11 +53,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     last_checkpoint: Any = None
     # The moment of its enqueue.
     created_at: str | None = None
-    # The moment from which on it may run.
+    # The moment from which it may run.
     scheduled_at: str | None = None
-    # The moment from which on it is not begun any more.
+    # The moment from which it is no longer started.
     expires_at: str | None = None
-    # The begin of its last delivery.
+    # The start of its last delivery.
     started_at: str | None = None
     # The moment of its completion.
     completed_at: str | None = None

@@ -42,25 +42,25 @@ def ended(job: Job, outcome: str, seconds: float) -> None:
 def asked(job: Job, error: Snooze | Discard | Retry, seconds: float) -> None:
     """Log that a handler has settled its job in a special way."""
     word = next(word for kind, word in _ASKED.items() if isinstance(error, kind))
-    said = words_of(error)
-    ended(job, word if said == type(error).__name__ else f"{word} ({said})", seconds)
+    text = words_of(error)
+    ended(job, word if text == type(error).__name__ else f"{word} ({text})", seconds)
 
 
 def failed(job: Job, error: BaseException | Fault, seconds: float) -> None:
     """Log that a handler has failed."""
     if isinstance(error, Fault):
-        kind, said, place, shown = error.type, error.message, None, None
+        kind, message, place, shown = error.type, error.message, None, None
     else:
-        kind, said, trace = type(error).__name__, words_of(error), error.__traceback__
+        kind, message, trace = type(error).__name__, words_of(error), error.__traceback__
         place = place_of(trace)
         if not log.isEnabledFor(logging.DEBUG):
             trace = without_sdk(trace)
         shown = None if isinstance(error, BadArguments) else (type(error), error, trace)
-    # An exception may not even say what it is, which is no reason to keep its job.
+    # The exception's `__str__` may raise, and the job must be settled nevertheless.
     with contextlib.suppress(Exception):
         log.warning(
             "%s failed in %s (job %s, attempt %d): %s: %s%s",
-            *(job.type, took(seconds), job.id, job.attempt, kind, said),
+            *(job.type, took(seconds), job.id, job.attempt, kind, message),
             f", at {place}" if place else "",
             exc_info=shown,
             extra={**_of(job), "outcome": "failed", "duration_ms": round(seconds * 1000)},

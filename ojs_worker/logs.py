@@ -47,6 +47,6 @@ def set_up(log_format: str, level: str) -> None:
     )
     root.addHandler(handler)
     root.setLevel(level.upper())
-    # One line a request would drown everything else.
+    # A line for each request would drown everything else.
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel("WARNING")

@@ -29,7 +29,7 @@ class Word(StrEnum):
     """A request to the worker from a signal or from its program."""
 
     STOP = "stop"  # SIGTERM, SIGINT, stop()
-    RECYCLE = "recycle"  # its process has done as many jobs, or is as big, as it may
+    RECYCLE = "recycle"  # its process has reached its limit of jobs or memory
     QUIET = "quiet"  # SIGTSTP
     RESUME = "resume"  # SIGCONT
 
@@ -38,7 +38,7 @@ class Action(StrEnum):
     """An action that follows from a change of state."""
 
     BEAT = "beat"  # tell the server the new state, without waiting for the interval
-    END_FETCH = "end_fetch"  # no job is wanted any more; say so when no FETCH can bring one
+    END_FETCH = "end_fetch"  # no more jobs are wanted; report when no FETCH can bring one
     FETCH = "fetch"  # jobs are wanted again
     CANCEL_ALL = "cancel_all"  # the grace period is over: stop every handler, give its job back
     LEAVE = "leave"  # say goodbye and end
@@ -46,7 +46,7 @@ class Action(StrEnum):
 
 Actions = tuple[Action, ...]
 NOTHING: Final[Actions] = ()
-# What servers are known to answer; other words change nothing.
+# Directives of servers; other words are ignored.
 DIRECTIVES: Final = {
     "running": State.RUNNING,
     "quiet": State.QUIET,
@@ -72,9 +72,9 @@ class Machine(msgspec.Struct):
     shutting_down: bool = False
     forced: bool = False
     deadline: float | None = None
-    # Whether some job was given up, not ended by itself.
+    # True if a job was given up.
     abandoned: bool = False
-    # Whether a FETCH may still bring jobs, and the server may not know yet that none is wanted.
+    # True while a FETCH may bring jobs, and the server may not know that none are wanted.
     fetching: bool = False
     _own_quiet: bool = False
     _told_quiet: bool = False
@@ -109,7 +109,7 @@ class Machine(msgspec.Struct):
             case Word.RESUME:
                 if self.shutting_down:
                     return NOTHING
-                # Where the server still wants quiet, its next answer says so.
+                # If the server still wants quiet, its next answer says so.
                 self._own_quiet = self._told_quiet = False
                 return self._settle()
 
@@ -120,12 +120,12 @@ class Machine(msgspec.Struct):
         if self.shutting_down or word is None:
             return NOTHING
         if word is State.RUNNING:
-            # An answer to an older state says nothing about this one.
+            # The answer is to an older state.
             if reported is not State.QUIET:
                 return NOTHING
             self._told_quiet = False
         elif reported is State.RUNNING:
-            # Where the worker said quiet itself, the answer merely repeats that.
+            # If the worker reported quiet itself, the answer only repeats that.
             self._told_quiet = True
         return self._settle()
 
@@ -165,7 +165,7 @@ class Machine(msgspec.Struct):
         if self.shutting_down:
             if self.deadline != math.inf or deadline == math.inf or self.state is not State.QUIET:
                 return NOTHING
-            # It was being recycled, and from now on there is a limit.
+            # Recycling has no time limit, and a stop sets one.
             self.deadline = deadline
             return (Action.BEAT,)
         self.shutting_down = True

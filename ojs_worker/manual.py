@@ -21,7 +21,7 @@ class Claimed:
         self._running = running
         self._delivery = delivery
         self.job: Final = delivery.job
-        # The object of the handler class of this job type, made of the arguments; or None.
+        # The handler class of this job type, instantiated with the arguments; None without one.
         self.extension: Final = extension
 
     @property
@@ -120,7 +120,7 @@ class Manual:
         patience = Patience("fetch jobs", self.running.environment.dice)
         loop = asyncio.get_running_loop()
         while not self.running.engine.shutting_down:
-            asked = loop.time()
+            asked_at = loop.time()
             try:
                 claimed = await self.fetch_one()
             except OjsError as error:
@@ -132,7 +132,7 @@ class Manual:
             if claimed is not None:
                 yield claimed
             else:
-                idle_s = self.running.config.poll_s - (loop.time() - asked)
+                idle_s = self.running.config.poll_s - (loop.time() - asked_at)
                 await asyncio.sleep(max(idle_s, 0))
 
     def _extension(self, delivery: Delivery) -> Any:

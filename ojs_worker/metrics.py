@@ -12,7 +12,7 @@ from ojs_worker.settling import Done, Outcome, Released
 # Upper bounds of the durations, in seconds.
 BOUNDS: Final = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 1800.0)
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-# Jobs without a handler: clients choose their types, of which there may be many.
+# One label for all types without a handler, because clients may send any number of types.
 UNKNOWN: Final = "unknown"
 _ACTIONS: Final = {"snooze": "snoozed", "discard": "discarded", "dead_letter": "discarded"}
 _DROPPED: Final = {StopReason.CANCELLED: "cancelled", StopReason.LOST: "lost"}
@@ -109,5 +109,5 @@ def _durations(counts: Counts) -> Iterator[Sample]:
 
 
 def _labels(pairs: Iterable[tuple[str, str]]) -> str:
-    # None of these values has a quote: types of handlers are checked.
+    # The values need no escaping, because the types of handlers are checked.
     return "{" + ",".join(f'{name}="{value}"' for name, value in pairs) + "}"

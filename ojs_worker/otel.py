@@ -82,7 +82,7 @@ class _Spans:
             "ojs.job.attempt": job.attempt,
             "ojs.job.priority": job.priority,
         }
-        # Of the enqueue's context only the baggage goes on.
+        # Only the baggage of the enqueue is propagated; the trace is a new one.
         token = attach(_BAGGAGE.extract(_texts(job.meta), Trace()))
         try:
             with self._tracer.start_as_current_span(
@@ -93,16 +93,16 @@ class _Spans:
                 record_exception=False,
                 set_status_on_exception=False,
             ) as span:
-                return await _told(span, call_next)
+                return await _recorded(span, call_next)
         finally:
             detach(token)
 
 
-async def _told(span: Span, call_next: Inner) -> Any:
+async def _recorded(span: Span, call_next: Inner) -> Any:
     try:
         value = await call_next()
     except Snooze:
-        # Nothing went wrong, and nothing is done yet.
+        # A snoozed job has neither failed nor ended.
         raise
     except Exception as error:
         span.record_exception(error)

@@ -69,7 +69,7 @@ class BlockingHttpTransport:
         self._prefix = parts.path
         fixed = {**_basic("Authorization", parts), **(headers or {})}
         if self._proxy is not None and not encrypted:
-            # A proxy for plain HTTP takes whole URLs; HTTPS goes through a tunnel.
+            # For plain HTTP the proxy takes absolute URLs; HTTPS uses a tunnel.
             self._prefix = f"http://{parts.netloc.rpartition('@')[2]}{parts.path}"
             fixed.update(_basic("Proxy-Authorization", self._proxy))
         self._access = Access(auth, fixed)
@@ -87,7 +87,7 @@ class BlockingHttpTransport:
             line.close()
             raise self._unreachable(error, sent=True) from None
         except BaseException:
-            # The caller gave up; a closed connection tells the server.
+            # The caller gave up; closing the connection tells the server.
             line.close()
             raise
         if answer.will_close or len(self._idle) >= CONNECTIONS:

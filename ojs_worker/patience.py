@@ -10,7 +10,7 @@ from ojs_worker.errors import Refused
 
 log = logging.getLogger("ojs.worker")
 
-# Longest Retry-After that is obeyed.
+# Upper limit of a Retry-After.
 ASKED_S: Final = 60.0
 
 Result = TypeVar("Result")

@@ -19,7 +19,7 @@ from ojs_worker.registry import Handler
 
 log = logging.getLogger("ojs.worker")
 _fault = msgspec.json.Decoder(Fault)
-# Signals are ignored before anything is loaded, since loading takes a while.
+# Signals are ignored first, because the imports take a while.
 _START: Final = """
 import signal
 for name in ("SIGTERM", "SIGINT", "SIGTSTP"):
@@ -64,7 +64,7 @@ class Child:
                 *(sys.executable, "-c", _START, str(theirs.fileno())),
                 pass_fds=(theirs.fileno(),),
                 stdin=asyncio.subprocess.DEVNULL,
-                # Out of the terminal's foreground group: ^C and ^Z are for the worker.
+                # Out of the terminal's foreground group, so that ^C and ^Z reach only the worker.
                 start_new_session=True,
                 env={
                     **os.environ,
@@ -127,7 +127,7 @@ class Child:
             async with asyncio.timeout(1):
                 return await self._process.wait()
         except TimeoutError:
-            # It has hung up and does not end.
+            # The channel is closed, but the process does not exit.
             self.kill()
             return await self._process.wait()
 
@@ -139,7 +139,7 @@ class ProcessPool:
     """Processes, each with one job at a time; started when first needed, then kept."""
 
     def __init__(self, most: int, environ: Mapping[str, str]) -> None:
-        # What flags have set, for clients that a handler uses.
+        # Settings from flags, for clients inside handlers.
         self._environ = environ
         self._places = asyncio.Semaphore(most)
         self._idle: list[Child] = []

@@ -11,7 +11,7 @@ def proxy_for(parts: SplitResult) -> SplitResult | None:
         name.lower().endswith("_proxy") for name in os.environ
     ):
         return None
-    from urllib.request import getproxies, proxy_bypass  # loads much, and mostly for nothing
+    from urllib.request import getproxies, proxy_bypass  # slow to load, rarely needed
 
     proxies = getproxies()
     named = proxies.get(parts.scheme) or proxies.get("all")

@@ -30,11 +30,11 @@ from ojs_worker.dependencies import Needs, all_needs
 from ojs_worker.retrying import ALWAYS, Retrying
 
 P = ParamSpec("P")
-# What calling a handler gives: for a coroutine function, a coroutine.
+# The return type of the handler: for a coroutine function, a coroutine.
 C = TypeVar("C")
-# The result of its jobs.
+# The type of the job's result.
 R = TypeVar("R")
-# The argument of a job that is done with others.
+# The argument of a handler that takes several jobs at once.
 A = TypeVar("A")
 R_co = TypeVar("R_co", covariant=True)
 Awaited = Coroutine[Any, Any, R]
@@ -101,7 +101,7 @@ class Handler(Generic[P, C, R]):
         self._sender = sender
         self._options = options
         self.retrying = retrying
-        # Where it does its jobs with others; `target` then does one alone.
+        # Set for a handler that takes several jobs at once; `target` then runs one alone.
         self.gathering = gathering
         self.__doc__ = target.__doc__
         self.__name__ = getattr(target, "__name__", type)

@@ -35,5 +35,5 @@ def _files(folder: Path) -> Iterator[tuple[str, int]]:
                 try:
                     yield path, os.stat(path).st_mtime_ns
                 except OSError:
-                    # It went away while we looked.
+                    # The file was removed meanwhile.
                     continue

@@ -18,7 +18,7 @@ from ojs_worker.environment import Pool
 
 log = logging.getLogger("ojs.worker")
 
-# How long the end of all that was made for the worker may take.
+# Time limit for the closing of all values that the worker keeps.
 END_S: Final = 10.0
 Made = dict[Dependency, Any]
 Overrides = Mapping[Make, Make]
@@ -70,7 +70,7 @@ class Resources:
         if kept is None:
             kept = self._kept[need.dependency] = _Kept()
             kept.task = asyncio.create_task(self._hold(need, kept))
-        # A job that is cancelled takes it from no other.
+        # Shielded, so that the cancellation of one job does not affect others.
         return await asyncio.shield(kept.value)
 
     async def close(self) -> None:
@@ -104,7 +104,7 @@ class Resources:
                 await kept.ending.wait()
         except Exception as error:
             if not kept.value.done():
-                # The next job may have more luck.
+                # Let the next job try again.
                 del self._kept[need.dependency]
                 kept.value.set_exception(error)
             else:
@@ -138,7 +138,7 @@ class Resources:
                 return await self._threads.run(call)
 
         async def end(*failure: Any) -> None:
-            # It may see how the job has ended, and not change it.
+            # The return value is ignored: it may see the job's exception, but not suppress it.
             await manager.__aexit__(*failure)
 
         stack.push_async_exit(end)
@@ -167,7 +167,7 @@ class _InThread:
         try:
             return await asyncio.shield(entering)
         except asyncio.CancelledError:
-            # It cannot be stopped on its way in, so it is left as soon as it is there.
+            # A thread cannot be cancelled: leave the context manager as soon as it is entered.
             entering.add_done_callback(self._leave)
             raise
 

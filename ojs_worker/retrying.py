@@ -25,7 +25,7 @@ class Retrying(msgspec.Struct, frozen=True):
             if kind in self.retry_on:
                 return True
             if kind is PermissionDenied:
-                # The next attempt would have the same key.
+                # A retry would use the same key.
                 return False
         return not self.retry_on
 

@@ -35,11 +35,11 @@ from ojs_worker.wear import Wear
 
 log = logging.getLogger("ojs.worker")
 
-# A FETCH names no more job types; a worker with more handlers gives back what it has none for.
+# Limit of job types in a FETCH; a worker with more handlers gives back jobs of other types.
 MAX_TYPES: Final = 1000
-# The path of an event stream names fewer; a worker with more is woken for jobs of all types.
+# Limit of job types in the path of an event stream; a worker with more is woken by all types.
 MAX_STREAMED: Final = 100
-# How many of them the first line in the log names.
+# Most job types in the first log line.
 SHOWN: Final = 20
 
 _WORDS = {"SIGTSTP": Word.QUIET, "SIGCONT": Word.RESUME}
@@ -72,7 +72,7 @@ class Running:
         self._loop = asyncio.get_running_loop()
         self._owned = transport if owns_transport else None
         transport = SteadyTransport(transport)
-        # A program that fetches by hand knows more types than there are handlers.
+        # A program that fetches by itself may handle more types than it has handlers.
         known = fetches and config.only_known_types
         types = tuple(registry) if known and 0 < len(registry) <= MAX_TYPES else None
         manifest = Manifest(transport, timeout_s=config.operation_s)
@@ -111,7 +111,7 @@ class Running:
         )
         streamed = types if types is not None and len(types) <= MAX_STREAMED else None
         self.waker = StreamWaker(transport, config.queues, streamed, manifest.offers, environment)
-        # What is done beside once the server knows this worker.
+        # Started in the background once the server knows this worker.
         self._prepare = prepare
         self._aside = Aside()
         self.fetcher = Fetcher(
@@ -215,7 +215,7 @@ class Running:
         """Wait for the end and obey the signals that the box catches; answers the exit code."""
 
         def listen(sig: signal.Signals) -> None:
-            # In the main thread between two instructions: only a note is left for the loop.
+            # A signal handler may run at any instruction, so leave the rest to the event loop.
             self._loop.call_soon_threadsafe(self.on_signal, sig, box.is_forcing(sig))
 
         box.listen(listen)
@@ -245,14 +245,14 @@ class Running:
             self.ask_to_stop()
 
     def _probed(self) -> Probed:
-        said = {
+        details = {
             "worker_id": self.id,
             "state": self.engine.machine.state,
             "shutting_down": self.engine.shutting_down,
             "connected": self.engine.connected,
             "active_jobs": self.engine.held,
         }
-        return Probed(live=True, ready=self.ready, said=said)
+        return Probed(live=True, ready=self.ready, said=details)
 
     async def _close(self) -> None:
         await self._aside.close()

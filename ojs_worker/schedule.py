@@ -117,7 +117,7 @@ async def _require_right(entries: Iterable[Scheduled], client: Client, patience:
     try:
         known = await patience.keep_on(client.list_crons, (Unreachable,))
     except Refused:
-        # The server has no list; each registration is checked by itself.
+        # The server has no such list; it checks each registration.
         return
     names = {entry.name for entry in entries}
     foreign = sorted(entry.name for entry in known if entry.name in names and not entry.may_change)

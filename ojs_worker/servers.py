@@ -18,7 +18,7 @@ import msgspec
 from ojs_worker.config import SettingError
 
 FILE: Final = "OJS_SERVERS"
-# A file that is longer is something else.
+# A longer file is not a file of servers.
 MAX_BYTES: Final = 1_000_000
 
 
@@ -32,7 +32,7 @@ class NamedServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     tls_cert_file: str | None = None
     tls_key_file: str | None = None
     read_only: bool = False
-    # The command line asks before it changes more jobs than this.
+    # Number of jobs above which the command line asks for confirmation.
     confirm_over: int | None = None
     colour: str | None = None
 
@@ -99,7 +99,7 @@ def usual(environ: Mapping[str, str]) -> Mapping[str, Any]:
 
 
 def _parsed(path: Path, text: bytes) -> ServerFile:
-    import tomllib  # a program without a file starts sooner without it
+    import tomllib  # imported late, as most programs have no such file
 
     try:
         if len(text) > MAX_BYTES:

@@ -262,7 +262,7 @@ TABLE: Final[tuple[Setting, ...]] = (
         least=1024**2,
         most=1024**5,
     ),
-    # Of clients; a worker repeats its own calls for as long as it takes.
+    # For clients; a worker repeats its own calls without a limit.
     _row(
         "deadline",
         "deadline_s",
@@ -270,7 +270,7 @@ TABLE: Final[tuple[Setting, ...]] = (
         "OJS_DEADLINE",
         "how long a client repeats a call while no server answers, or is busy; 0 sends it once",
     ),
-    # The token is no flag, which every user of the machine could read; the others suit code only.
+    # No flags: all users of the machine could read the token, and the others suit code only.
     _row("auth_token", "auth_token", "text", "OJS_AUTH_TOKEN", "key of the server"),
     _row("stop_lost", "stop_lost", "truth", "OJS_STOP_LOST", "stop the handler of a lost job"),
     _row(
@@ -282,13 +282,13 @@ TABLE: Final[tuple[Setting, ...]] = (
     ),
 )
 NO_FLAG: Final = frozenset({"deadline", "auth_token", "stop_lost", "auto_extend"})
-# The command needs these before it imports the program.
+# Not settable in code, because the command needs them before it imports the program.
 NO_CODE: Final = frozenset({"workers", "max_jobs", "max_memory"})
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _TRUTH: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
-# What clients need; the rest is about workers.
+# Settings of clients; all others are about workers.
 CONNECTION: Final = frozenset(
     {"url", "server", "auth_token", "tls_ca_file", "tls_cert_file", "tls_key_file"}
 )
@@ -343,17 +343,17 @@ def _given(
     flags: Mapping[str, Any], code: Mapping[str, Any], environ: Mapping[str, str]
 ) -> list[Source]:
     """Return all sources but the file of servers, those with precedence first."""
-    said = {
+    variable_of = {
         setting.name: name
         for setting in TABLE
         for name in reversed(setting.env)
         if environ.get(name)
     }
-    variables = {name: environ[variable] for name, variable in said.items()}
+    variables = {name: environ[variable] for name, variable in variable_of.items()}
     return [
         (flags, lambda setting: setting.flag),
         (code, _in_code),
-        (variables, lambda setting: said[setting.name]),
+        (variables, lambda setting: variable_of[setting.name]),
     ]
 
 
@@ -382,7 +382,7 @@ def variables_of(config: Config) -> dict[str, str]:
     """Return the environment variables by which another process of the program finds the same
     server."""
     values = {name: getattr(config, _BY_NAME[name].field) for name in CONNECTION}
-    # Its name is not looked up once more, and a variable that is empty counts as not set.
+    # The resolved URL replaces the name; an empty variable counts as unset.
     values["server"] = None
     return {_BY_NAME[name].env[0]: value or "" for name, value in values.items()}
 

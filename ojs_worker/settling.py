@@ -53,7 +53,7 @@ class Verdict(StrEnum):
 
     SETTLED = "settled"
     GONE = "gone"  # the job is not this worker's any more
-    REFUSED = "refused"  # the server will not have it; the lease ends by itself
+    REFUSED = "refused"  # the server refuses the outcome; the lease expires
 
 
 class Settler(Protocol):
@@ -97,7 +97,7 @@ def done(value: Any) -> Done:
         result = encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadResult(f"the handler's result cannot be written as JSON: {error}") from error
-    # The encoder writes NaN as null, so only a result with a null in it is worth a look.
+    # The encoder writes NaN as null, so only search a result that contains null.
     if b"null" in result and _has_nan(value):
         raise BadResult("the handler's result cannot be written as JSON: it holds NaN or infinity")
     return Done(result)
@@ -132,17 +132,17 @@ class SingleSettler:
                 if reply.well:
                     return Verdict.SETTLED
                 error = error_body(reply.body)
-                said = str(error.message)
+                message = str(error.message)
                 if reply.status in GONE:
                     log_gone(job, error, unsure=unsure)
                     return Verdict.GONE
                 if reply.status in REFUSED:
-                    other = in_place_of(job, outcome, reply.status, said)
+                    other = in_place_of(job, outcome, reply.status, message)
                     if other is None:
                         return Verdict.REFUSED
                     outcome = other
                     continue
-                reason = f"answered {reply.status}: {said}"
+                reason = f"answered {reply.status}: {message}"
                 wait_s = reply.retry_after_s
             await patience.wait(reason, wait_s)
 
@@ -165,7 +165,7 @@ def written(job: Job, outcome: Outcome, worker_id: str | UnsetType = UNSET) -> b
     try:
         return _encode(nack)
     except UnicodeEncodeError:
-        # Half a surrogate pair in an error's text: no JSON can hold it.
+        # A lone surrogate in the error cannot be encoded as JSON.
         fault = nack.error
         plain = msgspec.structs.replace(
             fault,
@@ -177,13 +177,13 @@ def written(job: Job, outcome: Outcome, worker_id: str | UnsetType = UNSET) -> b
         return _encode(msgspec.structs.replace(nack, error=plain))
 
 
-def in_place_of(job: Job, outcome: Outcome, status: int, said: str) -> Failed | None:
+def in_place_of(job: Job, outcome: Outcome, status: int, message: str) -> Failed | None:
     """Return the outcome to report after the server has refused one; None if there is none."""
     if not isinstance(outcome, Done):
-        log.error("the server refused the FAIL of job %s: %s", job.id, said)
+        log.error("the server refused the FAIL of job %s: %s", job.id, message)
         return None
-    log.error("the server refused the result of job %s: %s", job.id, said)
-    return Failed(refused_result(status, said))
+    log.error("the server refused the result of job %s: %s", job.id, message)
+    return Failed(refused_result(status, message))
 
 
 def log_gone(job: Job, error: ErrorBody, *, unsure: bool) -> None:
@@ -192,7 +192,7 @@ def log_gone(job: Job, error: ErrorBody, *, unsure: bool) -> None:
     if details.get("current_state") == "cancelled":
         log.info("job %s was cancelled, its outcome is dropped", job.id)
     elif unsure:
-        # The first try may have been heard and its answer lost; this is then its echo.
+        # Perhaps the first try succeeded and only its answer was lost.
         log.info("job %s was settled already, or is not held any more", job.id)
     else:
         log.warning(

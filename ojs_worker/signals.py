@@ -22,12 +22,12 @@ from typing import Any, Final, TypeVar
 log = logging.getLogger("ojs.worker")
 
 T = TypeVar("T")
-# Not all systems know all of them.
+# Some systems lack some of them.
 NAMES: Final = ("SIGTERM", "SIGINT", "SIGTSTP", "SIGCONT")
 HANDLED: Final = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
 ENDING: Final = frozenset({signal.SIGTERM, signal.SIGINT})
 FORCED_EXIT_S: Final = 1.5
-# How long the last words to the server may take, after the grace period.
+# Time for the last calls to the server after the grace period.
 MARGIN_S: Final = 4.5
 Listener = Callable[[signal.Signals], None]
 
@@ -51,7 +51,7 @@ class SignalBox:
         self._before: dict[signal.Signals, Any] = {}
         self._endings = 0
         self._forced_by: signal.Signals | None = None
-        # Called with the first signal that asks for the end.
+        # Called at the first signal that asks for the end.
         self.on_ending: Callable[[], None] | None = None
 
     @property
@@ -132,14 +132,14 @@ def wait_obeying(future: Future[T]) -> T:
 
 
 def _wake(waker: socket.socket) -> None:
-    # Full or closed: it is awake, or does not wait any more.
+    # An error means that it is full, and wakes up anyway, or closed.
     with contextlib.suppress(OSError):
         waker.send(b"\0")
 
 
 def _set_again(before: Mapping[signal.Signals, Any]) -> None:
     for sig, handler in before.items():
-        # None stands for a handler that was not set from Python and cannot be set again.
+        # None means that the handler was not set from Python, and cannot be restored.
         signal.signal(sig, signal.SIG_DFL if handler is None else handler)
 
 
@@ -166,6 +166,6 @@ def exit_now(code: int) -> None:
         try:
             stream.flush()
         except (OSError, ValueError):
-            # Whoever read the output is gone; the exit code still counts.
+            # The reader of the output is gone; the exit code still counts.
             continue
     os._exit(code)

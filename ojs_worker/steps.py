@@ -8,7 +8,7 @@ from typing import Any, Final
 from ojs_worker import forms
 from ojs_worker.annotations import result_type_of
 
-# Members of the checkpoint of a job with steps.
+# Members of the checkpoint of a job that has steps.
 STEPS: Final = "ojs.steps"
 DATA: Final = "ojs.data"
 UNKNOWN: Final = object()

@@ -8,7 +8,7 @@ from ojs_worker.offers import Offers
 from ojs_worker.patience import Patience
 from ojs_worker.transport import Request
 
-# A sign of life comes every 15 seconds.
+# Servers send a comment every 15 seconds.
 SILENCE_S: Final = 40.0
 _BROKEN: Final = (Unreachable, ValueError)
 

@@ -20,7 +20,7 @@ from ojs_worker.config import Config
 from ojs_worker.running import Running
 from ojs_worker.signals import SignalBox, ignore_signals
 
-# The variable with the number of the socket.
+# The environment variable with the socket's file descriptor.
 DESCRIPTOR: Final = "OJS_WORKER_SUPERVISOR_FD"
 PULSE_S: Final = 1.0
 # Prefix of a line with the counts of the process.
@@ -46,10 +46,10 @@ class Terms(msgspec.Struct, frozen=True):
 class Word(Enum):
     """State of a worker process, sent to its supervisor every second and when it changes."""
 
-    READY = b"r"  # it fetches jobs
-    BUSY = b"b"  # its event loop runs, but it fetches no jobs now
-    RECYCLING = b"w"  # it fetches no more, and ends after its last job
-    LEFT = b"l"  # it has ended in order, because it was told to, or by the server
+    READY = b"r"  # fetches jobs
+    BUSY = b"b"  # its event loop runs, but it fetches no jobs at present
+    RECYCLING = b"w"  # fetches no more jobs, and ends after the last one
+    LEFT = b"l"  # has ended in order, on a signal or a directive of the server
 
 
 class Supervised:
@@ -65,7 +65,7 @@ class Supervised:
         channel.set_inheritable(False)
         self._channel = channel
         self._counted = False
-        # The bytes that did not fit into the socket the last time.
+        # Bytes that did not fit into the socket.
         self._rest = b""
 
     def obey(self, box: SignalBox) -> None:

@@ -30,11 +30,11 @@ from ojs_worker.supervised import COUNTS, DESCRIPTOR, Terms, Word
 
 log = logging.getLogger("ojs.worker")
 
-# A process that has run for so long is started again at once.
+# A process that ran for this long is restarted without a delay.
 STEADY_S: Final = 10.0
-# A process whose event loop stands still for so long counts as stuck.
+# A process whose event loop is blocked for this long counts as stuck.
 SILENT_S: Final = 30.0
-# Processes end by themselves in time; those that cannot are killed so much later.
+# Extra time after the time limit of a process, before it is killed.
 PATIENCE_S: Final = 2.0
 LAST_WORDS_S: Final = 1.0
 # Exit codes of a worker that cannot be started: a wrong setting, and a program that cannot be
@@ -54,7 +54,7 @@ class Process:
     ) -> None:
         self.pid = process.pid
         self.ready = self.recycling = self.left = self.outdated = False
-        # Set when another process has to take its place.
+        # Set when another process must replace this one.
         self.spent = asyncio.Event()
         self.code: int | None = None
         self._process = process
@@ -78,7 +78,7 @@ class Process:
                 *(sys.executable, "-m", "ojs_worker", *arguments),
                 pass_fds=(theirs.fileno(),),
                 env={**os.environ, DESCRIPTOR: str(theirs.fileno())},
-                # Out of the terminal's foreground group: ^C and ^Z come by the supervisor.
+                # Out of the terminal's foreground group: ^C and ^Z are for the supervisor.
                 start_new_session=True,
             )
         except BaseException:
@@ -116,7 +116,7 @@ class Process:
     async def _watch(self) -> None:
         listening = asyncio.create_task(self._listen())
         self.code = await self._process.wait()
-        # What it said last has arrived. Programs of its own may hold the socket for longer.
+        # The rest of its output is in the socket. Child processes may keep it open for longer.
         _, late = await asyncio.wait({listening}, timeout=LAST_WORDS_S)
         for task in late:
             task.cancel()
@@ -127,8 +127,8 @@ class Process:
     async def _listen(self) -> None:
         loop, rest = asyncio.get_running_loop(), b""
         with contextlib.suppress(OSError):
-            while said := await loop.sock_recv(self._channel, 1024):
-                *lines, rest = (rest + said).split(b"\n")
+            while chunk := await loop.sock_recv(self._channel, 1024):
+                *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     if line.startswith(b"{"):
                         self._agree(msgspec.json.decode(line, type=Terms))
@@ -152,14 +152,14 @@ class Supervisor:
     def __init__(self, arguments: Sequence[str], config: Config, folder: Path | None) -> None:
         self._arguments = tuple(arguments)
         self._config = config
-        # The files that are watched for changes.
+        # The folder to watch for changes; None to watch none.
         self._folder = folder
         self._environment = machine()
         self._processes: set[Process] = set()
         self._quiet = False
         self._ending = asyncio.Event()
         self._changed = asyncio.Event()
-        # The settings of the newest process, and an event that is set when it has told them.
+        # The settings of the newest process, and an event that is set once it has sent them.
         self._terms = Terms.of(config)
         self._agreed = asyncio.Event()
         # Set when a process has ended.
@@ -221,7 +221,7 @@ class Supervisor:
         if self._quiet:
             process.tell(signal.SIGTSTP)
         if self._ending.is_set():
-            # The signal came while it was being started.
+            # The signal came during the start.
             process.tell(signal.SIGTERM)
         return process
 
@@ -237,7 +237,7 @@ class Supervisor:
         """Wait before a process that has died is replaced; False if that is pointless."""
         code = process.code or 0
         if self._folder is not None:
-            # Perhaps a mistake in a file.
+            # Probably a mistake in a file: wait for the next change.
             await self._first(self._changed, None)
             return True
         started = self._ever_started or any(one.started for one in self._processes)
@@ -314,7 +314,7 @@ class Supervisor:
         self._ending.set()
         self._room.set()
         self._tell(sig)
-        # One that is stopped, or whose interpreter stands still, does not end by itself.
+        # A process that is stopped or blocked does not end by itself.
         asyncio.get_running_loop().call_later(limit_s + PATIENCE_S, self._kill)
 
     def _tell(self, sig: signal.Signals) -> None:
@@ -336,5 +336,5 @@ class Supervisor:
     def _probed(self) -> Probed:
         ready = sum(one.ready for one in self._processes)
         stuck = sum(one.stuck for one in self._processes)
-        said = {"workers": self._config.workers, "ready": ready, "stuck": stuck}
-        return Probed(live=not stuck, ready=ready > 0, said=said)
+        details = {"workers": self._config.workers, "ready": ready, "stuck": stuck}
+        return Probed(live=not stuck, ready=ready > 0, said=details)

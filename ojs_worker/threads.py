@@ -19,7 +19,7 @@ class ThreadPool:
         self._loop = asyncio.get_running_loop()
         self._work: SimpleQueue[Work | None] = SimpleQueue()
         self._threads = 0
-        # Calls that are waiting or running.
+        # Number of calls that are waiting or running.
         self._busy = 0
 
     def run(self, call: Callable[[], Any]) -> asyncio.Future[Any]:
@@ -46,7 +46,7 @@ class ThreadPool:
                 value = context.run(call)
             except BaseException as raised:  # also SystemExit: it ends the handler, not the thread
                 error = raised
-            # The loop may be gone: nobody waits for this value then.
+            # If the loop is closed, the result is not needed.
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._deliver, future, value, error)
             del work, future, context, call, value, error
@@ -58,7 +58,7 @@ class ThreadPool:
         if future.done():
             return
         if isinstance(error, StopIteration):
-            # A future cannot hold this one.
+            # asyncio does not allow StopIteration in a future.
             error = RuntimeError(f"the handler raised StopIteration: {error}")
         if error is not None:
             future.set_exception(error)

@@ -21,7 +21,7 @@ def tls_of(config: Config) -> ssl.SSLContext | None:
     if not given:
         return None
     if not all(url.strip().startswith("https://") for url in config.url.split(",")):
-        # Whoever names certificates does not want to be heard by everybody.
+        # Certificates show that the user wants encryption.
         raise SettingError(
             f"{next(iter(given))}: the server's URL does not begin with https://, so nothing would "
             "be encrypted"
@@ -88,5 +88,5 @@ def _show(context: ssl.SSLContext, cert: str, key: str | None) -> None:
 
 
 def _no_password() -> str:
-    # Without this the terminal would be asked.
+    # Otherwise OpenSSL would ask on the terminal.
     raise SettingError("tls_key_file: the key has a password; give one that has none")

@@ -11,15 +11,15 @@ from ojs_worker.errors import NotFound, Refused, Unreachable
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 30.0
-# One try of a call that may be repeated; its deadline allows several.
+# Limit of one try of a repeatable call; the deadline allows several tries.
 TRY_S: Final = 10.0
-# Answers of a server that does not have a call.
+# Statuses of a server that does not have the call.
 NO_SUCH_CALL: Final = frozenset({404, 405, 501})
-# What libraries say where each address of a host refused.
+# Messages of libraries if all addresses of a host refused the connection.
 _REFUSED: Final = ("Connect call failed", "All connection attempts failed", "Connection refused")
-# How many connections one transport has at the most.
+# Most connections of one transport.
 CONNECTIONS: Final = 200
-# Many servers close a connection that was idle for longer; a request on it would be lost.
+# Many servers close a connection that was idle for longer, and a request on it would be lost.
 IDLE_S: Final = 4.0
 
 
@@ -132,10 +132,10 @@ def _unexpected(error: Exception) -> Unreachable:
 
 def reason_of(error: BaseException) -> str:
     """Return the reason for a missing answer, in few words."""
-    said = str(error)
-    if isinstance(error, ConnectionRefusedError) or any(words in said for words in _REFUSED):
+    text = str(error)
+    if isinstance(error, ConnectionRefusedError) or any(words in text for words in _REFUSED):
         return "nobody listens there (connection refused)"
-    return said or type(error).__name__
+    return text or type(error).__name__
 
 
 def urls_of(given: str) -> list[str]:
@@ -158,7 +158,7 @@ def base_url(url: str) -> str:
 
 def retry_after(value: str) -> float | None:
     """Return the seconds of a Retry-After header."""
-    # A date is allowed here as well; without a clock of the server's it says little.
+    # A date is ignored, because it means little without the server's clock.
     with suppress(ValueError):
         return max(0.0, float(value))
     return None

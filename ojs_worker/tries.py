@@ -5,11 +5,11 @@ from typing import Final
 from ojs_worker.backoff import pause
 from ojs_worker.environment import Environment
 
-# The longest pause that is not asked for by a server.
+# The longest pause, unless a server asks for more.
 PAUSE_S: Final = 2.0
-# Answers that say "not now"; the request was not carried out, or its outcome is not known.
+# Statuses after which a call may be repeated: it was not carried out, or that is unknown.
 NOT_NOW: Final = frozenset({408, 429, 502, 503, 504})
-# Of these, the one after which also calls may be repeated that must not be carried out twice.
+# The status among these after which the call was certainly not carried out.
 NOT_DONE: Final = frozenset({429})
 
 

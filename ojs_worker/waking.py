@@ -22,7 +22,7 @@ from ojs_worker.transport import StreamingTransport
 log = logging.getLogger("ojs.worker")
 
 STREAM: Final = "/ojs/v1/events/stream"
-# Events after which there may be a job where there was none.
+# Events after which a job may be available.
 EVENTS: Final = ("job.enqueued", "job.released", "queue.resumed")
 
 
@@ -46,7 +46,7 @@ class StreamWaker:
         self._environment = environment
         self._last: str | None = None
         self._woken = asyncio.Event()
-        # Whether news would come now.
+        # True while events arrive at once.
         self.connected = False
 
     async def __call__(self, seconds: float) -> None:
@@ -74,7 +74,7 @@ class StreamWaker:
             async with contextlib.aclosing(self._transport.stream(request)) as pieces:
                 async for piece in pieces:
                     if not self.connected:
-                        # What was enqueued before is found by the FETCH that follows.
+                        # Earlier events need no replay: the FETCH that follows finds their jobs.
                         self.connected = True
                         self._woken.set()
                         patience.failures = 0

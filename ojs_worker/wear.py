@@ -56,7 +56,7 @@ def _resident(process: str) -> int:
     try:
         pages = Path(_STATM.format(process)).read_text(encoding="ascii").split()[1]
     except OSError:
-        # It has ended meanwhile.
+        # The process has ended meanwhile.
         return 0
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 

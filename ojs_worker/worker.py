@@ -80,7 +80,7 @@ class Worker:
     ) -> None:
         self._code: dict[str, Any] = {"url": joined(url), **settings}
         self._flags: Mapping[str, Any] = {}
-        # Wrong settings are told where they are written, not when the worker starts.
+        # Report wrong settings where they are written, not when the worker starts.
         check(self._code)
         self._auth = auth
         self._transport = transport
@@ -252,7 +252,7 @@ class Worker:
         tests."""
         before = self._transport, self._blocking_client
         self._transport = transport
-        # One for this while only: it costs less than one that could reach a server.
+        # Short-lived, and cheaper than a client that could reach a server.
         short = before[1] or BlockingClient(transport=blocking, codec=self._codec)
         self._blocking_client = short
         try:
@@ -271,7 +271,7 @@ class Worker:
         if config.prune_cron and config.cron_owner is None:
             raise SettingError("--prune-cron: needs an owner of the entries, as --cron-owner shop")
         if not config.only_queues:
-            # A job that nobody fetches waits for ever, without a word.
+            # Serve the queues of all handlers, because jobs that are never fetched wait for ever.
             queues = tuple(dict.fromkeys((*config.queues, *self.registry.queues)))
             config = msgspec.structs.replace(config, queues=queues)
         return config
@@ -358,7 +358,7 @@ class Worker:
 
     def _preparation(self, config: Config) -> Callable[[], Awaitable[None]] | None:
         limits = limits_of(self.registry.handlers)
-        # Of an owner the last entry may have been removed.
+        # With an owner, even without schedules: its last entry may have to be deleted.
         has_crons = bool(self.schedules) or config.cron_owner is not None
         return partial(self._prepare, config, limits) if has_crons or limits else None
 

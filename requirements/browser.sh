@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs Chromium for the tests in a browser, where apt-get has it.
+# Installs Chromium for the tests in a browser, if apt-get has it.
 set -eu
 if ! command -v apt-get >/dev/null || [ "$(id -u)" -ne 0 ]; then
 	echo "Chromium is missing, and only root can install it by apt-get: install \`chromium\`" >&2

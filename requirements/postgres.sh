@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs the PostgreSQL of the distribution, where apt-get brings one that is new enough. Tests
-# start servers of their own from its programs, so no cluster is made and no service is begun.
-# Where it cannot be installed this says why, and the tests that need it say so again.
+# Installs the PostgreSQL of the distribution, if apt-get has one that is new enough. Tests start
+# servers of their own from its programs, so no cluster is created and no service is started.
+# If it cannot be installed this prints the reason, and the tests that need it report it again.
 set -eu
 
 oldest=15
@@ -35,7 +35,7 @@ version=$(version_of_candidate)
 that is supported; apt.postgresql.org has newer ones"
 
 packages="postgresql-$version"
-# Newer distributions have a package of its own for JIT.
+# Newer distributions have a separate package for JIT.
 if apt-cache show "postgresql-$version-jit" >/dev/null 2>&1; then
     packages="$packages postgresql-$version-jit"
 fi
@@ -51,5 +51,5 @@ install() {
     $as_root env DEBIAN_FRONTEND=noninteractive \
         apt-get -qq install --yes --no-install-recommends $packages >/dev/null
 }
-# A list of packages that is old names files that are gone.
+# An old list of packages names files that do not exist any more.
 install || { $as_root apt-get -qq update && install; } || give_up "apt-get install failed"

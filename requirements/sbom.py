@@ -95,7 +95,7 @@ def _component(package: Package, run: set[str]) -> dict[str, Any]:
         "bom-ref": package.purl,
         "name": package.name,
         "version": package.version,
-        # What builds the package is not run with it.
+        # Build tools are not part of the running program.
         "scope": "required" if package.name in run else "excluded",
         "purl": package.purl,
         "externalReferences": [

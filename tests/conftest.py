@@ -20,7 +20,7 @@ from tests import plans, postgres_programs
 from tests.kept import WATCHED, KeptConnection
 from tests.postgres import Database, Run, Server, shared_server
 
-# How long an example takes tells of the machine and its load, and not of the code.
+# The duration of an example depends on the machine and its load, not on the code.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 
@@ -29,7 +29,7 @@ MEMORY_DISK = Path("/dev/shm")
 MEMORY_NEEDED = 4 * 1024**3
 RUN_VARIABLE = "OJS_TEST_RUN"
 SERVER_VARIABLE = "OJS_TEST_POSTGRES"
-# Which store a test runs on is told by the fixture it uses, or by the parameter of `store_url`.
+# A test's store follows from the fixture that it uses, or from the parameter of `store_url`.
 STORE_MARKS = {
     "sqlite_path": ("store_sqlite",),
     "sqlite_store": ("store_sqlite",),
@@ -90,14 +90,14 @@ RUN = pytest.StashKey[Run]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep connections; open the run's folder in the process that all others descend from."""
-    # What runs in the background is started without it, and so would be all programs of the tests.
+    # A run in the background ignores SIGINT, and all programs of the tests would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     connect.DRIVER = KeptConnection
     if not hasattr(config, "workerinput"):
         if "TMPDIR" not in os.environ and _has_room(MEMORY_DISK):
             os.environ["TMPDIR"] = str(MEMORY_DISK)
-            tempfile.tempdir = None  # what it has found before
+            tempfile.tempdir = None  # forget the cached folder
         run = config.stash[RUN] = Run()
         os.environ[RUN_VARIABLE] = str(run.folder)
         config.pluginmanager.register(StoreCount())

@@ -165,7 +165,7 @@ def _tell_ends(ends: dict[int, int]) -> None:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             with suppress(BrokenPipeError):
-                # Whoever started it may not care for its end.
+                # The process that started the child may not wait for its end.
                 os.write(end, str(os.waitstatus_to_exitcode(status)).encode())
             os.close(ends.pop(pid))
 
@@ -173,7 +173,7 @@ def _tell_ends(ends: dict[int, int]) -> None:
 if __name__ == "__main__":
     for module in sys.argv[2:]:
         import_module(module)
-    # What is loaded stays, and is not to be looked through, and so copied, in every child.
+    # Keep loaded objects out of garbage collection, which would copy their memory in every child.
     gc.freeze()
     sys.argv = become(socket.socket(fileno=int(sys.argv[1])))
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

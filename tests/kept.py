@@ -14,7 +14,7 @@ from tests.plans import Watched
 
 # The plans of connections whose sessions tell them.
 WATCHED = Watched()
-# Those that nobody holds, by what they were made with.
+# Unused connections, by the arguments with which they were made.
 _idle: defaultdict[str, list["KeptConnection"]] = defaultdict(list)
 
 
@@ -57,7 +57,7 @@ class KeptConnection(BoundedConnection):
 
     def end(self) -> None:
         """Close it for good."""
-        # Who is put aside counts as closed already, and would be left as it is.
+        # An idle connection counts as closed already, so close() would do nothing.
         self._is_idle = False
         super().close()
 

@@ -15,7 +15,7 @@ from psycopg.errors import Diagnostic
 
 from ojs_server.store.postgres.statements import STATEMENTS, claim_of
 
-# What people configure, who is there, and single rows; every other table may grow.
+# Tables of configuration, of present workers and nodes, and of single rows; all others may grow.
 SMALL: Final = frozenset(
     {
         "cron",

@@ -10,7 +10,7 @@ from conformance.stage import Stage
 ROLES = ("producer", "worker", "viewer", "operator", "admin")
 # A key of an application, on servers whose keys can have two roles.
 APPLICATION = "worker+producer"
-WRONG_KEYS = 10  # as many as an address may show within a minute
+WRONG_KEYS = 10  # limit of an address within a minute
 
 
 def key_of(role: str) -> str:
@@ -67,8 +67,8 @@ async def what_roles_may_do(stage: Stage) -> None:
             else:
                 reply = await stage.call(method, path, json, headers=headers)
             if role in allowed:
-                told = f"{role or 'nobody'} may {method} {path}"
-                stage.check(reply.status < 400, told, reply.text[:200])
+                label = f"{role or 'nobody'} may {method} {path}"
+                stage.check(reply.status < 400, label, reply.text[:200])
             elif role:
                 reply.error(403, "permission_denied", required_roles="array:nonempty")
             else:
@@ -225,7 +225,7 @@ async def open_to_this_machine_only(stage: Stage) -> None:
     """A server without keys cannot be reached by the machine's address in its network."""
     assert stage.process is not None
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))  # sends nothing; the address is for documentation
+        probe.connect(("192.0.2.1", 9))  # sends nothing; the address is one for documentation
         address = probe.getsockname()[0]
     stage.need(not address.startswith("127."), "this machine has no address but the loopback")
     try:
@@ -250,8 +250,8 @@ async def foreign_pages(stage: Stage) -> None:
             for path in ("queues", "/ojs/manifest"):
                 reply = await stage.call("GET", path, headers=headers)
                 reply.error(403, "permission_denied")
-                told = reply.headers.get("access-control-allow-origin")
-                stage.equal(told, None, "Access-Control-Allow-Origin")
+                allowed = reply.headers.get("access-control-allow-origin")
+                stage.equal(allowed, None, "Access-Control-Allow-Origin")
     own = {"Origin": f"http://{stage.host}"}
     made = await stage.call("POST", "jobs", {**job, "queue": queue}, headers=own)
     taken = await stage.take(queue)
@@ -279,20 +279,24 @@ async def names_in_the_manifest(stage: Stage) -> None:
     job = {"type": kind, "args": [], "queue": queue}
     (await stage.call("POST", "jobs", job, headers=_shown("producer"))).expect(201)
     for headers in ({}, {"Authorization": "Bearer nobody-knows-this-key"}):
-        told = (await stage.call("GET", "/ojs/manifest", headers=headers)).expect(200).json
-        stage.check("queues" not in told and "job_types" not in told, "no names", told)
+        manifest = (await stage.call("GET", "/ojs/manifest", headers=headers)).expect(200).json
+        stage.check("queues" not in manifest and "job_types" not in manifest, "no names", manifest)
 
     async def are_told() -> bool:
         for role in ROLES:
-            told = (await stage.call("GET", "/ojs/manifest", headers=_shown(role))).expect(200).json
-            if queue not in told.get("queues", ()) or kind not in told.get("job_types", ()):
+            manifest = (
+                (await stage.call("GET", "/ojs/manifest", headers=_shown(role))).expect(200).json
+            )
+            if queue not in manifest.get("queues", ()) or kind not in manifest.get("job_types", ()):
                 return False
         return True
 
     await stage.until(are_told, 30, "names of the queue and the type in the manifest")
     headers = {**_shown("operator"), "X-OJS-Tenant": stage.name()}
-    told = (await stage.call("GET", "/ojs/manifest", headers=headers)).expect(200).json
-    stage.equal((told["queues"], told["job_types"]), ([], []), "names for a tenant without jobs")
+    manifest = (await stage.call("GET", "/ojs/manifest", headers=headers)).expect(200).json
+    stage.equal(
+        (manifest["queues"], manifest["job_types"]), ([], []), "names for a tenant without jobs"
+    )
 
 
 @case("OJS-MAN-019", own_server="keys")

@@ -121,9 +121,9 @@ async def changes(stage: Stage) -> None:
     for where, priority in (("jobs", 4), ("admin/jobs", 5)):
         reply = await stage.call("PATCH", f"{where}/{late['id']}", {"priority": priority})
         reply.expect(200, {"job.priority": priority})
-    told = [one["data"] for one in await stage.events(queue) if one["type"] == "job.prioritized"]
+    events = [one["data"] for one in await stage.events(queue) if one["type"] == "job.prioritized"]
     stage.equal(
-        [(one["previous_priority"], one["priority"]) for one in told], [(0, 4), (4, 5)], "events"
+        [(one["previous_priority"], one["priority"]) for one in events], [(0, 4), (4, 5)], "events"
     )
     stage.equal((await stage.take(queue))["id"], late["id"], "the first job")
     reply = await stage.call("PATCH", f"admin/jobs/{late['id']}", {"priority": 1})
@@ -184,9 +184,9 @@ async def statistics(stage: Stage) -> None:
 
     await stage.until(depth_is_known, 90, "the depth of this hour")
     for kind in ("latency", "wait"):
-        told = [span for span in ago.json["data"] if span[f"{kind}_p50_ms"] is not None]
-        stage.check(len(told) >= 1, f"a span with a {kind}", ago.text)
-        found = [[span[f"{kind}_p{part}_ms"] for part in (50, 95, 99)] for span in told]
+        spans = [span for span in ago.json["data"] if span[f"{kind}_p50_ms"] is not None]
+        stage.check(len(spans) >= 1, f"a span with a {kind}", ago.text)
+        found = [[span[f"{kind}_p{part}_ms"] for part in (50, 95, 99)] for span in spans]
         stage.check(all(sorted(one) == one for one in found), f"quantiles of {kind}", found)
     (await stage.get("admin/stats/history", period="2m")).error(
         400, "invalid_request", field="period"
@@ -207,7 +207,7 @@ async def _at_work(stage: Stage, queue: str) -> None:
 async def _all_counted_once(stage: Stage, queue: str) -> None:
     async def are_counted() -> bool:
         counted = await _counted(stage, queue, "enqueued", "processed")
-        # Read afterwards: what was under way may still have come to the log.
+        # The log is read after the counters: it may only have more events by then.
         logged = [
             len(await stage.events(queue, types=kind)) for kind in ("job.enqueued", "job.completed")
         ]
@@ -356,12 +356,12 @@ async def following_the_statistics(stage: Stage) -> None:
         done, gone = await stage.done(queue), await stage.enqueue(queue)
         (await stage.delete(f"jobs/{gone['id']}")).expect(200)
         await stage.discarded(queue)
-        told = [await frames.event()]
-        while told[-1].event != "job.failed" or queue not in told[-1].data:
-            told.append(await frames.event())
-        while told[-1].event != "metrics":
-            told.append(await frames.event())
-    mine = [frame for frame in told if queue in frame.data]
+        received = [await frames.event()]
+        while received[-1].event != "job.failed" or queue not in received[-1].data:
+            received.append(await frames.event())
+        while received[-1].event != "metrics":
+            received.append(await frames.event())
+    mine = [frame for frame in received if queue in frame.data]
     kinds = ["job.enqueued", "job.completed", "job.enqueued", "job.cancelled"]
     stage.equal([frame.event for frame in mine], [*kinds, "job.enqueued", "job.failed"], "events")
     subjects = [frame.json["subject"] for frame in mine[:4]]

@@ -8,7 +8,7 @@ from conformance.reply import Reply
 from conformance.stage import Stage
 
 BOUNDS = "backpressure"
-# What is told of a job that had to make room.
+# Events of a job that was dropped to make room.
 ENDS = ("backpressure.dropped", "job.discarded", "dead_letter.added")
 
 
@@ -73,8 +73,8 @@ async def bounds_are_hard(stage: Stage) -> None:
     """Many producers at once never take a queue past its bound; a batch fits whole or not."""
     queue = await bounded(stage, max_depth=10, strategy="reject")
     replies = await asyncio.gather(*(stage.push(queue=queue) for _ in range(40)))
-    told = sorted(reply.status for reply in replies)
-    stage.equal(told, [201] * 10 + [429] * 30, "statuses")
+    statuses = sorted(reply.status for reply in replies)
+    stage.equal(statuses, [201] * 10 + [429] * 30, "statuses")
     other, key = await bounded(stage, max_depth=3, strategy="reject"), stage.name("key")
     jobs = [{"type": "test.case", "args": [], "queue": other}] * 2
     (await stage.post("jobs/batch", {"jobs": jobs})).expect(201)
@@ -124,11 +124,11 @@ async def pressure(stage: Stage) -> None:
     queue = await bounded(stage, max_depth=5, strategy="reject")
     for number in range(1, 6):
         reply = (await stage.push(queue=queue)).expect(201)
-        told = reply.headers.get("x-ojs-queue-pressure")
+        pressure = reply.headers.get("x-ojs-queue-pressure")
         if number < 4:
-            stage.equal(told, None, f"X-OJS-Queue-Pressure at {number} of 5")
+            stage.equal(pressure, None, f"X-OJS-Queue-Pressure at {number} of 5")
         else:
-            stage.equal(float(told or 0), number / 5, "X-OJS-Queue-Pressure")
+            stage.equal(float(pressure or 0), number / 5, "X-OJS-Queue-Pressure")
             stage.equal(reply.headers.get("x-ojs-queue-depth"), str(number), "X-OJS-Queue-Depth")
             stage.equal(reply.headers.get("x-ojs-queue-bound"), "5", "X-OJS-Queue-Bound")
     full(await stage.push(queue=queue))

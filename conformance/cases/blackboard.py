@@ -109,8 +109,8 @@ async def lookalikes(stage: Stage) -> None:
         ("workers/register", {}, "function_blocks", "functionBlocks"),
     ):
         reply = await stage.post(path, {**body, wrong: "ROLLBACK"})
-        told = reply.error(422, "validation_error", field=wrong)["error.message"]
-        stage.check(meant in told, f"`{meant}` in the message", told)
+        message = reply.error(422, "validation_error", field=wrong)["error.message"]
+        stage.check(meant in message, f"`{meant}` in the message", message)
     (await stage.post("blackboard/jobs", {**new, "origin": "a test"})).expect(201)
 
 

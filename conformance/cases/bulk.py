@@ -192,12 +192,12 @@ async def events_of_bulk_calls(stage: Stage) -> None:
     ids = {"job_ids": [job["id"] for job in jobs]}
     (await stage.post("jobs/bulk/cancel", ids)).expect(200)
 
-    async def told() -> bool:
+    async def is_logged() -> bool:
         page = await stage.get("events", types="bulk.cancel.completed", after=mark["cursor"])
         wanted = {"total": 3, "succeeded": 3, "failed": 0}
         return any(wanted.items() <= event["data"].items() for event in page["events"])
 
-    await stage.until(told, 5, "bulk.cancel.completed with 3 of 3")
+    await stage.until(is_logged, 5, "bulk.cancel.completed with 3 of 3")
 
 
 @case("OJS-BLK-017", "OJS-BLK-018", "OJS-BLK-019", level=4, capability=BULK)

@@ -18,7 +18,7 @@ CRON = "cron_jobs"
 YEARLY = "0 0 1 1 *"
 LONGEST = "0" + ",0" * 123 + " 0 1 1 *"  # 255 characters
 MARCH, OCTOBER = 3, 10
-GONE = "Conformance/Gone"  # a zone that is nowhere but in the folder of a server
+GONE = "Conformance/Gone"  # a zone that exists only in the server's own folder
 
 
 async def register(stage: Stage, name: str, expression: str = YEARLY, **more: Any) -> Reply:
@@ -114,8 +114,8 @@ async def wrong_entries(stage: Stage) -> None:
         body = {"name": name, "expression": YEARLY, "job_template": template, **members}
         reply = await stage.post("cron", body)
         reply.error(400, "invalid_request")
-        told = f"{reply['error.message']} {reply.json['error'].get('details')}"
-        stage.check(wrong in told, f"{wrong} in the error", told)
+        text = f"{reply['error.message']} {reply.json['error'].get('details')}"
+        stage.check(wrong in text, f"{wrong} in the error", text)
     (await register(stage, name, job={"args": ["x" * 66_000]})).error(413, "payload_too_large")
     (await stage.get(f"cron/{name}")).error(404, "not_found")
 
@@ -209,12 +209,12 @@ async def expressions(stage: Stage) -> None:
         stage.check(
             found is not None and meets(found), f"a moment that meets {expression}", str(found)
         )
-    # Some of them are on a Saturday, and some on a Sunday.
+    # Some of these days are on a Saturday, and some on a Sunday.
     for day, month in itertools.product((1, 15), range(1, 13)):
         found = await _next(stage, f"0 0 {day}W {month} *")
         wanted = None if found is None else _nearest_weekday(found.replace(day=day))
         stage.equal(found, wanted, f"the working day nearest to {day}.{month}.")
-    # So these are all the days of such a week, whatever the year.
+    # All weekdays, so that every day of these weeks is covered in any year.
     for weekday, nth in itertools.product(range(7), (1, 2, 5)):
         found = await _next(stage, f"0 0 * 1 {weekday}#{nth}")
         stage.equal(found, _nth_weekday(now, weekday, nth), f"a time that meets {weekday}#{nth}")
@@ -366,10 +366,10 @@ async def firing(stage: Stage) -> None:
 async def catching_up(stage: Stage) -> None:
     """After a time without the server one run is made up for, and the entry goes on."""
     assert stage.process is not None
-    # How many runs may be from long ago: one that is made up for, and one from before the kill,
-    # for which an interval has no time.
+    # Most jobs that may be due long before the restart: the run that is made up for, and one from
+    # before the kill, which comes too soon for an interval.
     most = {"*/3 * * * * *": 2, "@every 3s": 1}
-    # Each of these is found among other times.
+    # Together the schedules of a step are due every second; each fires at its own seconds only.
     whole = {(first, step): stage.name() for step in (4, 5) for first in range(step)}
     for (first, step), queue in whole.items():
         expression = f"{first}-59/{step} * * * * *"
@@ -511,14 +511,14 @@ async def overlap(stage: Stage) -> None:
 @case("OJS-CRN-029", level=2, capability=CRON)
 async def names_of_overlap_policies(stage: Stage) -> None:
     """The other names of overlap policies stand for them."""
-    for said, meant in (
+    for spelling, meant in (
         ("cancel", "cancel_previous"),
         ("replace", "cancel_previous"),
         ("queue", "enqueue"),
         ("allow", "allow"),
     ):
         name = stage.name("cron")
-        (await register(stage, name, overlap_policy=said)).expect(
+        (await register(stage, name, overlap_policy=spelling)).expect(
             201, {"cron.overlap_policy": meant}
         )
         (await stage.delete(f"cron/{name}")).expect(200)
@@ -535,9 +535,9 @@ async def running_by_hand(stage: Stage) -> None:
     (await stage.post(f"cron/{name}/trigger", {})).error(409, "conflict")
     (await stage.ack(await stage.take(queue))).expect(200)
     (await stage.post(f"cron/{name}/trigger", {})).expect(201)
-    told = (await stage.get(f"cron/{name}/history")).expect(200)
-    stage.equal(told["executions"], told["history"], "executions")
-    runs = [run for run in told["history"] if run["outcome"] == "triggered"]
+    history = (await stage.get(f"cron/{name}/history")).expect(200)
+    stage.equal(history["executions"], history["history"], "executions")
+    runs = [run for run in history["history"] if run["outcome"] == "triggered"]
     stage.equal(len(runs), 2, "runs")
     stage.equal(runs[1]["job_id"], job["id"], "the first run last")
     for run in runs:

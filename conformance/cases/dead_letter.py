@@ -5,7 +5,7 @@ import asyncio
 from conformance.case import case
 from conformance.stage import Stage
 
-KEPT = 3  # what the variant has room for
+KEPT = 3  # limit of the variant
 
 
 @case("OJS-DLQ-001", "OJS-DLQ-002", "OJS-DLQ-004", "OJS-DLQ-005", level=1)
@@ -141,14 +141,14 @@ async def only_so_many(stage: Stage) -> None:
     async def are_removed() -> bool:
         return len(await listed(queue)) <= len(uncounted) + KEPT
 
-    # A server may look for them seldom, and most do at their start.
+    # A server may prune rarely, and most do so at their start.
     await stage.crash()
     await stage.until(are_removed, 300, "what is too much is removed")
     left = [job["id"] for job in (*uncounted, *many[-KEPT:])]
     stage.equal(await listed(queue), left[::-1], "what is left, the latest first")
     stage.equal(await listed(other), [job["id"] for job in few][::-1], "another queue")
-    told = await stage.events(queue, types="dead_letter.pruned")
-    found = {event["subject"]: event["data"]["reason"] for event in told}
+    events = await stage.events(queue, types="dead_letter.pruned")
+    found = {event["subject"]: event["data"]["reason"] for event in events}
     stage.equal(found, {job["id"]: "count" for job in many[:-KEPT]}, "what was told")
 
 
@@ -175,7 +175,7 @@ async def statistics(stage: Stage) -> None:
     sizes = [group["count"] for group in reply["groups"]]
     stage.equal(sizes, sorted(sizes, reverse=True), "sizes of groups")
     mine = [group for group in reply["groups"] if group["error_type"] == kind]
-    # So small a group may be beyond the hundred that are told.
+    # A group this small may be missing in the list, which ends after a hundred.
     if mine or len(sizes) < 100:
         found = [(one["type"], one["count"], one["newest_id"]) for one in mine]
         stage.equal(found, [(job["type"], 1, job["id"])], "the group of the error")

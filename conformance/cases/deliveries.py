@@ -17,7 +17,7 @@ from conformance.stage import Stage
 from conformance.variants import HOOKS
 
 SECRET = "a-secret-of-the-judge"
-OFF_S = 300.0  # how far apart two clocks may be
+OFF_S = 300.0  # allowed difference between two clocks
 EXCERPT = 4096
 FEW = 10
 
@@ -82,7 +82,7 @@ async def as_it_is_sent(stage: Stage) -> None:
     await stage.enqueue(queue)
     await stage.enqueue(stage.name())
     (call,) = await target.called()
-    heard = call.heard
+    request = call.heard
     logged = (await stage.events(queue))[0]
     stage.equal(call.event, dict(logged), "the event that is sent")
     name = one.rpartition("/")[2]
@@ -92,11 +92,11 @@ async def as_it_is_sent(stage: Stage) -> None:
         "x-ojs-event-type": "job.enqueued",
         "x-ojs-subscription-id": name,
     }
-    stage.equal({key: heard.headers.get(key) for key in wanted}, wanted, "headers")
-    stage.equal(heard.method, "POST", "method")
+    stage.equal({key: request.headers.get(key) for key in wanted}, wanted, "headers")
+    stage.equal(request.method, "POST", "method")
     delivery = await _ended(stage, one, "delivered")
     stage.equal(call.delivery, delivery["id"], "X-OJS-Delivery-ID")
-    stamp = heard.headers.get("x-ojs-timestamp", "")
+    stamp = request.headers.get("x-ojs-timestamp", "")
     near = stamp.isdecimal() and abs(int(stamp) - time.time()) < OFF_S
     stage.check(near, "X-OJS-Timestamp: the seconds since 1970", stamp)
     stage.equal(_signatures(call), [_signed(call, SECRET)], "X-OJS-Signature")
@@ -149,15 +149,15 @@ async def what_ends_a_delivery(stage: Stage) -> None:
         delivery = await _answered(stage, one, status)
         stage.equal([delivery["status"], delivery["attempts"]], [end, 1], f"after {status}")
         kinds = ["webhook.delivered"] if end == "delivered" else ["webhook.failed", "webhook.dead"]
-        told = await _told(stage, delivery["id"])
-        stage.equal([event["type"] for event in told], kinds, f"events after {status}")
+        events = await _events_of(stage, delivery["id"])
+        stage.equal([event["type"] for event in events], kinds, f"events after {status}")
         data = {"event_type": "job.enqueued", "attempt": 1, "status_code": status}
         data["next_attempt_at"] = None
-        stage.equal({name: told[0]["data"].get(name) for name in data}, data, "data")
+        stage.equal({name: events[0]["data"].get(name) for name in data}, data, "data")
     stage.equal(len(elsewhere.calls), 0, "calls that followed a redirect")
 
 
-async def _told(stage: Stage, delivery: str) -> list[Record]:
+async def _events_of(stage: Stage, delivery: str) -> list[Record]:
     """Return the webhook events of a delivery from the event log."""
     found: list[Record] = []
     after: dict[str, str] = {}
@@ -192,8 +192,8 @@ async def tried_again(stage: Stage) -> None:
         await stage.enqueue(queue)
         delivery = await _answered(stage, one, status)
         stage.equal(delivery["status"], "pending", f"status after {status}")
-        (told,) = await _told(stage, delivery["id"])
-        stage.check(bool(told["data"].get("next_attempt_at")), "next_attempt_at", told)
+        (event,) = await _events_of(stage, delivery["id"])
+        stage.check(bool(event["data"].get("next_attempt_at")), "next_attempt_at", event)
         refused = await stage.post(f"webhooks/deliveries/{delivery['id']}/retry")
         refused.expect(409, {"error.message": "string:nonempty"})
         first, second = await target.called(2, least_s + 30)
@@ -245,7 +245,7 @@ async def nothing_is_lost(stage: Stage) -> None:
     target.hold()
     jobs = await stage.enqueue_many(queue, 20)
     await target.called()
-    # What has been begun and is not here yet would come a minute after the crash only.
+    # Deliveries that have begun must arrive before the crash: their next attempt is a minute away.
     await asyncio.sleep(0.5)
     await stage.crash()
     target.release()
@@ -255,7 +255,7 @@ async def nothing_is_lost(stage: Stage) -> None:
         missing.difference_update(call.event.get("subject") for call in target.calls)
         return not missing
 
-    # An attempt that the crash broke off counts as lost when its time has passed.
+    # An attempt that the crash broke off counts as lost after its time limit.
     await stage.until(is_told, 100, "every event is delivered")
 
 

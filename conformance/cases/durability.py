@@ -139,8 +139,8 @@ async def two_servers_are_one(stage: Stage) -> None:
         stage.equal([len(ids), len(set(ids))], [100, 100], "deliveries, and different jobs")
         body = {"type": "test.case", "args": [], "queue": queue, "id": chosen}
         replies = await asyncio.gather(*(on.post("jobs", body) for on in (stage, other) * 8))
-        told = sorted(reply.status for reply in replies)
-        stage.equal(told, [200] * 15 + [201], "statuses of equal requests on both")
+        statuses = sorted(reply.status for reply in replies)
+        stage.equal(statuses, [200] * 15 + [201], "statuses of equal requests on both")
 
 
 @case("OJS-DUR-004", "OJS-FET-016", own_server="nodes", seconds=120)

@@ -181,8 +181,8 @@ async def wrong_members(stage: Stage) -> None:
     ):
         reply = await stage.push(**{"queue": queue, name: wrong})
         reply.error({"$in": [400, 422]}, "string:nonempty")
-        told = f"{reply['error.message']} {reply.json['error'].get('details')}"
-        stage.check(name in told, f"{name} in the message or details", told)
+        text = f"{reply['error.message']} {reply.json['error'].get('details')}"
+        stage.check(name in text, f"{name} in the message or details", text)
     await stage.empty(queue)
     (await stage.get(f"queues/{queue}")).expect(404)
 
@@ -208,8 +208,8 @@ async def wrong_policies(stage: Stage) -> None:
     ):
         reply = await stage.push(queue=queue, retry={name: wrong})
         reply.error(422, "validation_error")
-        told = reply["error.message"]
-        stage.check(name in told, f"{name} in the message", told)
+        message = reply["error.message"]
+        stage.check(name in message, f"{name} in the message", message)
     retry = {"initial_interval": "PT10S", "max_interval": "PT5S"}
     (await stage.push(queue=queue, retry=retry)).error(422, "validation_error")
     await stage.empty(queue)
@@ -314,25 +314,25 @@ async def arguments_that_must_be_there(stage: Stage) -> None:
 @case("OJS-ENQ-031")
 async def requests_that_have_ids(stage: Stage) -> None:
     """A job says which request brought it, if the request has an id that its client chose."""
-    queue, asked = stage.name(), stage.name("request")
+    queue, request_id = stage.name(), stage.name("request")
     job = {"type": "test.case", "args": [], "queue": queue}
     own = {**job, "meta": {"request_id": "mine"}}
     for path, body, own_body, found in (
         ("jobs", job, own, "job.meta"),
         ("jobs/batch", {"jobs": [job]}, {"jobs": [own]}, "jobs[0].meta"),
     ):
-        reply = (await stage.post(path, body, X_Request_Id=asked)).expect(201)
-        stage.equal(reply[found].get("request_id"), asked, f"request_id after {path}")
-        reply = (await stage.post(path, own_body, X_Request_Id=asked)).expect(201)
+        reply = (await stage.post(path, body, X_Request_Id=request_id)).expect(201)
+        stage.equal(reply[found].get("request_id"), request_id, f"request_id after {path}")
+        reply = (await stage.post(path, own_body, X_Request_Id=request_id)).expect(201)
         stage.equal(reply[found].get("request_id"), "mine", "the producer's own")
         reply = (await stage.post(path, body)).expect(201)
         stage.check("request_id" not in reply[found], "no request_id", reply.text)
     taken = await stage.take(queue)
-    stage.equal(taken["meta"].get("request_id"), asked, "request_id at the FETCH")
+    stage.equal(taken["meta"].get("request_id"), request_id, "request_id at the FETCH")
     same = {**job, "id": stage.new_id()}
-    (await stage.post("jobs", same, X_Request_Id=asked)).expect(201)
+    (await stage.post("jobs", same, X_Request_Id=request_id)).expect(201)
     again = (await stage.post("jobs", same, X_Request_Id=stage.name("request"))).expect(200)
-    stage.equal(again["job.meta"].get("request_id"), asked, "the first request's id")
+    stage.equal(again["job.meta"].get("request_id"), request_id, "the first request's id")
 
 
 @case("OJS-ENQ-030")

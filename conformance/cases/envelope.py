@@ -283,8 +283,8 @@ async def errors_and_delays(stage: Stage) -> None:
     again = await stage.take(queue)
     stage.equal(again["retry_delay_ms"], 1500, "retry_delay_ms while it is tried again")
     (await stage.fail(job, error={"message": "second"})).expect(200)
-    told = [entry["message"] for entry in (await stage.look(job))["errors"]]
-    stage.equal(told, ["first", "second"], "history, oldest first")
+    messages = [entry["message"] for entry in (await stage.look(job))["errors"]]
+    stage.equal(messages, ["first", "second"], "history, oldest first")
 
 
 @case("OJS-ENV-023", "OJS-ENV-024", "OJS-VIS-002")

@@ -7,7 +7,7 @@ from conformance.reply import Record
 from conformance.stage import Stage
 
 EVENTS = "events"
-KEPT_S = 2  # for how long the variant keeps them
+KEPT_S = 2  # retention of the variant
 
 
 def _types(events: list[Record]) -> list[str]:
@@ -27,7 +27,7 @@ async def the_life_of_a_job(stage: Stage) -> None:
     (await stage.fail(job, worker)).expect(200)
     events = await stage.events(queue, types="job.*")
     first = ["job.enqueued", "job.started", "job.failed", "job.retrying"]
-    # A retry that joins its queue may be told as well.
+    # A retry that joins its queue may have an event of its own.
     again = ["job.enqueued"] * (_types(events).count("job.enqueued") - 1)
     wanted = [*first, *again, "job.started", "job.failed", "job.discarded"]
     stage.equal(_types(events), wanted, "types")
@@ -43,8 +43,8 @@ async def the_life_of_a_job(stage: Stage) -> None:
     stage.equal(data["job.started"]["worker_id"], worker, "worker_id")
     stage.equal(data["job.started"]["attempt"], 2, "attempt")
     failed = next(event["data"] for event in events if event["type"] == "job.failed")
-    told = {"code": "c", "type": "c", "message": "m", "retryable": True}
-    stage.equal({name: failed["error"].get(name) for name in told}, told, "error")
+    expected = {"code": "c", "type": "c", "message": "m", "retryable": True}
+    stage.equal({name: failed["error"].get(name) for name in expected}, expected, "error")
     stage.check(failed["duration_ms"] >= 0, "duration_ms", failed)
     stage.equal(data["job.retrying"]["max_attempts"], 2, "max_attempts")
     stage.check("next_retry_at" in data["job.retrying"], "next_retry_at", data["job.retrying"])
@@ -60,7 +60,7 @@ async def other_events_of_jobs(stage: Stage) -> None:
     await stage.take(queue, worker)
     (await stage.fail(job, worker, requeue=True)).expect(200)
     await stage.take(queue, worker, visibility_timeout_ms=4_000)
-    await asyncio.sleep(0.3)  # so that too little of the lease is left to be left as it is
+    await asyncio.sleep(0.3)  # a BEAT now extends the lease by enough to be written
     await stage.beat(worker, [job])
     (await stage.ack(job, worker)).expect(200)
     later = await stage.enqueue(queue, scheduled_at="2099-01-01T00:00:00Z")
@@ -99,12 +99,12 @@ async def events_of_queues_and_workers(stage: Stage) -> None:
     del mark
     (await stage.post(f"queues/{queue}/pause")).expect(200)
     (await stage.post(f"queues/{queue}/resume")).expect(200)
-    told = await stage.events(queue)
-    stage.equal(_types(told), ["queue.paused", "queue.resumed"], "types")
-    stage.equal([event["data"]["queue"] for event in told], [queue, queue], "data.queue")
-    stage.equal(told[0]["subject"], queue, "subject")
-    said = {"worker_id": worker, "queues": [queue], "concurrency": 4}
-    (await stage.post("workers/register", said)).expect(200)
+    events = await stage.events(queue)
+    stage.equal(_types(events), ["queue.paused", "queue.resumed"], "types")
+    stage.equal([event["data"]["queue"] for event in events], [queue, queue], "data.queue")
+    stage.equal(events[0]["subject"], queue, "subject")
+    profile = {"worker_id": worker, "queues": [queue], "concurrency": 4}
+    (await stage.post("workers/register", profile)).expect(200)
     await stage.beat(worker, state="quiet")
     (await stage.post("workers/deregister", {"worker_id": worker})).expect(200)
     wanted_types = ["worker.started", "worker.quiet", "worker.stopped"]
@@ -168,7 +168,7 @@ async def no_event_is_missed(stage: Stage) -> None:
             last = done.is_set()
             page = (await stage.get("events", queues=queue, limit=7, **after)).expect(200)
             seen.extend(event["subject"] for event in page["events"])
-            if page["cursor"] is not None:  # as long as the log is empty there is none
+            if page["cursor"] is not None:  # null as long as the log is empty
                 after = {"after": page["cursor"]}
             if last and not page["has_more"]:
                 return
@@ -215,11 +215,11 @@ async def cloud_events(stage: Stage) -> None:
     (await stage.fail(job, requeue=True)).expect(200)
     plain = await stage.events(queue)
     headers = {"Accept": "application/cloudevents+json"}
-    asked = [
+    replies = [
         await stage.get("events", queues=queue, format="cloudevents"),
         await stage.call("GET", "events", headers=headers, queues=queue, types="job.*"),
     ]
-    for reply in asked:
+    for reply in replies:
         found = reply.expect(200)["events"]
         for event, known in zip(found, plain, strict=True):
             own = "x." if known["type"] == "job.released" else ""
@@ -239,7 +239,7 @@ async def places_before_what_is_kept(stage: Stage) -> None:
         return not await stage.events(queue)
 
     await asyncio.sleep(KEPT_S + 0.5)
-    # A server may look for old events seldom, and most do at their start.
+    # A server may remove old events rarely, and most do so at their start.
     await stage.crash()
     await stage.until(none_is_left, 120, "no event left")
     job = await stage.enqueue(queue)

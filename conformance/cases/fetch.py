@@ -120,7 +120,7 @@ async def due_beside_many(stage: Stage) -> None:
             await stage.enqueue_many(crowd, 1000, scheduled_at=due.isoformat())
         last = due + timedelta(milliseconds=1)
         job = await stage.enqueue(queue, scheduled_at=last.isoformat())
-        # The server's clock counts, and the first FETCH behind the moment.
+        # Poll the server's clock, which counts; the first FETCH after that time must find the job.
         await asyncio.sleep(max(0.0, (last - await now()).total_seconds() - 0.05))
         for _ in range(10_000):
             if await now() >= last:
@@ -196,8 +196,8 @@ async def waiting_is_cut(stage: Stage) -> None:
         await asyncio.sleep(0.3)
         stage.check(not waiter.done(), "a FETCH that waits", "it was answered")
         await stage.enqueue(queue)
-        told = {"jobs": {"$size": 1}, "granted_wait_ms": longest}
-        (await asyncio.wait_for(waiter, 5)).expect(200, told)
+        expected = {"jobs": {"$size": 1}, "granted_wait_ms": longest}
+        (await asyncio.wait_for(waiter, 5)).expect(200, expected)
 
 
 @case("OJS-FET-023", capability="fetch_lines")
@@ -205,8 +205,8 @@ async def one_job_a_line(stage: Stage) -> None:
     """Jobs come one a line where Accept asks for it, and a last line has the other members."""
     queue, lines = stage.name(), "application/x-ndjson"
     jobs = [await stage.enqueue(queue, args=["one\ntwo"]) for _ in range(2)]
-    asked = {"queues": [queue], "count": 5, "wait_ms": 10_000_000}
-    reply = (await stage.post("workers/fetch", asked, Accept=lines)).expect(200)
+    body = {"queues": [queue], "count": 5, "wait_ms": 10_000_000}
+    reply = (await stage.post("workers/fetch", body, Accept=lines)).expect(200)
     stage.equal(reply.headers["content-type"].partition(";")[0], lines, "Content-Type")
     *found, last = [json.loads(line) for line in reply.text.splitlines()]
     stage.equal([one["id"] for one in found], [job["id"] for job in jobs], "jobs")
@@ -230,7 +230,7 @@ async def waiters_are_woken_by_enqueue(stage: Stage) -> None:
             reply = (await asyncio.wait_for(waiter, 5)).expect(200, {"jobs": {"$size": 1}})
             delays.append(time.monotonic() - started)
             stage.equal(reply["jobs[0].id"], job["id"], "the job")
-    # A busy machine may delay some of them; a server that only polls is slow every time.
+    # A busy machine may delay some of them; a server that only polls delays all.
     stage.check(min(delays) < 0.4, "woken, not found by a slow poll", delays)
 
 
@@ -276,7 +276,7 @@ async def stopping_answers_waiters(stage: Stage) -> None:
     result = stage.get(f"jobs/{job['id']}/result", wait="true", timeout=25)
     fetches = [stage.asked(queue, wait_ms=25_000) for _ in range(5)]
     async with stage.waiting(result, *fetches) as waiters:
-        await asyncio.sleep(2.5)  # so that all of them have arrived, also on a slow machine
+        await asyncio.sleep(2.5)  # time for all of them to arrive, also on a slow machine
         started = time.monotonic()
         code = await stage.process.stop()
         replies = await asyncio.wait_for(asyncio.gather(*waiters), 5)

@@ -15,10 +15,10 @@ from conformance.variants import MAIN
 if TYPE_CHECKING:
     from conformance.rpc.client import Stub
 
-# Up to here doubles have every whole number.
+# Doubles represent all integers up to here.
 EXACT = 2**53
 _DOMAIN = "openjobspec.org"
-_KEPT_ALIVE_S = 45.0  # a wide margin to the 30 seconds after which a silent stream has an event
+_KEPT_ALIVE_S = 45.0  # well above the 30 seconds after which a silent stream sends an event
 
 
 async def enqueued(ojs: "Stub", queue: str, *args: Any, **options: Any) -> Record:
@@ -286,16 +286,16 @@ async def streams_of_events(stage: Stage) -> None:
                 return first.done()
 
             await stage.until(is_followed, 5, "the first event")
-            told = [await first]
+            received = [await first]
         await enqueued(ojs, other)
         await fetched(ojs, queue)
         (await ojs.call("Ack", job_id=before["id"])).expect(Status.OK)
-        while told[-1]["type"] != "job.completed":
-            told.append(await stream.next())
-        stage.equal(told[-1]["job_id"], before["id"], "the job that is completed")
-        found = [[event["type"], event["queue"]] for event in told[:-1]]
+        while received[-1]["type"] != "job.completed":
+            received.append(await stream.next())
+        stage.equal(received[-1]["job_id"], before["id"], "the job that is completed")
+        found = [[event["type"], event["queue"]] for event in received[:-1]]
         stage.equal(found, [["job.enqueued", queue]] * len(found), "the events before")
-        stage.check(bool(told[0]["timestamp"]), "a timestamp", told[0])
+        stage.check(bool(received[0]["timestamp"]), "a timestamp", received[0])
         while (event := await about.next())["type"] != "job.completed":
             stage.equal(event["job_id"], before["id"], "the job of an event")
         stream.leave()
@@ -333,17 +333,17 @@ async def events_read_too_late(stage: Stage) -> None:
             await stage.until(is_followed, 5, "the first event")
             begins = (await first)["id"]
         logged = await flooded(stage, queue)
-        place, told = logged.index(begins) + 1, 0
+        place, missed = logged.index(begins) + 1, 0
         while place < len(logged):
             event = await stream.next()
             if event["type"] == "stream.events_dropped":
                 count = int(event["data"]["count"])
                 stage.check(count > 0, "a count of events", count)
-                place, told = place + count, told + count
+                place, missed = place + count, missed + count
             else:
                 stage.equal(event["id"], logged[place], "the next event")
                 place += 1
-        stage.check(told > 0, "events that were dropped", told)
+        stage.check(missed > 0, "events that were dropped", missed)
         stage.check(place == len(logged), f"{len(logged)} events, heard or counted", place)
         stream.leave()
 
@@ -355,7 +355,7 @@ async def a_stop(stage: Stage) -> None:
     async with stage.rpcs() as ojs:
         streams = [ojs.stream("StreamJobs", queues=["default"]), ojs.stream("StreamEvents")]
         await asyncio.gather(*(stream.begun() for stream in streams))
-        await asyncio.sleep(0.3)  # nothing tells when it waits
+        await asyncio.sleep(0.3)  # no event tells that it waits
         stage.process.terminate()
         for stream in streams:
             ended = await stream.end()

@@ -202,8 +202,10 @@ async def strict_servers_refuse_unknown_members(stage: Stage) -> None:
         ({"queue": queue, "unique": {"perod": "PT1S"}}, "perod", "period"),
     ):
         reply = (await stage.push(**members)).error(422, "validation_error")
-        told = reply["error.message"]
-        stage.check(wrong in told and near in told, f"{wrong} and {near} in the message", told)
+        message = reply["error.message"]
+        stage.check(
+            wrong in message and near in message, f"{wrong} and {near} in the message", message
+        )
     reply = await stage.post("workers/fetch", {"queues": [queue], "cont": 1})
     reply.error(422, "validation_error")
     (await stage.push(queue=queue, x_of_mine=1)).expect(201, {"job.x_of_mine": 1})
@@ -357,8 +359,8 @@ async def one_host_and_one_key(stage: Stage) -> None:
     two_pages = (f"Origin: http://{stage.host}", f"Origin: http://{stage.host}")
     for lines in ((), (host, host), (host, *two_keys), (host, *two_pages)):
         head = "\r\n".join(("GET /ojs/manifest HTTP/1.1", *lines, "", ""))
-        heard = (await stage.spoken(head.encode())).decode(errors="replace")
-        stage.check(" 400 " in heard[:20], f"400 to the lines {list(lines)}", heard[:200])
+        answer = (await stage.spoken(head.encode())).decode(errors="replace")
+        stage.check(" 400 " in answer[:20], f"400 to the lines {list(lines)}", answer[:200])
     await stage.enqueue(stage.name())
 
 
@@ -396,7 +398,7 @@ async def preferences(stage: Stage) -> None:
         reply = await stage.post("workers/fetch", body, Prefer=prefer)
         return reply.expect(200)
 
-    def told(reply: Reply) -> str | None:
+    def applied(reply: Reply) -> str | None:
         return reply.headers.get("preference-applied")
 
     async with stage.waiting(fetch("wait=20")) as (waiting,):
@@ -405,7 +407,7 @@ async def preferences(stage: Stage) -> None:
         job = await stage.enqueue(queue)
         reply = await waiting
     stage.equal([one["id"] for one in reply["jobs"]], [job["id"]], "the job of the wait")
-    stage.equal(told(reply), "wait=20", "Preference-Applied")
+    stage.equal(applied(reply), "wait=20", "Preference-Applied")
     for prefer, wanted in (
         ("wait=0", "wait=0"),
         ('foo="a, wait=9"; bar, wait="0"', "wait=0"),
@@ -416,9 +418,9 @@ async def preferences(stage: Stage) -> None:
         ("handling=strict", None),
     ):
         reply = await fetch(prefer)
-        stage.equal((reply["jobs"], told(reply)), ([], wanted), f"an answer to Prefer: {prefer}")
+        stage.equal((reply["jobs"], applied(reply)), ([], wanted), f"an answer to Prefer: {prefer}")
     started = time.monotonic()
-    stage.equal(told(await fetch("wait=20", wait_ms=0)), None, "a wait that the body outranks")
+    stage.equal(applied(await fetch("wait=20", wait_ms=0)), None, "a wait that the body outranks")
     stage.check(time.monotonic() - started < 10, "an answer at once", time.monotonic() - started)
     path = f"jobs/{job['id']}/result"
     for prefer, query, wanted in (
@@ -428,7 +430,7 @@ async def preferences(stage: Stage) -> None:
     ):
         reply = await stage.call("GET", path + query, headers={"Prefer": prefer})
         reply.expect(202, {"state": "active"})
-        stage.equal(told(reply), wanted, f"an answer to Prefer: {prefer}")
+        stage.equal(applied(reply), wanted, f"an answer to Prefer: {prefer}")
 
 
 @case("OJS-HTP-031", level=1)

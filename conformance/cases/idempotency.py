@@ -89,8 +89,8 @@ async def equal_requests_at_once(stage: Stage) -> None:
         else:
             calls = [stage.post("jobs", {**body, "id": chosen}) for _ in range(24)]
         replies = await asyncio.gather(*calls)
-        told = sorted(reply.status for reply in replies)
-        stage.equal(told, [200] * 23 + [201], "statuses")
+        statuses = sorted(reply.status for reply in replies)
+        stage.equal(statuses, [200] * 23 + [201], "statuses")
         stage.equal(len({reply["job.id"] for reply in replies}), 1, "different jobs")
         stage.equal(len(await stage.fetch(queue, count=10)), 1, "jobs stored")
 
@@ -115,15 +115,15 @@ async def settling_twice(stage: Stage) -> None:
         job = await stage.enqueue(queue, pending=first == "activate", retry={"max_attempts": 1})
         if first in ("ack", "fail"):
             await stage.take(queue)
-        told, before = list[int](), dict[str, object]()
+        statuses, before = list[int](), dict[str, object]()
         for _ in range(2):
             if first in ("ack", "fail"):
                 reply = await (stage.ack(job) if first == "ack" else stage.fail(job))
             else:
                 reply = await stage.post(f"jobs/{job['id']}/{first}")
-            told.append(reply.status)
+            statuses.append(reply.status)
             before = before or dict(await stage.look(job))
-        stage.equal(told, [200, 409], f"statuses of {first}, twice")
+        stage.equal(statuses, [200, 409], f"statuses of {first}, twice")
         stage.equal(dict(await stage.look(job)), before, "the job")
         if first == "activate":
             (await stage.delete(f"jobs/{job['id']}")).expect(200)

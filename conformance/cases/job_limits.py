@@ -89,8 +89,8 @@ async def total_times(stage: Stage) -> None:
     await stage.until_state(job, "discarded", 10)
     seen = await stage.look(job)
     entry = seen["errors"][-1]
-    told = {"code": "total_timeout", "type": "total_timeout", "timeout_kind": "total"}
-    stage.equal({name: entry.get(name) for name in told}, told, "the last entry")
+    expected = {"code": "total_timeout", "type": "total_timeout", "timeout_kind": "total"}
+    stage.equal({name: entry.get(name) for name in expected}, expected, "the last entry")
     stage.equal(entry["limit_seconds"], 4, "limit_seconds")
     ran = seconds_between(seen["created_at"], entry["occurred_at"])
     stage.check(4 <= ran <= 8, "four seconds in all", ran)
@@ -115,8 +115,8 @@ async def silent_holders(stage: Stage) -> None:
     stage.equal((await stage.look(job))["state"], "active", "state of a job that is beaten")
     await stage.until_state(job, "retryable", 10)
     entry = (await stage.look(job))["errors"][-1]
-    told: dict[str, Any] = {"code": "stalled", "type": "stalled", "timeout_kind": "stalled"}
-    stage.equal({name: entry.get(name) for name in told}, told, "the entry")
+    expected: dict[str, Any] = {"code": "stalled", "type": "stalled", "timeout_kind": "stalled"}
+    stage.equal({name: entry.get(name) for name in expected}, expected, "the entry")
     stage.equal(entry["limit_seconds"], 4, "limit_seconds")
     plain = await stage.enqueue(queue, heartbeat_timeout="PT1H")
     await stage.take(queue, worker, visibility_timeout_ms=400)

@@ -20,7 +20,7 @@ from conformance.stage import Stage
 PATH = "/socket.io/"
 TEXT = {"Content-Type": "text/plain"}
 MOST = 64 * 1024
-# Longer than the grace of a session, and shorter than silence may last.
+# Longer than the grace period of a session, and shorter than the limit of its silence.
 SOON_S = 4.0
 
 
@@ -55,8 +55,8 @@ class Client:
 
     async def event(self) -> list[Any]:
         """The next thing that is told."""
-        told: list[Any] = json.loads((await self.packet()).removeprefix("42"))
-        return told
+        event: list[Any] = json.loads((await self.packet()).removeprefix("42"))
+        return event
 
 
 async def opened(stage: Stage) -> Client:
@@ -85,8 +85,8 @@ async def tasks_are_announced(stage: Stage) -> None:
     stage.equal(joined, {"ok": True}, "the answer to join_job_room")
     for _ in range(2):
         task = (await submitted(stage, "other", job)).expect(202)["id"]
-        told = {"job_name": job, "room_id": "other", "task_id": task}
-        stage.equal(await client.event(), ["task_available", told], "what is told")
+        expected = {"job_name": job, "room_id": "other", "task_id": task}
+        stage.equal(await client.event(), ["task_available", expected], "what is told")
     await client.call("leave_job_room", job_name=job, worker_id=worker)
     (await submitted(stage, "other", job)).expect(202)
     await client.call("join_room", room_id="mine")
@@ -112,11 +112,11 @@ async def rooms_hear_what_happens(stage: Stage) -> None:
         ("running", worker, None),
         ("failed", worker, "no"),
     ):
-        name, told = await client.event()
-        seen = [told[member] for member in ("id", "name", "status", "worker_id", "error")]
+        name, data = await client.event()
+        seen = [data[member] for member in ("id", "name", "status", "worker_id", "error")]
         wanted = [task, made["full_name"], status, holder, error]
         stage.equal([name, *seen], ["task_status_event", *wanted], "what is told of a task")
-        times = (told["started_at"] is not None, told["completed_at"] is not None)
+        times = (data["started_at"] is not None, data["completed_at"] is not None)
         began, ended = status in ("running", "failed"), status == "failed"
         stage.equal(times, (began, ended), f"times of a task that is {status}")
     (await stage.delete(f"{BASE}/workers/{made['worker_id']}")).expect(204)
@@ -168,17 +168,17 @@ async def providers_answer_reads(stage: Stage) -> None:
     path = f"{BASE}/rooms/mine/providers/{name}"
     reads = [stage.get(path, b="2", a="1") for _ in range(2)]
     async with stage.waiting(*reads) as held:
-        event, asked = await worker.event()
-        seen = (event, asked["provider_name"], json.loads(asked["params"]))
+        event, request = await worker.event()
+        seen = (event, request["provider_name"], json.loads(request["params"]))
         stage.equal(seen, ("provider_request", name, {"a": "1", "b": "2"}), "what is asked")
-        headers = {"X-Request-Hash": asked["request_id"], "Content-Type": "text/plain"}
+        headers = {"X-Request-Hash": request["request_id"], "Content-Type": "text/plain"}
         results = f"{BASE}/providers/{made['id']}/results"
         (await stage.call("POST", results, raw=b"bytes", headers=headers)).expect(204)
         for reply in [await one for one in held] + [await stage.get(path, a="1", b="2")]:
             stage.equal(reply.expect(200).text, "bytes", "what is read")
             stage.equal(reply.headers.get("content-type"), "text/plain", "its type")
-    told = {"provider_name": name, "request_hash": asked["request_id"]}
-    stage.equal(await page.event(), ["provider_result_ready", told], "what pages hear then")
+    expected = {"provider_name": name, "request_hash": request["request_id"]}
+    stage.equal(await page.event(), ["provider_result_ready", expected], "what pages hear then")
 
 
 @case("OJS-JLB-013", own_server="jobmanager_keys")
@@ -190,8 +190,8 @@ async def keys_and_bounds(stage: Stage) -> None:
         ({"token": key_of("worker")}, "40"),
     ):
         client = await opened(stage)
-        said = await client.connect(auth)
-        stage.check(said.startswith(answer), f"a packet {answer} for {auth}", said)
+        packet = await client.connect(auth)
+        stage.check(packet.startswith(answer), f"a packet {answer} for {auth}", packet)
     client = await opened(stage)
     await client.connect({"token": key_of("worker")})
     (await client.say("42" + "x" * MOST)).expect(413)
@@ -207,7 +207,7 @@ async def connections_are_sessions(stage: Stage) -> None:
     client = await connected(stage)
     order = {"job_name": made["full_name"], "worker_id": made["worker_id"]}
     stage.equal(await client.call("join_job_room", **order), {"ok": True}, "the answer")
-    # The client says that it closes the connection.
+    # The packet with which a client closes its connection.
     (await client.say("1")).expect((200, 400))
 
     async def has_failed() -> bool:

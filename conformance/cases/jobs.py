@@ -96,11 +96,11 @@ async def histories(stage: Stage) -> None:
     await stage.take(queue, worker)
     (await stage.fail(job, worker)).expect(200, {"state": "discarded"})
     last = (await stage.get(f"jobs/{job['id']}/history")).expect(200, {"complete": True})
-    told = [(one["type"], one.get("attempt"), one.get("worker_id")) for one in last["events"]]
-    stage.equal(told[:1], [("job.created", None, None)], "the first event")
+    events = [(one["type"], one.get("attempt"), one.get("worker_id")) for one in last["events"]]
+    stage.equal(events[:1], [("job.created", None, None)], "the first event")
     begun = [("job.started", 1, worker), ("job.failed", 1, worker)]
-    stage.equal([one for one in told if one[1] == 1], begun, "the first delivery")
-    stage.equal(told[-1], ("job.discarded", 2, worker), "the last event")
+    stage.equal([one for one in events if one[1] == 1], begun, "the first delivery")
+    stage.equal(events[-1], ("job.discarded", 2, worker), "the last event")
     errors = [one["error"] for one in last["events"] if "error" in one]
     stage.equal(errors, (await stage.look(job))["errors"], "errors")
     starts = [one["time"] for one in last["events"] if one["type"] == "job.started"]
@@ -124,8 +124,8 @@ async def histories_that_lost_a_start(stage: Stage) -> None:
         (await stage.post(f"dead-letter/{job['id']}/retry", {})).expect(200)
         await stage.take(queue)
         (await stage.fail(job)).expect(200, {"state": "discarded"})
-    told = (await stage.get(f"jobs/{job['id']}/history")).expect(200, {"complete": False})
-    starts = [one["attempt"] for one in told["events"] if one["type"] == "job.started"]
+    history = (await stage.get(f"jobs/{job['id']}/history")).expect(200, {"complete": False})
+    starts = [one["attempt"] for one in history["events"] if one["type"] == "job.started"]
     stage.equal(starts, [1] * 20, "the starts that are left")
 
 

@@ -91,8 +91,8 @@ async def beats_that_extend_nothing(stage: Stage) -> None:
     (await stage.ack(short, worker)).expect(200)
     (await stage.delete(f"jobs/{gone['id']}")).expect(200)
     reply = await stage.beat(worker, [kept, short, gone], extend=False)
-    told = {"jobs_lost": [short["id"]], "cancelled_jobs": [gone["id"]], "jobs_extended": []}
-    reply.expect(200, told)
+    expected = {"jobs_lost": [short["id"]], "cancelled_jobs": [gone["id"]], "jobs_extended": []}
+    reply.expect(200, expected)
     await stage.enqueue(queue)
     brief = await stage.take(queue, worker, visibility_timeout_ms=1_000)
     for _ in range(4):

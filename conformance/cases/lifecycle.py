@@ -380,5 +380,5 @@ async def one_of_many_wins(stage: Stage) -> None:
             if reply.status != 200:
                 reply.error(409, "conflict")
         state = (await stage.look(job))["state"]
-        told = won[0].json.get("state") or won[0]["job.state"]
-        stage.equal(state, told, "state")
+        winning = won[0].json.get("state") or won[0]["job.state"]
+        stage.equal(state, winning, "state")

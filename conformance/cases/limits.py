@@ -25,8 +25,8 @@ async def sizes_of_meta(stage: Stage) -> None:
     queue = stage.name()
     await stage.enqueue(queue, meta={"a": "x" * 65_000})
     (await stage.push(queue=queue, meta={"a": "x" * 65_536})).error(413, "payload_too_large")
-    said = {"worker_id": stage.name("w"), "metadata": {"a": "x" * 65_536}}
-    (await stage.post("workers/register", said)).error(413, "payload_too_large")
+    profile = {"worker_id": stage.name("w"), "metadata": {"a": "x" * 65_536}}
+    (await stage.post("workers/register", profile)).error(413, "payload_too_large")
 
 
 @case("OJS-LIM-004")
@@ -106,8 +106,10 @@ async def sizes_of_error_details(stage: Stage) -> None:
 async def endless_headers(stage: Stage) -> None:
     """Headers that do not end are refused and the connection is closed; others go on."""
     head = f"GET /ojs/manifest HTTP/1.1\r\nHost: {stage.host}\r\nX-Endless: "
-    heard = await stage.spoken(head.encode() + b"x" * 2**21)
+    answer = await stage.spoken(head.encode() + b"x" * 2**21)
     stage.check(
-        heard == b"" or b" 431 " in heard[:20] or b" 400 " in heard[:20], "431", repr(heard[:200])
+        answer == b"" or b" 431 " in answer[:20] or b" 400 " in answer[:20],
+        "431",
+        repr(answer[:200]),
     )
     (await stage.get("/ojs/manifest")).expect(200)

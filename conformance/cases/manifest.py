@@ -45,7 +45,7 @@ async def the_manifest(stage: Stage) -> None:
         (await stage.get(path)).expect(200)
 
 
-# A call of each capability that has one of its own; whatever it answers, it is there.
+# One call for each capability that has calls. It exists unless it answers like an unknown path.
 CALLS = {
     "backpressure": "queues/{queue}/stats",
     "checkpoints": "jobs/{job}/checkpoint",
@@ -84,9 +84,9 @@ async def limits_are_as_told(stage: Stage) -> None:
         f"POST /ojs/v1/jobs HTTP/1.1\r\nHost: {stage.host}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {most + 1}\r\n\r\n"
     )
-    heard = (await stage.spoken(head.encode() + b'{"type":')).decode(errors="replace")
-    stage.check(" 413 " in heard[:20], "413 before the body has ended", heard[:300])
-    stage.check("payload_too_large" in heard and str(most) in heard, "the limit", heard[-500:])
+    answer = (await stage.spoken(head.encode() + b'{"type":')).decode(errors="replace")
+    stage.check(" 413 " in answer[:20], "413 before the body has ended", answer[:300])
+    stage.check("payload_too_large" in answer and str(most) in answer, "the limit", answer[-500:])
 
 
 @case("OJS-MAN-007", "OJS-MAN-006", alone=True)
@@ -212,7 +212,7 @@ async def metrics(stage: Stage) -> None:
     stage.equal(plain.headers.get("content-type"), "text/plain", "Content-Type")
 
 
-# By the rules of HTTP, and which format each means.
+# Accept headers, and the format that the rules of HTTP give for each.
 ACCEPTS = {
     "application/json": "json",
     "application/openjobspec+json": "json",
@@ -245,10 +245,10 @@ async def metrics_in_json(stage: Stage) -> None:
         ("uptime_seconds", "jobs_enqueued_total", "jobs_active", "queues_active", "avg_latency_ms"),
         "number:non_negative",
     )
-    told = (await stage.call("GET", "/metrics", headers=headers)).expect(200, kinds)
+    metrics = (await stage.call("GET", "/metrics", headers=headers)).expect(200, kinds)
     depth = [
         (sample["labels"]["state"], sample["value"])
-        for family in told["metrics"]
+        for family in metrics["metrics"]
         for sample in family["samples"]
         if sample["name"] == "ojs_queue_depth" and sample["labels"]["queue"] == queue
     ]

@@ -77,8 +77,8 @@ async def starving(stage: Stage) -> None:
     worker = await pool(stage, queues, strategy="strict", starvation_prevention=rule)
     got = await taken(stage, queues, worker, 4)
     stage.check(got[queues[1]] >= 1, "a turn for the second queue", got)
-    told = [one["type"] for one in await stage.events(queues[1])]
-    stage.check("scheduling.queue_starved" in told, "an event", told)
+    types = [one["type"] for one in await stage.events(queues[1])]
+    stage.check("scheduling.queue_starved" in types, "an event", types)
     queues = await filled(stage, 16)
     by_turns = {"enabled": True, "rotation_interval": "PT1H", "min_dispatch_ratio": 0.25}
     worker = await pool(stage, queues, strategy="strict", starvation_prevention=by_turns)

@@ -31,7 +31,7 @@ async def deletion(stage: Stage) -> None:
         stage.equal(worker in ids, there, "whether the worker is listed")
     (await stage.post(f"workers/{worker}/ping")).error(404, "not_found")
     (await stage.delete(f"workers/{worker}")).error(404, "not_found")
-    # The other clean-up would take the workers of the cases beside this one.
+    # Not cleanup-offline, which would delete workers of the cases that run beside this one.
     cleaned = (await stage.post("workers/cleanup")).expect(200)
     stage.equal(cleaned.json["deleted"], len(cleaned.json["worker_ids"]), "deleted")
 
@@ -130,8 +130,8 @@ async def sessions_that_the_server_ends(stage: Stage) -> None:
     async with streaming(stage, f"workers/{held}/session") as frames:
         await _greeted(stage, held, frames)
         stopping = asyncio.create_task(stage.process.stop())
-        told = await frames.events_to_the_end()
-        stage.equal([frame.event for frame in told], ["server.shutdown"], "events")
+        received = await frames.events_to_the_end()
+        stage.equal([frame.event for frame in received], ["server.shutdown"], "events")
     await stopping
     await stage.process.start()
     async with streaming(stage, f"workers/{lost}/session") as frames:

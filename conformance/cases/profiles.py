@@ -10,11 +10,11 @@ from conformance.stage import Stage
 from conformance.target import StartError
 
 CHANGES = ("worker.unreachable", "worker.offline", "worker.deleted", "worker.online")
-# What the variants are told, and what follows from that where nothing is said.
+# Settings of the variants, and the defaults that follow from them.
 UNREACHABLE_S, DELETED_S = 1.0, 8.0
 OFFLINE_S, STUCK_S = 3 * UNREACHABLE_S, 6 * UNREACHABLE_S
 CHECK_S = 0.5
-LATE_S = 10.0  # what a busy machine may take besides
+LATE_S = 10.0  # added to limits for a busy machine
 
 
 async def _handed(stage: Stage, queue: str, worker: str) -> Record:
@@ -30,15 +30,15 @@ async def _handed(stage: Stage, queue: str, worker: str) -> Record:
     return found[0]
 
 
-async def _told(stage: Stage, worker: str) -> list[Record]:
+async def _changes(stage: Stage, worker: str) -> list[Record]:
     """The changes of presence that were told of a worker."""
-    told = await stage.events(types=",".join(CHANGES))
-    return [event for event in told if event["subject"] == worker]
+    events = await stage.events(types=",".join(CHANGES))
+    return [event for event in events if event["subject"] == worker]
 
 
 async def _until_told(stage: Stage, worker: str, kind: str, within_s: float) -> None:
     async def is_told() -> bool:
-        return kind in [event["type"] for event in await _told(stage, worker)]
+        return kind in [event["type"] for event in await _changes(stage, worker)]
 
     await stage.until(is_told, within_s + LATE_S, kind)
 
@@ -66,17 +66,17 @@ async def falling_silent(stage: Stage) -> None:
     await stage.beat(worker)
     seen = (await stage.get(f"workers/{worker}")).expect(200)["worker"]
     await _until_told(stage, worker, "worker.deleted", DELETED_S)
-    await asyncio.sleep(2 * CHECK_S)  # time to tell it once more
-    told = await _told(stage, worker)
-    names = [event["type"].removeprefix("worker.") for event in told]
+    await asyncio.sleep(2 * CHECK_S)  # time in which it could be reported twice
+    changes = await _changes(stage, worker)
+    names = [event["type"].removeprefix("worker.") for event in changes]
     wanted = ["unreachable", "online", "unreachable", "offline", "deleted"]
     stage.equal(names, wanted, "changes, each told once")
-    before = [event["data"]["previous"] for event in told]
+    before = [event["data"]["previous"] for event in changes]
     stage.equal(before, ["online", *wanted[:-1]], "what they were before")
-    for event, after_s in zip(told[2:], (UNREACHABLE_S, OFFLINE_S, DELETED_S), strict=True):
-        heard = event["data"]["last_heartbeat_at"]
-        stage.equal(heard, seen["last_heartbeat_at"], "last_heartbeat_at")
-        took = seconds_between(heard, event["time"])
+    for event, after_s in zip(changes[2:], (UNREACHABLE_S, OFFLINE_S, DELETED_S), strict=True):
+        last_beat = event["data"]["last_heartbeat_at"]
+        stage.equal(last_beat, seen["last_heartbeat_at"], "last_heartbeat_at")
+        took = seconds_between(last_beat, event["time"])
         stage.check(took >= after_s, f"{event['type']} after {after_s:g} s of silence", took)
 
 
@@ -184,9 +184,11 @@ async def times_out_of_order(stage: Stage) -> None:
     try:
         await stage.process.start()
     except StartError:
-        said = stage.process.output
+        output = stage.process.output
         for name in ("unreachable", "offline"):
-            stage.check(name in said.lower(), f"the name of the time to {name}", said or "nothing")
+            stage.check(
+                name in output.lower(), f"the name of the time to {name}", output or "nothing"
+            )
     else:
         stage.check(False, "a server that does not start", "one that answers")
 

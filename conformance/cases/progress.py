@@ -170,9 +170,9 @@ async def following(stage: Stage) -> None:
         stage.equal(first.json["progress"], 0.25, "where the job is")
         await frames.next()
         (await stage.call("PUT", path, {"progress": 1, "data": {"rows": 7}})).expect(200)
-        told = await frames.event()
-        stage.equal(told.event, "progress", "the frame of a report")
-        stage.equal([told.json["progress"], told.json["data"]], [1, {"rows": 7}], "the report")
+        report = await frames.event()
+        stage.equal(report.event, "progress", "the frame of a report")
+        stage.equal([report.json["progress"], report.json["data"]], [1, {"rows": 7}], "the report")
         (await stage.ack(job)).expect(200)
         stage.equal((await frames.event()).event, "completed", "the last frame")
     async with streaming(stage, f"{path}/stream") as frames:

@@ -45,8 +45,8 @@ async def settings(stage: Stage) -> None:
     left = [name for name in sorted(every) if none[name] not in (None, ["*"])]
     stage.equal(left, [], "set after an empty PUT")
     stage.equal(none["allowed_job_types"], ["*"], "all job types")
-    told = await stage.events(queue, types="queue.configured")
-    stage.check(len(told) >= 3 and "config" in told[0]["data"], "queue.configured", told[:1])
+    events = await stage.events(queue, types="queue.configured")
+    stage.check(len(events) >= 3 and "config" in events[0]["data"], "queue.configured", events[:1])
 
 
 @case("OJS-QCF-004", "OJS-QCF-005", capability=CONFIG)
@@ -166,8 +166,8 @@ async def purging(stage: Stage) -> None:
     for job in (done, waiting):
         (await stage.get(f"jobs/{job['id']}")).error(404, "not_found")
     stage.equal((await stage.look(held))["state"], "active", "state of the held job")
-    told = await stage.events(queue, types="queue.purged")
-    stage.equal(sum(event["data"]["count"] for event in told), 3, "jobs told as purged")
+    events = await stage.events(queue, types="queue.purged")
+    stage.equal(sum(event["data"]["count"] for event in events), 3, "jobs told as purged")
 
 
 @case("OJS-QCF-016", level=1, capability=CONFIG)
@@ -207,8 +207,8 @@ async def moving_jobs(stage: Stage) -> None:
     (await stage.ack(held)).expect(200)
     first, second = [await stage.take(target) for _ in range(2)]
     stage.check(first["id"] != later["id"] == second["id"], "the older job first", first)
-    told = await stage.events(queue, types="queue.moved")
-    stage.equal(sum(event["data"]["count"] for event in told), 3, "jobs told as moved")
+    events = await stage.events(queue, types="queue.moved")
+    stage.equal(sum(event["data"]["count"] for event in events), 3, "jobs told as moved")
 
 
 @case("OJS-QCF-017", capability=CONFIG)

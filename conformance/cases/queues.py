@@ -141,7 +141,7 @@ async def throughput(stage: Stage) -> None:
         await stage.until(counted, 60, "the jobs of the last hour")
         reply = await stage.get(f"queues/{queue}/stats")
         shown = reply["stats.throughput_per_second"]
-        # It may be an estimate where a minute of the clock has ended; then another has just begun.
+        # An estimate may be off at the end of a minute of the clock, so try again in the next.
         if abs(shown - 1) < 0.01:
             return
     stage.check(False, "a throughput of 1 per second", shown)

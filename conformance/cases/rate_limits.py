@@ -172,7 +172,7 @@ async def high_rates(stage: Stage) -> None:
     await asyncio.sleep(0.8)
     for _ in range(count - 2):
         await stage.take(queue)
-    # Two of the starts have to leave before it may run.
+    # Two of the starts must leave the window before this job may run.
     (late,) = await several(stage, queue, 1, rate={"limit": count - 1, "period": "PT30S"}, **policy)
     await stage.empty(queue)
     await stage.until_state(late, "scheduled")
@@ -311,8 +311,8 @@ async def headers_and_events(stage: Stage) -> None:
     stage.check(3599 <= ends_s <= 3601, "X-RateLimit-Reset an hour after the start", ends_s)
     await stage.empty(queue)
 
-    async def told() -> bool:
+    async def is_logged() -> bool:
         page = await stage.get("events", types="rate_limit.exceeded", limit=1000)
         return any(key in (event["subject"], event["data"].get("key")) for event in page["events"])
 
-    await stage.until(told, 8, "rate_limit.exceeded")
+    await stage.until(is_logged, 8, "rate_limit.exceeded")

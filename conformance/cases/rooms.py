@@ -67,8 +67,8 @@ async def changes_of_a_room_are_told(stage: Stage) -> None:
     made = await offered(stage, room)
     (await stage.delete(f"workers/{made['worker_id']}")).expect(200)
     page = (await stage.get("events", types="job_types.changed", limit=1000)).expect(200)
-    told = [event for event in page["events"] if event["data"]["room"] == room]
-    stage.equal(len(told), 2, "events of the room")
+    events = [event for event in page["events"] if event["data"]["room"] == room]
+    stage.equal(len(events), 2, "events of the room")
 
 
 @case("OJS-ROM-014", capability=ROOMS)
@@ -81,8 +81,8 @@ async def the_beginning_of_a_task_is_told(stage: Stage) -> None:
     for _ in range(2):
         (await moved(stage, task, "running")).expect(200)
     page = (await stage.get("events", types="task.running", limit=1000)).expect(200)
-    told = [event for event in page["events"] if event["subject"] == task["id"]]
-    stage.equal([event["data"]["worker_id"] for event in told], [worker], "who has begun")
+    events = [event for event in page["events"] if event["subject"] == task["id"]]
+    stage.equal([event["data"]["worker_id"] for event in events], [worker], "who has begun")
 
 
 @case("OJS-ROM-006", "OJS-ROM-007", "OJS-ROM-008", "OJS-ROM-009", level=1, capability=ROOMS)
@@ -199,5 +199,5 @@ async def of_tenants(stage: Stage) -> None:
     (await moved(acme, held, "completed")).expect(200, {"status": "completed"})
     job = (await stage.get(f"jobs/{task['id']}")).expect(200).json["job"]
     stage.equal(job["meta"]["tenant_id"], acme.headers["X-OJS-Tenant"], "whose the task is")
-    told = (await beta.get("events", types="job.*")).json["events"]
-    stage.equal(told, [], "events of the other tenant's jobs")
+    events = (await beta.get("events", types="job.*")).json["events"]
+    stage.equal(events, [], "events of the other tenant's jobs")

@@ -308,9 +308,9 @@ async def handlers_count_for_themselves(stage: Stage) -> None:
 
     terms = {"action": "retry", "retries": 3, "retry_after_ms": 300}
     reply = await failed(**terms)
-    # Two deliveries, of which one counts against no limit, and three more.
-    told = {"state": "retryable", "retry_delay_ms": 300, "max_attempts": 4}
-    reply.expect(200, told)
+    # Two deliveries, one of which counts against no limit, and three retries.
+    expected = {"state": "retryable", "retry_delay_ms": 300, "max_attempts": 4}
+    reply.expect(200, expected)
     stage.equal((await stage.look(job))["releases"], 1, "releases")
     await stage.until_state(job, "available")
     for wrong in (-1, 1001, 1.5, "3", True):
@@ -330,8 +330,8 @@ async def other_details_are_the_handlers_own(stage: Stage) -> None:
     await stage.take(queue)
     details = {"retries": "none", "retry_after_ms": 1}
     reply = await stage.fail(job, error={"message": "m", "details": details})
-    told = {"state": "retryable", "max_attempts": 2, "retry_delay_ms": 1000}
-    reply.expect(200, told)
+    expected = {"state": "retryable", "max_attempts": 2, "retry_delay_ms": 1000}
+    reply.expect(200, expected)
 
 
 @case("OJS-SET-023", "OJS-RET-006", level=1)

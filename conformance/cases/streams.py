@@ -31,8 +31,8 @@ async def places(stage: Stage) -> None:
             first = await frames.next()
             stage.equal(first.retry if first else None, "3000", "retry of the first frame")
             await stage.take(queue)
-            told = await frames.event()
-            stage.check(job["id"] in told.data, "the job in the event", told.data)
+            frame = await frames.event()
+            stage.check(job["id"] in frame.data, "the job in the event", frame.data)
         (await stage.fail(job, requeue=True)).expect(200)
 
 
@@ -65,10 +65,10 @@ async def cloud_events(stage: Stage) -> None:
     async with streaming(stage, "events/stream", queue=queue, format="cloudevents") as frames:
         await frames.next()
         await stage.enqueue(queue)
-        told = await frames.event()
+        frame = await frames.event()
     (event,) = (await stage.get("events", queues=queue, format="cloudevents")).expect(200)["events"]
-    stage.equal(told.event, "org.openjobspec.job.enqueued", "event")
-    stage.equal(told.json, dict(event), "data")
+    stage.equal(frame.event, "org.openjobspec.job.enqueued", "event")
+    stage.equal(frame.json, dict(event), "data")
 
 
 @case("OJS-STR-008", "OJS-STR-010", "OJS-STR-017", "OJS-STR-018", level=1, capability=STREAMS)
@@ -83,9 +83,9 @@ async def the_stream_of_a_job(stage: Stage) -> None:
         found = await frames.events_to_the_end()
     events = [frame for frame in found if frame.event]
     stage.equal({frame.event for frame in events} == {"job.state_changed"}, True, "chosen events")
-    # What was stored just before the stream began may be told as well.
-    told = [frame.json["to"] for frame in events]
-    stage.equal(told[-2:], ["active", "completed"], "states")
+    # Events that were stored just before the stream began may be included.
+    states = [frame.json["to"] for frame in events]
+    stage.equal(states[-2:], ["active", "completed"], "states")
     data = events[-1].json
     stage.equal(
         [data["job_id"], data["queue"], data["type"], data["from"]],
@@ -183,9 +183,9 @@ async def read_too_late(stage: Stage) -> None:
     async with unread(stage, f"queues/{queue}/events") as begin:
         logged = await flooded(stage, queue)
         frames = begin()
-        heard: list[str | Dropped] = []
+        received: list[str | Dropped] = []
         comment = ""
-        while logged[-1] not in heard[-1:]:
+        while logged[-1] not in received[-1:]:
             frame = await frames.next()
             if frame is None:
                 break
@@ -193,11 +193,11 @@ async def read_too_late(stage: Stage) -> None:
             if frame.event == "system.events_dropped":
                 found = dropped(stage, frame.json, f"queue:{queue}")
                 stage.equal(comment, f"events-dropped {found.dropped_count}", "the comment before")
-                heard.append(found)
+                received.append(found)
                 comment = ""
             elif frame.event:
-                heard.append(frame.id)
-    await nothing_lost_unseen(stage, queue, logged, heard)
+                received.append(frame.id)
+    await nothing_lost_unseen(stage, queue, logged, received)
 
 
 @case("OJS-STR-019", "OJS-DUR-008", own_server="main", capability=STREAMS, seconds=120)

@@ -73,9 +73,9 @@ async def strangers(stage: Stage) -> None:
     stage.equal((await beta.get("jobs")).json["jobs"], [], "jobs of a stranger")
     stage.equal((await beta.get("queues")).json["queues"], [], "queues of a stranger")
     stage.equal((await beta.get("events")).json["events"], [], "events of a stranger")
-    told = (await acme.get("events")).json["events"]
-    stage.equal([one["subject"] for one in told], [job["id"]], "events of the tenant")
-    stage.equal(told[0]["data"]["tenant_id"], acme.headers["X-OJS-Tenant"], "tenant_id")
+    events = (await acme.get("events")).json["events"]
+    stage.equal([one["subject"] for one in events], [job["id"]], "events of the tenant")
+    stage.equal(events[0]["data"]["tenant_id"], acme.headers["X-OJS-Tenant"], "tenant_id")
     stage.equal((await acme.take(queue))["id"], job["id"], "the tenant's own job")
 
 
@@ -94,8 +94,8 @@ async def what_is_alike_but_anothers(stage: Stage) -> None:
         ]
         jobs = (await stage.post("jobs/batch", {"jobs": made})).expect(201)["jobs"]
         own = [job["id"] for job, name in zip(jobs, whose, strict=True) if name == acme]
-        told = [(await frames.event()).json["subject"] for _ in own]
-    stage.equal(told, own, "jobs that a tenant's stream tells of")
+        subjects = [(await frames.event()).json["subject"] for _ in own]
+    stage.equal(subjects, own, "jobs that a tenant's stream tells of")
 
 
 @case("OJS-TEN-009", capability=TENANTS)
@@ -284,8 +284,8 @@ async def webhooks(stage: Stage) -> None:
     ):
         reply.error(404, "not_found")
     stage.equal((await beta.get(path)).json["subscriptions"], [], "subscriptions of a stranger")
-    told = (await acme.get("events", types="webhook.*")).json["events"]
-    kinds = [event["type"] for event in told]
+    events = (await acme.get("events", types="webhook.*")).json["events"]
+    kinds = [event["type"] for event in events]
     stage.equal(kinds, ["webhook.subscription.created"], "events of the tenant")
     stage.equal((await beta.get("events")).json["events"], [], "events of a stranger")
     (await acme.get("webhooks/deliveries")).expect(200)

@@ -192,7 +192,7 @@ async def ignore(stage: Stage) -> None:
         )
     await stage.empty(queue)
     (await stage.ack(first)).expect(200)
-    # The key remembers the job that was answered, though nothing is in the way any more.
+    # The key still returns the job, although it no longer blocks equal ones.
     reply = await stage.post("jobs", body, Idempotency_Key=key)
     reply.expect(200, {"job.id": {"$eq": first["id"]}, "job.state": "completed"})
 
@@ -244,8 +244,8 @@ async def many_at_once(stage: Stage) -> None:
             stage.push(type=kind, queue=queue, unique={"on_conflict": policy}) for _ in range(32)
         ]
         replies = await asyncio.gather(*calls)
-        told = sorted(reply.status for reply in replies)
-        stage.equal(told, sorted([201, *[status] * 31]), f"statuses with {policy}")
+        statuses = sorted(reply.status for reply in replies)
+        stage.equal(statuses, sorted([201, *[status] * 31]), f"statuses with {policy}")
         stage.equal(len(await stage.fetch(queue, count=40)), 1, "jobs stored")
     kind, queue = f"kind.{stage.name('t').replace('-', '_')}", stage.name()
     replace = {"on_conflict": "replace"}

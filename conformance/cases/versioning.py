@@ -41,8 +41,8 @@ async def versions_of_handlers(stage: Stage) -> None:
     """A worker that registered handlers gets only jobs that they take; others get all."""
     queue, worker = stage.name(), stage.name("w")
     for wrong in ("latest", "^1.0", ">=", 1, None):
-        said = {"worker_id": worker, "handlers": [{"type": "kind.a", "versions": wrong}]}
-        (await stage.post("workers/register", said)).error(400, "invalid_request")
+        body = {"worker_id": worker, "handlers": [{"type": "kind.a", "versions": wrong}]}
+        (await stage.post("workers/register", body)).error(400, "invalid_request")
     wanted = [
         (await stage.enqueue(queue, type="kind.a", version="2.9"))["id"],
         (await stage.enqueue(queue, type="kind.b"))["id"],
@@ -50,13 +50,13 @@ async def versions_of_handlers(stage: Stage) -> None:
     third = await stage.enqueue(queue, type="kind.a", version="3.0")
     other = await stage.enqueue(queue, type="kind.b", version=1)
     handlers = [{"type": "kind.a", "versions": ">=1.0, <3.0"}]
-    said = {"worker_id": worker, "handlers": handlers}
-    (await stage.post("workers/register", said)).expect(200)
+    body = {"worker_id": worker, "handlers": handlers}
+    (await stage.post("workers/register", body)).expect(200)
     taken = [job["id"] for job in await stage.fetch(queue, worker, count=9)]
     stage.equal(taken, wanted, "jobs of versions that are taken")
     (await stage.get(f"jobs/{third['id']}")).expect(200, {"job.state": "available"})
-    said["handlers"] = [{"type": "kind.a", "versions": "3.7"}]
-    (await stage.post("workers/heartbeat", said)).expect(200)
+    body["handlers"] = [{"type": "kind.a", "versions": "3.7"}]
+    (await stage.post("workers/heartbeat", body)).expect(200)
     later = [job["id"] for job in await stage.fetch(queue, worker, count=9)]
     stage.equal(later, [third["id"]], "jobs after a BEAT")
     rest = [job["id"] for job in await stage.fetch(queue, stage.name("w"), count=9)]
@@ -79,8 +79,8 @@ async def bounds_of_versions(stage: Stage) -> None:
         queue, worker = stage.name(), stage.name("w")
         for version in versions:
             await stage.enqueue(queue, type="kind.a", version=version)
-        said = {"worker_id": worker, "handlers": [{"type": "kind.a", "versions": bounds}]}
-        (await stage.post("workers/register", said)).expect(200)
+        body = {"worker_id": worker, "handlers": [{"type": "kind.a", "versions": bounds}]}
+        (await stage.post("workers/register", body)).expect(200)
         taken = [job["version"] for job in await stage.fetch(queue, worker, count=9)]
         stage.equal(taken, wanted, f"versions within {bounds}")
 

@@ -102,14 +102,14 @@ async def what_is_told(stage: Stage) -> None:
     found.expect(200, {"deliveries": {"$eq": []}})
     (await stage.get("webhooks/deliveries", status="lost")).error(400, "invalid_request")
     kinds = ("webhook.subscription.created", "webhook.subscription.deleted")
-    told: list[str] = []
+    types: list[str] = []
     cursor = ""
     more = True
     while more:
         page = await stage.get("events", types=",".join(kinds), after=cursor)
-        told += [event["type"] for event in page["events"] if event["subject"] == name]
+        types += [event["type"] for event in page["events"] if event["subject"] == name]
         cursor, more = page["cursor"], page["has_more"]
-    stage.equal(told, list(kinds), "events")
+    stage.equal(types, list(kinds), "events")
 
 
 @case("OJS-WHK-008", capability=WEBHOOKS, own_server=MAIN)
@@ -136,7 +136,7 @@ async def nothing_is_sent_in_tests(stage: Stage) -> None:
     reply = await stage.post(f"{PATH}/{made['subscription.id']}/test")
     reply.expect(200, {"success": {"$eq": False}, "error": "string:nonempty"})
     stage.equal(reply["status_code"], None, "status_code")
-    # Of a try that was made it would say that there is no such host.
+    # A real attempt would fail with an error about an unknown host.
     words = ("conformance", "test hook", "test mode")
-    told = any(word in reply["error"].lower() for word in words)
-    stage.check(told, f"an error that names one of: {', '.join(words)}", reply["error"])
+    explained = any(word in reply["error"].lower() for word in words)
+    stage.check(explained, f"an error that names one of: {', '.join(words)}", reply["error"])

@@ -11,7 +11,7 @@ from conformance.stage import Stage
 
 WEBSOCKET = "websocket"
 MOST_CHANNELS = 100
-# A server may hang up behind a refusal, so that the connection is not used again.
+# A server may close the connection after a refusal, so it is not reused.
 HANDSHAKE = {
     "Connection": "Upgrade, close",
     "Upgrade": "websocket",
@@ -107,9 +107,9 @@ async def filters(stage: Stage) -> None:
     stage.equal([event["event"] for event in found], ["job.started"] * 2, "events")
     stage.equal(found[0]["data"], dict(logged[0]["data"]), "data")
     async with connected(stage) as socket:
-        asked = {"event_types": ["job.completed"], "format": "catalogue"}
-        granted = await socket.subscribe(f"queue:{queue}", **asked)
-        stage.equal(granted["event_types"], asked["event_types"], "event_types")
+        terms = {"event_types": ["job.completed"], "format": "catalogue"}
+        granted = await socket.subscribe(f"queue:{queue}", **terms)
+        stage.equal(granted["event_types"], terms["event_types"], "event_types")
         await stage.done(queue)
         stage.equal((await socket.event())["event"], "job.completed", "event")
 
@@ -130,12 +130,12 @@ async def another_filter_and_none(stage: Stage) -> None:
                 event_types=["job.enqueued", "job.cancelled"],
                 format="catalogue",
             )
-        said = [await socket.next() for _ in range(10)]
-        names = [one["event"] for one in said if one["type"] == "event"]
+        messages = [await socket.next() for _ in range(10)]
+        names = [one["event"] for one in messages if one["type"] == "event"]
         stage.equal(names, ["job.enqueued"] * 5, "events, each once")
         await socket.send(action="unsubscribe", channel=channel)
-        told = await socket.told("unsubscribed")
-        stage.equal(told["channel"], channel, "channel")
+        answer = await socket.told("unsubscribed")
+        stage.equal(answer["channel"], channel, "channel")
         await stage.enqueue(queue)
         await socket.subscribe("events", filter={"queues": [queue], "event_types": ["job.started"]})
         await stage.take(queue)
@@ -150,9 +150,9 @@ async def in_order(stage: Stage) -> None:
     async with connected(stage) as socket:
         await socket.subscribe(f"queue:{queue}")
         await asyncio.gather(*(stage.enqueue(queue) for _ in range(40)))
-        told = [(await socket.event())["id"] for _ in range(40)]
+        ids = [(await socket.event())["id"] for _ in range(40)]
     logged = [event["id"] for event in await stage.events(queue)]
-    stage.equal(told, logged[1:], "ids")
+    stage.equal(ids, logged[1:], "ids")
 
 
 @case("OJS-WSK-008", level=1, capability=WEBSOCKET)
@@ -226,15 +226,17 @@ async def read_too_late(stage: Stage) -> None:
     async with connected(stage, narrow=True) as socket:
         await socket.subscribe(channel)
         logged = await flooded(stage, queue)
-        heard: list[str | Dropped] = []
-        while logged[-1] not in heard[-1:]:
-            said = await socket.next()
-            if said["type"] == "warning":
-                stage.equal(said["code"], "events_dropped", "code")
-                heard.append(dropped(stage, {**said, "dropped_count": said["count"]}, channel))
+        received: list[str | Dropped] = []
+        while logged[-1] not in received[-1:]:
+            message = await socket.next()
+            if message["type"] == "warning":
+                stage.equal(message["code"], "events_dropped", "code")
+                received.append(
+                    dropped(stage, {**message, "dropped_count": message["count"]}, channel)
+                )
             else:
-                heard.append(said["id"])
-    await nothing_lost_unseen(stage, queue, logged, heard)
+                received.append(message["id"])
+    await nothing_lost_unseen(stage, queue, logged, received)
 
 
 @case("OJS-WSK-012", level=1, capability=WEBSOCKET, seconds=90)
@@ -281,8 +283,10 @@ async def stopping(stage: Stage) -> None:
         await socket.subscribe("all")
         await socket.subscribe("events")
         stopping = asyncio.create_task(stage.process.stop())
-        told = [await socket.event() for _ in range(2)]
-        stage.equal({one["event"] for one in told} == {"server.shutdown"}, True, "server.shutdown")
-        stage.equal(sorted(one["channel"] for one in told), ["all", "events"], "channels")
+        events = [await socket.event() for _ in range(2)]
+        stage.equal(
+            {one["event"] for one in events} == {"server.shutdown"}, True, "server.shutdown"
+        )
+        stage.equal(sorted(one["channel"] for one in events), ["all", "events"], "channels")
         await socket.ended()
         stage.equal(await stopping, 0, "exit code")

@@ -31,7 +31,7 @@ async def ways_of_listing_jobs(stage: Stage) -> None:
 @case("OJS-WRK-004", "OJS-WRK-015", level=1)
 async def states_of_workers(stage: Stage) -> None:
     """A worker may report the known states, also by their other names, and no others."""
-    for said, answered, draining in (
+    for state, answered, draining in (
         ("running", "running", False),
         ("active", "running", False),
         ("idle", "running", False),
@@ -43,12 +43,12 @@ async def states_of_workers(stage: Stage) -> None:
         ("terminated", "terminate", False),
     ):
         worker = stage.name("w")
-        reply = await stage.beat(worker, state=said)
-        stage.equal(reply["state"], answered, f"state for {said}")
+        reply = await stage.beat(worker, state=state)
+        stage.equal(reply["state"], answered, f"state for {state}")
         directive = reply["directive"] or "running"
-        stage.equal(directive, answered, f"directive for {said}")
+        stage.equal(directive, answered, f"directive for {state}")
         seen = (await stage.get(f"workers/{worker}")).expect(200)
-        stage.equal(seen["worker.draining"], draining, f"draining for {said}")
+        stage.equal(seen["worker.draining"], draining, f"draining for {state}")
     reply = await stage.beat(stage.name("w"), state="drain", shutdown=True)
     stage.equal(reply["state"], "terminate", "state for drain with shutdown")
     reply = await stage.post("workers/heartbeat", {"worker_id": "w-odd", "state": "sleeping"})
@@ -59,7 +59,7 @@ async def states_of_workers(stage: Stage) -> None:
 async def what_workers_say_of_themselves(stage: Stage) -> None:
     """The server keeps and shows the newest data that a worker reports about itself."""
     worker, queue = stage.name("w"), stage.name()
-    said = {
+    profile = {
         "hostname": "host-1",
         "pid": 42,
         "queues": [queue],
@@ -70,13 +70,13 @@ async def what_workers_say_of_themselves(stage: Stage) -> None:
         "started_at": "2026-01-02T03:04:05Z",
         "metadata": {"k": [1]},
     }
-    (await stage.post("workers/register", {"worker_id": worker, **said})).expect(200)
+    (await stage.post("workers/register", {"worker_id": worker, **profile})).expect(200)
     seen = (await stage.get(f"workers/{worker}")).expect(200)["worker"]
-    stage.equal({name: seen.get(name) for name in said}, said, "what was registered")
+    stage.equal({name: seen.get(name) for name in profile}, profile, "what was registered")
     await stage.beat(worker, concurrency=3, hostname="host-2")
     seen = (await stage.get(f"workers/{worker}")).expect(200)["worker"]
-    newest = {**said, "concurrency": 3, "hostname": "host-2"}
-    stage.equal({name: seen.get(name) for name in said}, newest, "what the BEAT changed")
+    newest = {**profile, "concurrency": 3, "hostname": "host-2"}
+    stage.equal({name: seen.get(name) for name in profile}, newest, "what the BEAT changed")
 
 
 @case("OJS-WRK-006", "OJS-WRK-008", "OJS-WRK-018", level=1)
@@ -147,12 +147,12 @@ async def directives(stage: Stage) -> None:
     """A directive is in the answer to each BEAT until another replaces it."""
     worker = stage.name("w")
     await stage.beat(worker)
-    for name, told in (("quiet", "quiet"), ("terminate", "terminate"), ("quiet", "quiet")):
+    for name, expected in (("quiet", "quiet"), ("terminate", "terminate"), ("quiet", "quiet")):
         (await stage.post(f"admin/workers/{worker}/{name}")).expect(200, {"updated": 1})
         for _ in range(2):
             reply = await stage.beat(worker)
-            stage.equal(reply["directive"], told, "directive")
-            stage.equal(reply["state"], told, "state")
+            stage.equal(reply["directive"], expected, "directive")
+            stage.equal(reply["state"], expected, "state")
     (await stage.post("workers/register", {"worker_id": worker})).expect(200)
     stage.equal((await stage.beat(worker))["state"], "running", "state after registering")
     (await stage.post(f"admin/workers/{stage.name('w')}/quiet")).error(404, "not_found")
@@ -192,11 +192,11 @@ async def test_directives(stage: Stage) -> None:
     """In a conformance run a held job may carry a directive, for the BEAT that lists it alone."""
     hooks = (stage.manifest.get("capabilities") or {}).get("test_hooks")
     stage.check(isinstance(hooks, bool), "capabilities.test_hooks", str(hooks))
-    for told in ("quiet", "terminate"):
+    for directive in ("quiet", "terminate"):
         queue, worker = stage.name(), stage.name("w")
-        await stage.enqueue(queue, meta={"test_directive": told})
+        await stage.enqueue(queue, meta={"test_directive": directive})
         job = await stage.take(queue, worker)
-        wanted = told if hooks else "running"
+        wanted = directive if hooks else "running"
         stage.equal((await stage.beat(worker, [job]))["state"], wanted, "state")
         stage.equal((await stage.beat(worker))["state"], "running", "state of the next BEAT")
 
@@ -330,7 +330,7 @@ async def dead_workers(stage: Stage) -> None:
         shown = (await stage.get(f"workers/{late}")).expect(200)
         return bool(shown["worker.state"] == "terminated")
 
-    # One that does no more than ask is no worse off.
+    # A FETCH counts as a sign of life too: a worker that sends no BEAT but fetches stays alive.
     await stage.until(is_gone, 8, "a silent worker is terminated")
     await stage.take(queue, late)
     seen = (await stage.get(f"workers/{late}")).expect(200, {"worker.state": "running"})
@@ -346,8 +346,8 @@ async def lists_of_workers(stage: Stage) -> None:
     queue, label = stage.name(), stage.name("label")
     workers = [stage.name("w") for _ in range(3)]
     for worker in workers:
-        said = {"worker_id": worker, "queues": [queue], "labels": [label]}
-        (await stage.post("workers/register", said)).expect(200)
+        profile = {"worker_id": worker, "queues": [queue], "labels": [label]}
+        (await stage.post("workers/register", profile)).expect(200)
         await stage.beat(worker)
     await stage.beat(workers[0], state="quiet")
     (await stage.post("workers/deregister", {"worker_id": workers[1]})).expect(200)

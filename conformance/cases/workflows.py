@@ -14,7 +14,7 @@ MOST_JOBS = 1_000
 MOST_DEPENDENCIES = 10_000
 MOST_DEPTH = 5
 _LASTING_S = 0.3
-_NEAR_MS = 50  # how far apart two clocks may run meanwhile
+_NEAR_MS = 50  # allowed difference between two clocks
 
 
 def job(queue: str, *args: Any, **more: Any) -> dict[str, Any]:
@@ -126,8 +126,14 @@ async def failing_steps(stage: Stage) -> None:
     stage.equal(seen["state"], "failed", "state")
     stage.equal(seen["failed_job_ids"], [first["id"]], "failed_job_ids")
     error = seen["errors"][0]
-    told = {"job_id": first["id"], "step_id": "a", "code": "broken", "message": "m", "attempt": 2}
-    stage.equal({name: error.get(name) for name in told}, told, "errors")
+    expected = {
+        "job_id": first["id"],
+        "step_id": "a",
+        "code": "broken",
+        "message": "m",
+        "attempt": 2,
+    }
+    stage.equal({name: error.get(name) for name in expected}, expected, "errors")
     stage.equal([seen["failed_step_id"], seen["failed_step_index"]], ["a", 0], "failed step")
     await stage.empty(queue)
 
@@ -269,7 +275,7 @@ async def wrong_workflows(stage: Stage) -> None:
     ]
     reply = await _refused(stage, steps=ring)
     messages = [str(error["message"]) for error in reply["error.details.validation_errors"]]
-    # Whatever stands between the steps, and however the answer spells characters such as arrows.
+    # Separators are free, and so is the spelling of characters such as arrows.
     circles = [re.findall("left|right", message) for message in messages]
     spelled = (["left", "right", "left"], ["right", "left", "right"])
     stage.check(any(circle in spelled for circle in circles), "the circle spelled out", messages)
@@ -428,8 +434,8 @@ async def reading(stage: Stage) -> None:
     chain = await start(stage, type="chain", steps=[job(other, n) for n in range(2)])
     running = await stage.take(other)
     (await stage.call("PUT", f"jobs/{running['id']}/progress", {"progress": 0.5})).expect(200)
-    told = (await stage.get(f"workflows/{chain['id']}/progress")).expect(200)
-    shares = [told["progress"], told["steps"][0]["progress"]]
+    answer = (await stage.get(f"workflows/{chain['id']}/progress")).expect(200)
+    shares = [answer["progress"], answer["steps"][0]["progress"]]
     stage.equal(shares, [0.25, 0.5], "progress of a chain whose first step has reported")
     (await stage.get(f"workflows/{stage.new_id()}")).error(404, "not_found")
 
@@ -497,8 +503,8 @@ async def trying_again(stage: Stage) -> None:
     last = await settle(stage, queue)
     stage.equal(len(last["parent_results"]), 2, "results that are handed on")
     stage.equal((await read(stage, flow))["state"], "completed", "state")
-    told = [one["type"] for one in await stage.events(types="workflow.retried")]
-    stage.check("workflow.retried" in told, "workflow.retried", told)
+    types = [one["type"] for one in await stage.events(types="workflow.retried")]
+    stage.check("workflow.retried" in types, "workflow.retried", types)
     (await stage.post(path)).error(409, "conflict", current_state="completed")
     gone = await start(stage, type="chain", steps=steps)
     dead = await settle(stage, queue, fails=True)
@@ -514,7 +520,7 @@ async def events(stage: Stage) -> None:
     flow = await start(stage, type="chain", steps=[job(queue, n) for n in range(2)])
     await settle(stage, queue)
     await settle(stage, queue, fails=True)
-    found = await _told(stage, flow)
+    found = await _events_of(stage, flow)
     names = [event["type"].removeprefix("workflow.") for event in found]
     wanted = ["created", "started", "step_completed", "step_failed", "failed"]
     stage.equal(names, wanted, "events")
@@ -535,17 +541,17 @@ async def events(stage: Stage) -> None:
 async def events_of_the_end(stage: Stage) -> None:
     """The end of a workflow is told with its duration, and with the steps that ended."""
     queue = stage.name()
-    asked = time.monotonic()
+    requested_at = time.monotonic()
     flow = await start(stage, type="group", jobs=[job(queue, n) for n in range(3)])
     began = time.monotonic()
     await settle(stage, queue)
     await settle(stage, queue, fails=True)
-    await asyncio.sleep(_LASTING_S)  # a duration that no other number is near
+    await asyncio.sleep(_LASTING_S)  # makes the duration differ from all other numbers
     ends = time.monotonic()
     await settle(stage, queue)
     over = time.monotonic()
-    data = (await _told(stage, flow))[-1]["data"]
-    least, most = 1000 * (ends - began) - _NEAR_MS, 1000 * (over - asked) + _NEAR_MS
+    data = (await _events_of(stage, flow))[-1]["data"]
+    least, most = 1000 * (ends - began) - _NEAR_MS, 1000 * (over - requested_at) + _NEAR_MS
     took = data["duration_ms"]
     stage.check(least <= took <= most, f"a duration_ms from {least:.0f} to {most:.0f}", took)
     counts = [data["steps_completed"], data["steps_failed"]]
@@ -553,15 +559,15 @@ async def events_of_the_end(stage: Stage) -> None:
     flow = await start(stage, type="group", jobs=[job(queue, n) for n in range(3)])
     await settle(stage, queue)
     (await stage.delete(f"workflows/{flow['id']}")).expect(200)
-    told = (await _told(stage, flow))[-1]
-    stage.equal(told["type"], "workflow.cancelled", "the last event")
-    took = told["data"]["duration_ms"]
+    event = (await _events_of(stage, flow))[-1]
+    stage.equal(event["type"], "workflow.cancelled", "the last event")
+    took = event["data"]["duration_ms"]
     stage.check(isinstance(took, int) and took >= 0, "a duration_ms", took)
-    counts = [told["data"]["steps_completed"], told["data"]["steps_failed"]]
+    counts = [event["data"]["steps_completed"], event["data"]["steps_failed"]]
     stage.equal(counts, [1, 0], "steps_completed and steps_failed")
 
 
-async def _told(stage: Stage, flow: Record) -> list[Record]:
+async def _events_of(stage: Stage, flow: Record) -> list[Record]:
     """Return the events of a workflow from the event log."""
     found: list[Record] = []
     after: dict[str, str] = {}

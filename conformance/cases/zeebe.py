@@ -43,8 +43,8 @@ class Gateway:
 
     async def activated(self, wait_ms: int = 10_000, **more: Any) -> list[Record]:
         """The jobs of one activation, after which its stream must end."""
-        asked = {"type": self.type, "worker": "w", "timeout": MINUTE, "maxJobsToActivate": 32}
-        stream = self.stub.stream("ActivateJobs", **{**asked, "requestTimeout": wait_ms, **more})
+        request = {"type": self.type, "worker": "w", "timeout": MINUTE, "maxJobsToActivate": 32}
+        stream = self.stub.stream("ActivateJobs", **{**request, "requestTimeout": wait_ms, **more})
         if wait_ms < 0:
             (await stream.end()).expect(Status.OK)
             return []
@@ -166,11 +166,11 @@ async def activation(stage: Stage) -> None:
 async def as_many_as_may_wait(stage: Stage) -> None:
     """An activation beyond those that may wait is RESOURCE_EXHAUSTED, until one has ended."""
     async with gateway(stage) as zeebe:
-        asked: dict[str, Any] = {"type": zeebe.type, "worker": "w", "timeout": MINUTE}
-        asked |= {"maxJobsToActivate": 1}
+        request: dict[str, Any] = {"type": zeebe.type, "worker": "w", "timeout": MINUTE}
+        request |= {"maxJobsToActivate": 1}
 
         async def status() -> int:
-            stream = zeebe.stub.stream("ActivateJobs", **asked, requestTimeout=-1)
+            stream = zeebe.stub.stream("ActivateJobs", **request, requestTimeout=-1)
             return (await stream.end()).status
 
         async def is_full() -> bool:
@@ -180,7 +180,7 @@ async def as_many_as_may_wait(stage: Stage) -> None:
             return await status() == Status.OK
 
         waiting = [
-            zeebe.stub.stream("ActivateJobs", **asked, requestTimeout=MINUTE) for _ in range(2)
+            zeebe.stub.stream("ActivateJobs", **request, requestTimeout=MINUTE) for _ in range(2)
         ]
         await asyncio.gather(*(stream.begun() for stream in waiting))
         await stage.until(is_full, 5, "a third activation is refused")
@@ -193,14 +193,14 @@ async def as_many_as_may_wait(stage: Stage) -> None:
 async def streams(stage: Stage) -> None:
     """A stream is pushed jobs as they come; jobs that come after its end wait for others."""
     async with gateway(stage) as zeebe:
-        asked: dict[str, Any] = {"type": zeebe.type, "worker": "w", "timeout": MINUTE}
-        stream = zeebe.stub.stream("StreamActivatedJobs", **asked)
+        request: dict[str, Any] = {"type": zeebe.type, "worker": "w", "timeout": MINUTE}
+        stream = zeebe.stub.stream("StreamActivatedJobs", **request)
         await stream.begun()
         made = [await zeebe.start() for _ in range(3)]
         pushed = [(await stream.next())["key"] for _ in made]
         stage.equal(pushed, made, "the keys")
         stream.leave()
-        await asyncio.sleep(0.3)  # nothing tells when the server knows
+        await asyncio.sleep(0.3)  # no event tells that the server has noticed
         key = await zeebe.start()
         stage.equal((await zeebe.one())["key"], key, "the key")
 
@@ -298,10 +298,10 @@ async def processes(stage: Stage) -> None:
         async with stage.waiting(waiting) as (result,):
             job = await zeebe.one()
             await zeebe.call("CompleteJob", jobKey=job["key"], variables='{"b":2}')
-            told = await result
-        stage.equal(json.loads(told["variables"]), {"a": 1, "b": 2}, "variables")
-        stage.equal(told["processInstanceKey"], job["key"], "the key")
-        stage.equal([told["version"], told["bpmnProcessId"]], [1, zeebe.type], "the process")
+            answer = await result
+        stage.equal(json.loads(answer["variables"]), {"a": 1, "b": 2}, "variables")
+        stage.equal(answer["processInstanceKey"], job["key"], "the key")
+        stage.equal([answer["version"], answer["bpmnProcessId"]], [1, zeebe.type], "the process")
         await zeebe.refused(
             Status.DEADLINE_EXCEEDED,
             "CreateProcessInstanceWithResult",
@@ -322,8 +322,8 @@ async def what_is_not_served(stage: Stage) -> None:
     """Calls that need a BPMN engine are refused with advice; the topology is one broker's."""
     async with gateway(stage) as zeebe:
         for method in UNSERVED:
-            told = await zeebe.refused(Status.UNIMPLEMENTED, method)
-            stage.check(len(told.split()) > 3, "a sentence that says what to use", told)
+            message = await zeebe.refused(Status.UNIMPLEMENTED, method)
+            stage.check(len(message.split()) > 3, "a sentence that says what to use", message)
         topology = await zeebe.call("Topology")
         topology.expect(None, {"brokers": {"$size": 1}, "brokers[0].partitions": {"$size": 1}})
         version = topology["gatewayVersion"]
@@ -333,7 +333,7 @@ async def what_is_not_served(stage: Stage) -> None:
 @case("OJS-ZEE-012", own_server="zeebe")
 async def rest(stage: Stage) -> None:
     """Jobs are activated and ended by Camunda's REST calls, with texts for keys."""
-    asked = {"type": "pay", "worker": "w", "timeout": MINUTE, "maxJobsToActivate": 5}
+    request = {"type": "pay", "worker": "w", "timeout": MINUTE, "maxJobsToActivate": 5}
 
     async def started(**variables: Any) -> str:
         body = {"processDefinitionId": "pay", "variables": variables}
@@ -342,7 +342,7 @@ async def rest(stage: Stage) -> None:
         return key
 
     async def activated() -> list[Record]:
-        reply = await stage.post("/v2/jobs/activation", {**asked, "requestTimeout": -1})
+        reply = await stage.post("/v2/jobs/activation", {**request, "requestTimeout": -1})
         jobs: list[Record] = reply.expect(200)["jobs"]
         return jobs
 
@@ -370,5 +370,5 @@ async def rest(stage: Stage) -> None:
     other = await started()
     (await stage.post(f"/v2/process-instances/{other}/cancellation", {})).expect(204)
     stage.equal(await activated(), [], "jobs of a cancelled process")
-    wrong = await stage.post("/v2/jobs/activation", {**asked, "timeout": 0})
+    wrong = await stage.post("/v2/jobs/activation", {**request, "timeout": 0})
     wrong.expect(400, {"status": 400})

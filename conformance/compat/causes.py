@@ -51,10 +51,10 @@ async def with_causes(
         if not causes[result.path]:
             again = await as_written(file, frozenset()) if as_written else None
             if again is not None and not again.failures and met.get(result.path):
-                # The case itself has put right what it met: a worker that was dead is back.
+                # It passed because the first play had revived a dead worker, so the failure stands.
                 again = Again(result.failures)
             shared[result.path] = again
-    # Not in between: to give one case names of its own may take away what another one meets.
+    # Only after all repetitions, since a replay with other names may change their state.
     for path, again in shared.items():
         causes[path] = await _by_play(by_path[path], again, apart)
     return [
@@ -78,7 +78,7 @@ async def _by_play(file: CaseFile, shared: Again | None, replay: Replay) -> tupl
     assert file.case is not None
     holds = partial(_holds, file.case)
     if shared is not None and holds(shared):
-        return ()  # it did not fail again, so nobody knows why it did
+        return ()  # it passed when played again, so the cause is unknown
     mended: frozenset[Quirk] = frozenset()
     first = last = await replay(file, mended)
     bites = list(last.bites)

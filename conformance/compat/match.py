@@ -49,7 +49,7 @@ def as_meant(wanted: object, value: object) -> bool:
 
 
 def _object(wanted: dict[str, object], value: object, in_force: InForce) -> bool:
-    # The first operator in this order counts, and the rest of the object is not looked at.
+    # The first operator in this order decides; the rest of the object is ignored.
     if "$exists" in wanted:
         there = value is not None
         right_kind = "$type" not in wanted or not there or kind(value) == wanted["$type"]

@@ -22,7 +22,7 @@ from conformance.values import show
 from conformance.verdict import CaseResult, FailedCheck, Verdict
 from conformance.wire import Broken, Received, Wire, parse_body
 
-_Wrong = tuple[str, Mismatch]  # the field, and what is wrong with it
+_Wrong = tuple[str, Mismatch]  # the field, and its mismatch
 
 
 class _Assertions(msgspec.Struct):
@@ -84,7 +84,7 @@ async def play_as_published(
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return result(Verdict.ERROR, f"file cannot be decoded: {error}", [])
     if reset is not None:
-        with suppress(ResetError):  # as published: a reset that fails is not noticed
+        with suppress(ResetError):  # as published: a failed reset is ignored
             await reset()
     play = _Play(wire, sleep, Meaning(None if file.problems else file.case, quirks or Quirks()))
     if failures := await play.steps(case.setup.steps if case.setup else []):
@@ -135,7 +135,7 @@ class _Play:
         except Broken as error:
             return [_failure(step, "request", Mismatch("", "an answer", error.why), None)]
         parsed = parse_body(received.content)
-        # Only an object counts as a body; anything else makes every check of the body pass.
+        # As published: a body that is no object passes every check of the body.
         self._meaning.received(step.id, parsed if isinstance(parsed, dict) else None)
         return [
             _failure(step, field, bad, number)
@@ -192,7 +192,7 @@ class _Play:
 def _header(name: str, wanted: object, received: Received) -> Iterator[_Wrong]:
     value = received.headers.get(name.lower(), "")
     if isinstance(wanted, dict):
-        # As published: `$exists` is dropped without a word.
+        # As published: `$exists` is ignored.
         wrong = "$match" in wanted and not match.matches({"$match": wanted["$match"]}, value)
         if wrong or wanted.get("$eq", value) != value:
             yield f"header:{name}", Mismatch("", show(wanted), value)

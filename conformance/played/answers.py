@@ -96,8 +96,8 @@ def directed(reported: object, directive: str) -> str:
     """Return the state for a worker: the one it reports or the directed one, whichever is later."""
     if directive == "resume":
         return "running" if reported in (None, "running", "quiet") else "terminate"
-    said = _SAID_AS.get(str(reported), str(reported))
-    words = [word for word in (said, directive) if word in _ORDER]
+    state = _SAID_AS.get(str(reported), str(reported))
+    words = [word for word in (state, directive) if word in _ORDER]
     return max(words, key=_ORDER.index, default="running")
 
 
@@ -148,8 +148,8 @@ def failed(job: Job, *, requeued: bool) -> dict[str, Any]:
 
 def outcome(job: Job, state: str, *, repeated: bool = False) -> dict[str, Any]:
     """The answer about one job among many."""
-    told = {"job_id": job.id, "attempt": job.attempt, "state": state}
-    return {**told, "repeated": True} if repeated else told
+    result = {"job_id": job.id, "attempt": job.attempt, "state": state}
+    return {**result, "repeated": True} if repeated else result
 
 
 def error(refusal: Refused) -> dict[str, Any]:

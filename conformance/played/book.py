@@ -38,15 +38,15 @@ class Job(msgspec.Struct, kw_only=True):
     id: str
     type: str
     args: list[Any]
-    queue: str = ""  # empty: it lies in whichever queue a worker asks for first
+    queue: str = ""  # empty: the first queue that a FETCH names
     max_attempts: int = 1
-    again: bool = True  # whether it is handed out once more after a FAIL that leaves attempts
+    again: bool = True  # hand it out again after a FAIL that leaves attempts
     members: dict[str, Any] = {}  # further members of the envelope
     state: Held = Held.WAITING
     attempt: int = 0
     worker_id: str = ""
     fetch_id: str = ""
-    outs: list[float] = []  # when each delivery was decided
+    outs: list[float] = []  # time of each delivery
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +64,7 @@ class Book:
 
     def __init__(self) -> None:
         self.jobs: dict[str, Job] = {}
-        self.generous = False  # hands out what waits, whatever `count` says
+        self.generous = False  # ignores `count`, and hands out all that waits
 
     def offer(self, job: Job) -> None:
         """Add a job for a worker to fetch."""
@@ -104,24 +104,24 @@ class Book:
             and (wanted.job_types is None or job.type in wanted.job_types)
         ]
 
-    def settle(self, told: Settlement) -> Job:
+    def settle(self, settlement: Settlement) -> Job:
         """Accept an ACK or FAIL, or raise the reason for a refusal."""
-        job = self.jobs.get(told.job_id)
+        job = self.jobs.get(settlement.job_id)
         if job is None:
-            raise Refused(404, "not_found", f"there is no job {told.job_id}")
+            raise Refused(404, "not_found", f"there is no job {settlement.job_id}")
         if job.state is not Held.OUT:
             raise Refused(409, "conflict", f"job {job.id} is {job.state}, not active")
-        if told.worker_id and job.worker_id and told.worker_id != job.worker_id:
+        if settlement.worker_id and job.worker_id and settlement.worker_id != job.worker_id:
             raise Refused(409, "conflict", f"job {job.id} is held by {job.worker_id}")
-        if told.attempt is not None and told.attempt != job.attempt:
+        if settlement.attempt is not None and settlement.attempt != job.attempt:
             raise Refused(409, "conflict", f"job {job.id} is at attempt {job.attempt}")
-        job.state = _after(job, told)
+        job.state = _after(job, settlement)
         return job
 
-    def settled_before(self, told: Settlement) -> bool:
+    def settled_before(self, settlement: Settlement) -> bool:
         """Tell whether this very delivery was settled already."""
-        job = self.jobs.get(told.job_id)
-        return job is not None and job.attempt == told.attempt and job.state in ENDED
+        job = self.jobs.get(settlement.job_id)
+        return job is not None and job.attempt == settlement.attempt and job.state in ENDED
 
     def take_back(self, job_id: str, state: Held = Held.RETRYABLE) -> None:
         """Take a job from the worker that holds it."""
@@ -129,24 +129,24 @@ class Book:
 
     def verdicts(self, worker_id: str, listed: Sequence[str]) -> dict[str, list[str]]:
         """Say of each listed job whether that worker holds it, lost it, or it was cancelled."""
-        told: dict[str, list[str]] = {"jobs_extended": [], "jobs_lost": [], "cancelled_jobs": []}
+        answer: dict[str, list[str]] = {"jobs_extended": [], "jobs_lost": [], "cancelled_jobs": []}
         for job_id in dict.fromkeys(listed):
             job = self.jobs.get(job_id)
             if job is not None and job.state is Held.CANCELLED:
-                told["cancelled_jobs"].append(job_id)
+                answer["cancelled_jobs"].append(job_id)
             elif job is not None and job.state is Held.OUT and job.worker_id in ("", worker_id):
-                told["jobs_extended"].append(job_id)
+                answer["jobs_extended"].append(job_id)
             else:
-                told["jobs_lost"].append(job_id)
-        return told
+                answer["jobs_lost"].append(job_id)
+        return answer
 
 
-def _after(job: Job, told: Settlement) -> Held:
-    if told.outcome == "ack":
+def _after(job: Job, settlement: Settlement) -> Held:
+    if settlement.outcome == "ack":
         return Held.COMPLETED
-    if told.requeue:
+    if settlement.requeue:
         return Held.WAITING
-    error: Mapping[str, Any] = told.error if isinstance(told.error, dict) else {}
+    error: Mapping[str, Any] = settlement.error if isinstance(settlement.error, dict) else {}
     if error.get("retryable") is False or job.attempt >= job.max_attempts:
         return Held.DISCARDED
     return Held.WAITING if job.again else Held.RETRYABLE

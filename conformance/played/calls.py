@@ -23,7 +23,7 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
-# What every server has. A worker can rely on nothing else.
+# Calls that every server has, and that a worker may rely on.
 PUBLIC: Final = frozenset({Kind.FETCH, Kind.ACK, Kind.FAIL, Kind.BEAT})
 SETTLING: Final = frozenset({Kind.ACK, Kind.FAIL, Kind.SETTLE})
 ALL: Final = frozenset(Kind) - {Kind.SETTLE, Kind.OTHER}

@@ -25,7 +25,7 @@ def request_findings(checker: Contract, all_asked: Sequence[Asked]) -> list[Find
     seen: dict[str, int] = {}
     for asked in all_asked:
         seen[asked.kind] = seen.get(asked.kind, 0) + 1
-        # A flood of equal calls has nothing new to tell.
+        # Equal calls by the thousand show nothing new.
         if seen[asked.kind] > _CHECKED_OF_A_KIND:
             continue
         for finding in _of_one(checker, asked):
@@ -38,6 +38,6 @@ def _of_one(checker: Contract, asked: Asked) -> list[Finding]:
     try:
         sent = request_of(asked)
     except (httpx.InvalidURL, UnicodeError, ValueError) as error:
-        told = f"the request's line or headers cannot be read: {error}"
-        return [Finding(operation=asked.label, pointer="#", message=told, side="request")]
+        message = f"the request's line or headers cannot be read: {error}"
+        return [Finding(operation=asked.label, pointer="#", message=message, side="request")]
     return checker.request_findings(sent)

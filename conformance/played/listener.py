@@ -38,7 +38,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     breaks: bool = False
 
 
-# Cancelled when the connection closes before the answer.
+# Answers a request. The task is cancelled if the connection closes before the answer.
 Handle = Callable[[Heard], Awaitable[Said]]
 
 
@@ -72,7 +72,7 @@ class Listener:
 
     async def open(self) -> None:
         """Begin to listen."""
-        # Broken off in the middle, it would leave a socket that nobody knows.
+        # Interrupting it would leak a socket.
         await to_the_end(self._open())
 
     async def _open(self) -> None:
@@ -96,8 +96,8 @@ async def _closed(server: asyncio.Server) -> None:
     for listening in server.sockets:
         loop.remove_reader(listening.fileno())
     try:
-        # A connection that is just being taken belongs to the server one turn later. Told of a
-        # server that is closed by then, the loop would forget it, open.
+        # asyncio attaches an accepted connection to its server one turn of the loop later. If the
+        # server were closed by then, the connection would be dropped without being closed.
         await asyncio.sleep(0)
     finally:
         server.close()
@@ -127,7 +127,7 @@ class _Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         if not self._listener.is_open:
-            # Accepted before the end, and told of after it.
+            # The connection was accepted before the end, but reported after it.
             self.abort()
             return
         self._listener.connections.add(self)
@@ -150,8 +150,8 @@ class _Connection(asyncio.Protocol):
             self._refuse(HTTPStatus.BAD_REQUEST)
 
     def _without_upgrade(self, rest: bytes) -> None:
-        # Nothing is upgraded. The parser takes the body for another protocol, so that the request
-        # is read again as one that asks for none; some clients ask for HTTP/2 in each of theirs.
+        # No protocol is upgraded. The parser takes the body for the new protocol, so parse the
+        # request again without the header: some clients ask for HTTP/2 in every request.
         if "upgrade" not in self._headers:
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
@@ -197,7 +197,7 @@ class _Connection(asyncio.Protocol):
         if self._done or self._parser.should_upgrade():
             return
         path, _, query = self._url.decode("latin-1").partition("?")
-        heard = Heard(
+        request = Heard(
             method=self._parser.get_method().decode("latin-1"),
             path=path,
             query=query,
@@ -205,7 +205,7 @@ class _Connection(asyncio.Protocol):
             content=bytes(self._content),
         )
         self._begin()
-        self._waiting.append((heard, self._parser.should_keep_alive()))
+        self._waiting.append((request, self._parser.should_keep_alive()))
         if self.work is None:
             self.work = asyncio.get_running_loop().create_task(self._answer_all())
 
@@ -224,13 +224,15 @@ class _Connection(asyncio.Protocol):
 
     async def _answer_all(self) -> None:
         while self._waiting and not self._done:
-            heard, keep = self._waiting.popleft()
-            said = await self._listener.handle(heard)
-            if said.breaks:
+            request, keep = self._waiting.popleft()
+            answer = await self._listener.handle(request)
+            if answer.breaks:
                 self.abort()
             elif self._transport is not None:
-                self._transport.write(said.raw if said.raw is not None else _written(said, keep))
-                if said.raw is not None or not keep:
+                self._transport.write(
+                    answer.raw if answer.raw is not None else _written(answer, keep)
+                )
+                if answer.raw is not None or not keep:
                     self._done = True
                     self._transport.close()
         self.work = None

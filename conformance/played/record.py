@@ -20,12 +20,12 @@ class Asked(msgspec.Struct, kw_only=True):
     query: str = ""
     headers: dict[str, str] = {}
     content: bytes = b""
-    body: Mapping[str, Any] = {}  # the content, where it is a JSON object
+    body: Mapping[str, Any] = {}  # the content, if it is a JSON object
     id: str = ""  # the job or worker that the path names
-    ended_at: float | None = None  # when it was answered, or its connection broke
+    ended_at: float | None = None  # time of its answer, or of the break of its connection
     status: int | None = None
     answer: bytes = b""
-    trouble: str = ""  # what became of it where there was no answer
+    trouble: str = ""  # the reason if there was no answer
     given: tuple[str, ...] = ()  # the jobs that the answer handed out
 
     @property
@@ -122,7 +122,7 @@ class Record:
 
     def __init__(self) -> None:
         self.all: list[Asked] = []
-        # Kept by job, because waiting for an ACK asks again with every request.
+        # An index by job, because a wait for an ACK searches again after every request.
         self._settled: dict[str, list[Settlement]] = {}
 
     def add(self, asked: Asked) -> None:
@@ -147,7 +147,7 @@ class Record:
         """The ACKs and FAILs, of one job if it is named."""
         if job_id:
             return list(self._settled.get(job_id, ()))
-        return [one for told in self._settled.values() for one in told]
+        return [one for group in self._settled.values() for one in group]
 
     def exchanges(self, url: str) -> list[Exchange]:
         """Return the requests and answers in the form of reports, with long bodies cut."""

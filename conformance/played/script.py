@@ -18,9 +18,9 @@ class Odd(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     raw: bytes | None = None
     breaks: bool = False  # the connection is reset
-    carry_out: bool = False  # the call takes effect all the same
+    carry_out: bool = False  # the call takes effect nevertheless
     after: asyncio.Event | None = None
-    members: dict[str, Any] = {}  # put into the honest answer; None takes a member out
+    members: dict[str, Any] = {}  # set in the honest answer; None removes a member
 
 
 Rule = Callable[[Asked], Odd | None]

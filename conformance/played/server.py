@@ -19,7 +19,7 @@ from conformance.wire import parse_body
 JSON = "application/json"
 OJS_JSON = "application/openjobspec+json"
 _LONGEST_WAIT_S = 30.0
-# No case needs as much; a worker that sends more has lost its way, and is heard no more.
+# No case needs more; connections of a worker that sends more are broken off.
 MOST_REQUESTS = 5_000
 MOST_BYTES = 64 * 1024 * 1024
 Answer = tuple[int, dict[str, Any]]
@@ -43,7 +43,7 @@ class PlayedServer:
         self.directive = "running"  # or quiet, terminate, resume
         self.holds_fetches = True  # lets a FETCH with `wait_ms` wait
         self.nonsense: list[bytes] = []
-        self.fault: Exception | None = None  # what went wrong in a case's own rule
+        self.fault: Exception | None = None  # an exception of the case's own rule
         self.flooded = False
         self.interval_s = interval_s
         self.lease_s = answers.LEASE_S
@@ -139,25 +139,25 @@ class PlayedServer:
         self.record.add(asked)
         self.notify()
         try:
-            said = await self._said(asked, is_json=is_json)
+            reply = await self._scripted(asked, is_json=is_json)
         except asyncio.CancelledError:
             asked.trouble = "the connection was closed before the answer"
             asked.ended_at = time.monotonic()
             self.notify()
             raise
         asked.ended_at = time.monotonic()
-        if said.breaks or said.raw is not None:
-            asked.trouble = "the connection was broken" if said.breaks else "answered with garbage"
+        if reply.breaks or reply.raw is not None:
+            asked.trouble = "the connection was broken" if reply.breaks else "answered with garbage"
         else:
-            asked.status, asked.answer = said.status, said.content
+            asked.status, asked.answer = reply.status, reply.content
         self.notify()
-        return said
+        return reply
 
-    async def _said(self, asked: Asked, *, is_json: bool) -> Said:
+    async def _scripted(self, asked: Asked, *, is_json: bool) -> Said:
         try:
             odd = self.script.odd(asked)
         except Exception as error:
-            # A fault of the case must not look like one of the worker.
+            # An exception in the case must not be blamed on the worker.
             self.fault, odd = error, None
         if odd is None:
             return _written(asked, await self._answer(asked, is_json))
@@ -206,29 +206,31 @@ class PlayedServer:
         jobs = self.book.verdicts(asked.worker_id, asked.listed)
         return answers.beaten(asked, self.directive, jobs, self.lease_s, known=known)
 
-    def _single(self, told: Settlement) -> dict[str, Any]:
-        job = self.book.settle(told)
-        if told.outcome == "ack":
+    def _single(self, settlement: Settlement) -> dict[str, Any]:
+        job = self.book.settle(settlement)
+        if settlement.outcome == "ack":
             return answers.acknowledged(job)
-        return answers.failed(job, requeued=told.requeue)
+        return answers.failed(job, requeued=settlement.requeue)
 
     async def _settled(self, asked: Asked) -> dict[str, Any]:
-        told = settlements(asked)
-        results = [self._among(one) for one in told]
+        outcomes = settlements(asked)
+        results = [self._among(one) for one in outcomes]
         terms = asked.body.get("fetch")
-        jobs = await self._fetched(asked, terms, wait=not told) if isinstance(terms, dict) else []
+        jobs = (
+            await self._fetched(asked, terms, wait=not outcomes) if isinstance(terms, dict) else []
+        )
         return {"results": results, "jobs": jobs}
 
-    def _among(self, told: Settlement) -> dict[str, Any]:
+    def _among(self, settlement: Settlement) -> dict[str, Any]:
         try:
-            job = self.book.settle(told)
+            job = self.book.settle(settlement)
         except Refused as refusal:
-            if self.book.settled_before(told):
-                job = self.book.jobs[told.job_id]
+            if self.book.settled_before(settlement):
+                job = self.book.jobs[settlement.job_id]
                 return answers.outcome(job, str(job.state), repeated=True)
-            named = {"job_id": told.job_id, "attempt": told.attempt}
+            named = {"job_id": settlement.job_id, "attempt": settlement.attempt}
             return {**named, "error": answers.error(refusal)["error"]}
-        return answers.outcome(job, answers.after_fail(job, requeued=told.requeue))
+        return answers.outcome(job, answers.after_fail(job, requeued=settlement.requeue))
 
     async def _fetched(
         self, asked: Asked, terms: Mapping[str, Any], *, wait: bool
@@ -247,7 +249,7 @@ class PlayedServer:
         return [answers.envelope(job, self.lease_s) for job in jobs]
 
     def _handed(self, wanted: Wanted) -> list[Job]:
-        # A directive stands above what a worker asks for, as with any server.
+        # As with any server, a directive takes precedence over a FETCH.
         if self.directive in ("quiet", "terminate") or self._others.are_idle(wanted.worker_id):
             return []
         return self.book.claim(wanted, time.monotonic())
@@ -281,8 +283,8 @@ def _oddly(asked: Asked, odd: Odd, answer: Answer | None) -> Said:
         return Said(raw=odd.raw, breaks=odd.breaks)
     if odd.status is not None:
         refusal = Refused(odd.status, odd.code, "made to fail by the case")
-        said = _written(asked, (odd.status, answers.error(refusal)))
-        return msgspec.structs.replace(said, headers={**said.headers, **odd.headers})
+        reply = _written(asked, (odd.status, answers.error(refusal)))
+        return msgspec.structs.replace(reply, headers={**reply.headers, **odd.headers})
     assert answer is not None
     body = {**answer[1], **odd.members}
     return _written(asked, (answer[0], {k: v for k, v in body.items() if v is not None}))

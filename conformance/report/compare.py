@@ -34,8 +34,8 @@ def table_lines(matrix: Matrix) -> Iterator[str]:
     first = max(len(label) for label, _ in rows)
     wide = [max(len(cells[at]) for _, cells in rows) for at in range(len(backends))]
     for label, cells in rows:
-        told = "  ".join(cell.rjust(wide[at]) for at, cell in enumerate(cells))
-        yield f"{label.ljust(first)}  {told}"
+        columns = "  ".join(cell.rjust(wide[at]) for at, cell in enumerate(cells))
+        yield f"{label.ljust(first)}  {columns}"
     yield ""
 
 
@@ -48,8 +48,8 @@ def differing_lines(matrix: Matrix) -> Iterator[str]:
     legend = "✓ pass, ✗ fail or error, - skipped, ~ defective, . not in the report"
     yield f"{len(rows)} case{'' if len(rows) == 1 else 's'} with different verdicts ({legend})"
     for row in rows:
-        told = " ".join(MARKS[verdict] if verdict else "." for verdict in row.verdicts)
-        yield f"    {told}  {row.test_id}  {' '.join(row.clauses)}".rstrip()
+        marks = " ".join(MARKS[verdict] if verdict else "." for verdict in row.verdicts)
+        yield f"    {marks}  {row.test_id}  {' '.join(row.clauses)}".rstrip()
 
 
 def change_lines(old: Report, new: Report) -> Iterator[str]:
@@ -61,7 +61,7 @@ def change_lines(old: Report, new: Report) -> Iterator[str]:
         if was is now:
             continue
         line = f"    {key[1]}: {was} -> {now}"
-        # What is skipped now was judged before: that may hide a failure.
+        # A case that was judged and is skipped now counts as worse, since it may hide a failure.
         change = _RANK[now] - _RANK[was]
         (worse if change > 0 else better if change < 0 else other).append(line)
     gone = [f"    {key[1]} ({before[key].verdict})" for key in sorted(before.keys() - after.keys())]

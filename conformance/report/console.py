@@ -41,8 +41,8 @@ def summary_lines(results: Sequence[CaseResult]) -> Iterator[str]:
     yield from _standing_lines(results)
     if caused := [result for result in results if result.causes]:
         kinds = Counter(kind for each in caused for kind in {cause.kind for cause in each.causes})
-        told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-        yield f"{len(caused)} of {len(bad)} failures are no fault of the server: {told}"
+        summary = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+        yield f"{len(caused)} of {len(bad)} failures are no fault of the server: {summary}"
 
 
 def _is_shown(result: CaseResult) -> bool:
@@ -79,7 +79,7 @@ def _counted(results: Sequence[CaseResult]) -> str:
 
 def _mending_lines(results: Sequence[CaseResult]) -> Iterator[str]:
     found = mendings(results)
-    # A list that is as long as that of the failures says nothing new.
+    # If no cause has several cases, the list repeats that of the failures.
     if not any(len(each.cases) > 1 for each in found):
         return
     yield ""

@@ -16,7 +16,7 @@ _WIDEST: Final = 2_000
 _WIDEST_WHEN_TIGHT: Final = 300
 
 Again = Callable[[Exchange], str]
-# Makes the details with bodies of at most so many characters, and exchanges of some cases only.
+# Makes the details: bodies of at most this many characters, and exchanges of these cases only.
 Make = Callable[[int, Collection[str]], Any]
 
 
@@ -50,53 +50,53 @@ def fitted(make: Make, every: Collection[str], first: Collection[str], most_byte
     return _pack(make(_WIDEST_WHEN_TIGHT, ()))
 
 
-def _pack(told: Any) -> str:
-    return base64.b64encode(zlib.compress(msgspec.json.encode(told), 9)).decode()
+def _pack(details: Any) -> str:
+    return base64.b64encode(zlib.compress(msgspec.json.encode(details), 9)).decode()
 
 
 def case_details(
     case: CaseResult, widest: int, again: Again | None, *, keeps: bool
 ) -> dict[str, Any]:
     """Return the details of one case."""
-    told: dict[str, Any] = {"path": case.path, "ms": case.duration_ms, "clauses": case.clauses}
+    details: dict[str, Any] = {"path": case.path, "ms": case.duration_ms, "clauses": case.clauses}
     if case.reason:
-        told["reason"] = _cut(case.reason, widest)
+        details["reason"] = _cut(case.reason, widest)
     if case.causes:
-        told["causes"] = [str(cause) for cause in case.causes]
+        details["causes"] = [str(cause) for cause in case.causes]
     if case.failures:
-        told["failures"] = [
+        details["failures"] = [
             _failure(case, failure, widest, again, keeps=keeps) for failure in case.failures
         ]
-    return told
+    return details
 
 
 def _failure(
     case: CaseResult, failure: FailedCheck, widest: int, again: Again | None, *, keeps: bool
 ) -> dict[str, str]:
-    told = {
+    details = {
         "where": f"[{failure.step_id}] {failure.field}{failure.at}",
         "expected": _cut(failure.expected, widest),
         "actual": _cut(failure.actual, widest),
     }
     at = failure.exchange
     if at is None or not 0 <= at < len(case.exchanges):
-        return told
+        return details
     if not keeps:
-        return {**told, "left out": "the exchange: the JSON report has it"}
+        return {**details, "left out": "the exchange: the JSON report has it"}
     exchange = case.exchanges[at]
-    told["request"] = _message(
+    details["request"] = _message(
         f"{exchange.method} {exchange.url}",
         exchange.request_headers,
         _cut(exchange.request_body, widest),
     )
-    told["answer"] = exchange.trouble or _message(
+    details["answer"] = exchange.trouble or _message(
         f"{exchange.status} after {exchange.duration_ms} ms",
         exchange.headers,
         _cut(exchange.body, widest),
     )
     if again is not None:
-        told["again"] = _cut(again(exchange), 2 * widest)
-    return told
+        details["again"] = _cut(again(exchange), 2 * widest)
+    return details
 
 
 def _message(first: str, headers: Mapping[str, str], body: str) -> str:

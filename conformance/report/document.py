@@ -13,7 +13,7 @@ from conformance.standing import PROFILES
 from conformance.verdict import CaseResult, Verdict
 
 SCHEMA = "ojs-conformance/1"
-WORKER_MODE = "worker"  # the judge played the server, so that its requests are the worker's
+WORKER_MODE = "worker"  # the judge plays the server, so requests are the worker's
 LEVEL_NAMES = {0: "Core", 1: "Reliable", 2: "Scheduled", 3: "Orchestration", 4: "Advanced"}
 
 
@@ -154,7 +154,7 @@ def read_report(path: Path) -> Report:
 def _lightened(result: CaseResult, *, whole: bool) -> CaseResult:
     failures = tuple(failure.shortened() for failure in result.failures)
     result = msgspec.structs.replace(result, failures=failures)
-    # What went right needs no proof; a thousand exchanges would hide those that matter.
+    # A passed case needs no evidence; thousands of exchanges would hide the relevant ones.
     if whole or result.is_bad or result.findings or result.verdict is Verdict.DEFECTIVE:
         return result
     return msgspec.structs.replace(result, exchanges=())

@@ -68,7 +68,7 @@ def _badge(run: Written) -> bytes:
     return badge_svg(run.report).encode()
 
 
-# Flag: what it is, the file name in a folder of reports, and how it is made.
+# By flag: the description, the file name in a folder of reports, and the writer.
 REPORTS: Final[dict[str, tuple[str, str, Callable[[Written], bytes]]]] = {
     "json": ("a JSON report", "report.json", _json),
     PUBLISHED: ("a JSON report as the published runner writes it", "published.json", _published),

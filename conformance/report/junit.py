@@ -36,18 +36,18 @@ def _case(suite: ElementTree.Element, case: CaseResult) -> None:
     made.set("classname", _clean(case.suite) or "cases")
     made.set("file", _clean(case.path))
     made.set("time", _seconds(case.duration_ms))
-    told = "\n".join(map(str, (*case.failures, *(f"because: {one}" for one in case.causes))))
+    text = "\n".join(map(str, (*case.failures, *(f"because: {one}" for one in case.causes))))
     if case.is_bad and not case.spoils():
-        ElementTree.SubElement(made, "skipped", message=_clean(f"should: {case.reason or told}"))
+        ElementTree.SubElement(made, "skipped", message=_clean(f"should: {case.reason or text}"))
     elif case.is_bad:
         kind = "failure" if case.verdict is Verdict.FAIL else "error"
         found = ElementTree.SubElement(made, kind, type=str(case.verdict))
-        found.set("message", _clean(case.reason or told.partition("\n")[0]))
-        found.text = _clean(told or case.reason)
+        found.set("message", _clean(case.reason or text.partition("\n")[0]))
+        found.text = _clean(text or case.reason)
     elif case.verdict is not Verdict.PASS:
         why = ": ".join(part for part in (case.skipped, case.reason) if part)
-        told = f"defective case: {why}" if case.verdict is Verdict.DEFECTIVE else why
-        ElementTree.SubElement(made, "skipped", message=_clean(told))
+        text = f"defective case: {why}" if case.verdict is Verdict.DEFECTIVE else why
+        ElementTree.SubElement(made, "skipped", message=_clean(text))
 
 
 def _count(cases: list[CaseResult], verdict: Verdict) -> str:
@@ -55,7 +55,7 @@ def _count(cases: list[CaseResult], verdict: Verdict) -> str:
 
 
 def _is_skipped(case: CaseResult) -> bool:
-    # A build is not to break for what only should be: whoever wants that says --fail-on should.
+    # By default only violations of "must" fail a build; `--fail-on should` is stricter.
     return case.verdict in (Verdict.SKIPPED, Verdict.DEFECTIVE) or (
         case.is_bad and not case.spoils()
     )

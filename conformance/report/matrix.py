@@ -109,11 +109,11 @@ def _verdict(case: CaseResult | None) -> Verdict | None:
 
 def names(reports: Mapping[Path, Report]) -> list[str]:
     """Return a name for each report: the implementation's, with the file where two are equal."""
-    said = [_said(report) for report in reports.values()]
-    often = Counter(said)
+    names = [_name_of(report) for report in reports.values()]
+    often = Counter(names)
     return [
         f"{name} ({place})" if often[name] > 1 else name
-        for name, place in zip(said, _distinct(list(reports)), strict=True)
+        for name, place in zip(names, _distinct(list(reports)), strict=True)
     ]
 
 
@@ -127,9 +127,9 @@ def _distinct(paths: Sequence[Path]) -> list[str]:
     return ["/".join(each) for each in parts]
 
 
-def _said(report: Report) -> str:
-    told = [report.implementation.get(key) for key in ("name", "version")]
-    name = " ".join(str(part) for part in told if part)
+def _name_of(report: Report) -> str:
+    parts = [report.implementation.get(key) for key in ("name", "version")]
+    name = " ".join(str(part) for part in parts if part)
     return name or report.target or "a server"
 
 

@@ -19,7 +19,7 @@ from conformance.report.matrix import (
 from conformance.report.page import asset, curl_line
 from conformance.spec.clauses import Clause
 
-_MOST_DETAILS: Final = 250_000  # bytes, so that the page stays below 300 KB
+_MOST_DETAILS: Final = 250_000  # bytes; keeps the page below 300 KB
 
 
 def matrix_page(
@@ -90,8 +90,8 @@ def _suite_rows(matrix: Matrix, reports: Mapping[Path, Report]) -> Iterator[str]
 
 
 def _row(label: str, cells: list[str]) -> str:
-    told = "".join(f"<td class=n>{escape(cell)}</td>" for cell in cells)
-    return f"<tr><th scope=row>{escape(label)}</th>{told}</tr>"
+    columns = "".join(f"<td class=n>{escape(cell)}</td>" for cell in cells)
+    return f"<tr><th scope=row>{escape(label)}</th>{columns}</tr>"
 
 
 def _table(corner: str, matrix: Matrix, rows: Iterator[str], name: str = "levels") -> str:
@@ -116,10 +116,10 @@ def _details(matrix: Matrix, reports: Mapping[Path, Report], clauses: Mapping[st
             for report, column in columns:
                 again = curl_line if report.mode != WORKER_MODE else None
                 case = column.get((row.suite, row.test_id, row.path))
-                told = case and case_details(case, widest, again, keeps=row.test_id in kept)
-                if told and case and case.skipped:
-                    told["reason"] = ": ".join(filter(None, (case.skipped, case.reason)))
-                shown.append(told)
+                details = case and case_details(case, widest, again, keeps=row.test_id in kept)
+                if details and case and case.skipped:
+                    details["reason"] = ": ".join(filter(None, (case.skipped, case.reason)))
+                shown.append(details)
             rows.append(
                 {
                     "id": row.test_id,

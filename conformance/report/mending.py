@@ -9,7 +9,7 @@ import msgspec
 from conformance.verdict import CaseResult, FailedCheck, Verdict
 
 _WIDEST: Final = 200
-# What differs between cases that fail for one reason: names that cases make, ids, times.
+# Texts that vary between failures of one cause: names made by cases, ids, times.
 _VARYING: Final = (
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "{id}"),
     (re.compile(r"\b[a-z]+-[0-9a-f]{8}-\d+\b"), "{name}"),
@@ -24,7 +24,7 @@ class Mending(msgspec.Struct, frozen=True, kw_only=True):
     """One way to fail, and the cases that fail in it first."""
 
     cause: str
-    level: int  # the lowest of its cases
+    level: int  # the lowest level of its cases
     cases: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -51,15 +51,15 @@ def mendings(results: Iterable[CaseResult]) -> list[Mending]:
 def first_cause(result: CaseResult) -> str:
     """Return the first failure as text, without ids and names that differ from case to case."""
     if result.verdict is Verdict.FAIL and result.failures:
-        told = _told(result.failures[0])
+        text = _text_of(result.failures[0])
     else:
-        told = result.reason
+        text = result.reason
     for pattern, instead in _VARYING:
-        told = pattern.sub(instead, told)
-    return told if len(told) <= _WIDEST else f"{told[:_WIDEST]} ..."
+        text = pattern.sub(instead, text)
+    return text if len(text) <= _WIDEST else f"{text[:_WIDEST]} ..."
 
 
-def _told(failure: FailedCheck) -> str:
+def _text_of(failure: FailedCheck) -> str:
     actual = failure.actual
     if failure.field == "status":
         code = _CODE.search(actual)

@@ -15,13 +15,13 @@ from conformance.wire import Exchange
 
 _FIRST = 10  # causes that are shown at once
 _WIDEST = 200  # characters of a reason in the line of a case
-_MOST_DETAILS = 110_000  # bytes, beside the lines of hundreds of cases
+_MOST_DETAILS = 110_000  # bytes, in addition to the lines of hundreds of cases
 
 
 def html_page(report: Report, clauses: Mapping[str, Clause]) -> str:
     """Build the page; nothing is loaded from anywhere but from itself."""
     title = f"Conformance of {report.target or 'a server'}"
-    # What a worker sent cannot be sent again: the server that it went to was played.
+    # No curl line for a worker's requests: their server was played, and is gone.
     again = curl_line if report.mode != WORKER_MODE else None
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

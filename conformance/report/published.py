@@ -15,10 +15,10 @@ _STATUS = {
     Verdict.FAIL: "fail",
     Verdict.ERROR: "error",
     Verdict.SKIPPED: "skip",
-    # That form knows no defective case; counting it as a failure would blame the server.
+    # The published form has no defective cases, and a failure would blame the server.
     Verdict.DEFECTIVE: "skip",
 }
-# That form names architectures as Go does.
+# The published form uses Go's names of architectures.
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -64,8 +64,8 @@ def published_report(
 
 
 def _backend(report: Report) -> dict[str, str]:
-    told = {key: report.implementation.get(key) for key in ("name", "version")}
-    known = {key: value for key, value in told.items() if isinstance(value, str) and value}
+    stated = {key: report.implementation.get(key) for key in ("name", "version")}
+    known = {key: value for key, value in stated.items() if isinstance(value, str) and value}
     return {"name": "", **known, "url": report.target}
 
 

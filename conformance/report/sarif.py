@@ -38,7 +38,7 @@ def sarif_log(report: Report, clauses: Mapping[str, Clause]) -> dict[str, Any]:
 
 
 def _rules_of(case: CaseResult) -> tuple[str, ...]:
-    # A published case names no clause of ours: it is its own rule.
+    # A published case cites no clause of this spec, and is a rule of its own.
     return case.clauses or (case.test_id,)
 
 
@@ -46,8 +46,8 @@ def _rule(name: str, clause: Clause | None, cases: Mapping[str, CaseResult]) -> 
     if clause is None:
         case = cases.get(name)
         text = (case.name if case else "") or name
-        told = f"{text} ({case.spec_ref})" if case and case.spec_ref else text
-        return {"id": name, "shortDescription": {"text": told}}
+        description = f"{text} ({case.spec_ref})" if case and case.spec_ref else text
+        return {"id": name, "shortDescription": {"text": description}}
     first, dot, _ = clause.summary.partition(". ")
     return {
         "id": name,
@@ -81,8 +81,8 @@ def _result(
 
 
 def _message(case: CaseResult) -> str:
-    told = (case.name or case.test_id, case.reason, *map(str, case.failures))
-    return "\n".join(part for part in (*told, *map(str, case.causes)) if part)
+    texts = (case.name or case.test_id, case.reason, *map(str, case.failures))
+    return "\n".join(part for part in (*texts, *map(str, case.causes)) if part)
 
 
 def _location(path: str, line: int) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
 
-# Up to here doubles have every whole number.
+# Doubles represent all integers up to here.
 _EXACT: Final = 2**53
 _DEEPEST: Final = 40
 _LARGEST: Final = 100_000
 _INTERVAL: Final = re.compile(r"PT(?:(\d{1,3})H)?(?:(\d{1,3})M)?(?:(\d{1,3}(?:\.\d{1,3})?)S)?")
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z")
-# What says nothing of the call, and what metadata say under a name of their own.
+# Headers that do not matter over gRPC, and headers that become metadata of another name.
 _SILENT: Final = {"host", "accept-encoding", "connection", "user-agent", "content-length"}
 _NAMES: Final = {
     "authorization": "authorization",
@@ -57,13 +57,13 @@ def asked(method: str, path: str, content: bytes) -> Asked:
 
 def metadata_of(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Translate headers into metadata; raises Wordless if a header has none."""
-    told: dict[str, str] = {}
+    metadata: dict[str, str] = {}
     for name, value in headers:
-        if name in _NAMES and name not in told and value.isascii() and value:
-            told[_NAMES[name]] = value
+        if name in _NAMES and name not in metadata and value.isascii() and value:
+            metadata[_NAMES[name]] = value
         elif name not in _SILENT and value not in _TYPES.get(name, ()):
             raise Wordless
-    return told
+    return metadata
 
 
 def _job(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def _job(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
     meta = _part(body.pop("meta", {}), dict)
     told = {"type": _text(body.pop("type", None)), "args": _values(body.pop("args", None))}
     if body and options:
-        # Which of them counts where both say something is a rule of HTTP.
+        # HTTP has a rule about which of the two wins; gRPC has no words for it.
         raise Wordless
     said = _each({**body, **options}, _OPTIONS)
     if meta:
@@ -88,23 +88,23 @@ def _fetch(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
 
 def _ack(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
     body = _object(content)
-    said = {"job_id": _text(body.pop("job_id", None))}
+    members = {"job_id": _text(body.pop("job_id", None))}
     if "result" in body:
-        said["result"] = _carried(_part(body.pop("result"), dict))
-    return said if not body else _wordless()
+        members["result"] = _carried(_part(body.pop("result"), dict))
+    return members if not body else _wordless()
 
 
 def _nack(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
     body = _object(content)
-    said: dict[str, Any] = {"job_id": _text(body.pop("job_id", None))}
+    members: dict[str, Any] = {"job_id": _text(body.pop("job_id", None))}
     error = _part(body.pop("error", None), dict)
-    # What is not set is false here, and true there.
-    told = {"retryable": _part(error.pop("retryable", True), bool)}
-    told |= _each(
+    # The default is true over HTTP, but false in protobuf, so set it explicitly.
+    converted = {"retryable": _part(error.pop("retryable", True), bool)}
+    converted |= _each(
         error, {"code": ("", _text), "message": ("", _text), "details": ("", _filled_object)}
     )
-    said["error"] = told
-    return said if not body else _wordless()
+    members["error"] = converted
+    return members if not body else _wordless()
 
 
 def _named(member: str, name: str = "id") -> Callable[[Mapping[str, str], bytes], dict[str, Any]]:
@@ -154,15 +154,15 @@ def _each(
     given: Mapping[str, Any], known: Mapping[str, tuple[str, Callable[[Any], Any]]]
 ) -> dict[str, Any]:
     """Translate members to the names and values of a message; raises Wordless for unknown ones."""
-    told: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for name, value in given.items():
         if name not in known:
             raise Wordless
         other, say = known[name]
-        if (other or name) in told:
+        if (other or name) in members:
             raise Wordless
-        told[other or name] = say(value)
-    return told
+        members[other or name] = say(value)
+    return members
 
 
 def _wordless() -> NoReturn:
@@ -170,11 +170,11 @@ def _wordless() -> NoReturn:
 
 
 def _part(value: Any, kind: type[Kind]) -> Kind:
-    return value if type(value) is kind else _wordless()  # a number is no truth
+    return value if type(value) is kind else _wordless()  # not isinstance, as a bool is an int
 
 
 def _text(value: Any) -> str:
-    # An empty one says nothing here.
+    # Protobuf cannot tell an empty string from an unset one.
     text = _part(value, str)
     return text if text and text.isprintable() else _wordless()
 
@@ -185,7 +185,7 @@ def _texts(value: Any) -> list[str]:
 
 def _whole(value: Any) -> int:
     number = _part(value, int)
-    # Zero says nothing, either.
+    # Protobuf cannot tell zero from an unset number.
     return number if number and abs(number) < 2**31 else _wordless()
 
 
@@ -240,7 +240,7 @@ def _carried(value: Any, level: int = 0) -> Any:
 
 def _retry(value: Any) -> dict[str, Any]:
     policy = dict(_part(value, dict))
-    # What is not set is false here, and true there.
+    # The default is true over HTTP, but false in protobuf, so set it explicitly.
     jitter = _part(policy.pop("jitter", True), bool)
     return {"jitter": jitter, **_each(policy, _RETRY)}
 

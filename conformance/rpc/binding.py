@@ -24,7 +24,7 @@ from conformance.rpc.told import refused, shown_at, told
 from conformance.statuses import Status
 
 _SERVICE: Final = "ojs.v1.OJSService"
-# A channel that has lost its server looks for it as often.
+# A constant interval between attempts to reconnect.
 _RECONNECT: Final = tuple(
     (f"grpc.{which}_reconnect_backoff_ms", 100) for which in ("initial", "min", "max")
 )

@@ -29,7 +29,7 @@ from conformance.wire import Exchange, Received, Wire, cut
 
 LIMIT_S: Final = 20.0
 _DETAILS: Final = "grpc-status-details-bin"
-# HTTP/2's smallest first window, which stays as it is.
+# Keeps the flow-control window at HTTP/2's initial size.
 _NARROW: Final = (("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 1024))
 
 
@@ -90,15 +90,15 @@ class Stub:
         members: Mapping[str, Any],
         within_s: float = LIMIT_S,
     ) -> Any:
-        asked = Empty if described is None else GetMessageClass(described.input_type)
-        told = Empty if described is None else GetMessageClass(described.output_type)
+        request_type = Empty if described is None else GetMessageClass(described.input_type)
+        answer_type = Empty if described is None else GetMessageClass(described.output_type)
         begin = make(
             self._path(method),
-            request_serializer=asked.SerializeToString,
-            response_deserializer=told.FromString,
+            request_serializer=request_type.SerializeToString,
+            response_deserializer=answer_type.FromString,
         )
         metadata = tuple(self._metadata.items())
-        return begin(ParseDict(dict(members), asked()), metadata=metadata, timeout=within_s)
+        return begin(ParseDict(dict(members), request_type()), metadata=metadata, timeout=within_s)
 
     def _path(self, method: str) -> str:
         return f"/{self._service.full_name}/{method}"
@@ -219,9 +219,9 @@ def _texts(metadata: Any) -> dict[str, str]:
 
 def _error(message: str | None, details: bytes | None) -> dict[str, Any]:
     """An error in the form of OJS: the code and the details are those of its `ErrorInfo`."""
-    told: dict[str, Any] = {"message": message or ""}
+    error: dict[str, Any] = {"message": message or ""}
     for each in status_pb2.Status.FromString(details or b"").details:
         info = error_details_pb2.ErrorInfo()
         if each.Unpack(info):
-            told |= {"code": info.reason, "domain": info.domain, "details": dict(info.metadata)}
-    return {"error": told}
+            error |= {"code": info.reason, "domain": info.domain, "details": dict(info.metadata)}
+    return {"error": error}

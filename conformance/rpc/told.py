@@ -10,15 +10,15 @@ from typing import Any, Final
 from conformance.rpc.asked import Asked
 
 Json = dict[str, Any]
-# A result that is no object stands in one under this name.
+# A result that is no object is wrapped in one, under this name.
 _VALUE: Final = "value"
 _MOMENTS: Final = (
     *("created_at", "enqueued_at", "scheduled_at", "started_at", "completed_at", "expires_at"),
 )
 _SHOWN: Final = ("id", "type", "queue", "state")
-# Of a job that was settled these are not shown.
+# Members that the answer to a settled job leaves out.
 _LONG: Final = {"args", "meta", "result", "error", "errors"}
-# Calls whose answer shows all of a job.
+# Calls whose answer contains the whole job.
 _WHOLE: Final = {"Enqueue", "GetJob", "Fetch"}
 
 
@@ -57,39 +57,41 @@ def told(asked: Asked, said: Json, seen: list[Json]) -> tuple[int, Json]:
     return 201 if asked.method == "Enqueue" else 200, body
 
 
-def _job(said: Json, shown: Json, *, whole: bool = True) -> Json:
+def _job(message: Json, shown: Json, *, whole: bool = True) -> Json:
     job = dict(shown)
     for name in ("id", "type", "queue", "priority", "attempt", "max_attempts"):
         if whole or name in ("id", "type", "queue"):
-            job[name] = said[name]
-    job["state"] = _word(said["state"], "JOB_STATE_")
+            job[name] = message[name]
+    job["state"] = _word(message["state"], "JOB_STATE_")
     if whole:
-        job["args"] = said["args"]
-        if said["tags"] or job.get("tags"):
-            job["tags"] = said["tags"]
-        job["meta"] = said.get("meta", {})
-        if "retry" in job and "retry_policy" in said:
-            job["retry"] = _retry(said["retry_policy"], job["retry"])
+        job["args"] = message["args"]
+        if message["tags"] or job.get("tags"):
+            job["tags"] = message["tags"]
+        job["meta"] = message.get("meta", {})
+        if "retry" in job and "retry_policy" in message:
+            job["retry"] = _retry(message["retry_policy"], job["retry"])
         for name in ("timeout", "visibility_timeout"):
-            if name in said and f"{name}_ms" in job:
-                job[f"{name}_ms"] = _milliseconds(said[name])
-    if set(said.get("result", {_VALUE: 0})) != {_VALUE}:
-        job["result"] = said["result"]
+            if name in message and f"{name}_ms" in job:
+                job[f"{name}_ms"] = _milliseconds(message[name])
+    if set(message.get("result", {_VALUE: 0})) != {_VALUE}:
+        job["result"] = message["result"]
     for name in _MOMENTS:
-        if name in said:
-            job[name] = _moment(said[name], job.get(name))
-    if said["errors"] and len(said["errors"]) == len(job.get("errors", ())):
+        if name in message:
+            job[name] = _moment(message[name], job.get(name))
+    if message["errors"] and len(message["errors"]) == len(job.get("errors", ())):
         job["errors"] = [
             {**known, **{name: one[name] for name in ("code", "message", "retryable", "attempt")}}
-            for known, one in zip(job["errors"], said["errors"], strict=True)
+            for known, one in zip(job["errors"], message["errors"], strict=True)
         ]
     return job
 
 
-def _retry(said: Json, shown: Json) -> Json:
-    known = {name: said[name] for name in shown if name in said and not name.endswith("_interval")}
+def _retry(message: Json, shown: Json) -> Json:
+    known = {
+        name: message[name] for name in shown if name in message and not name.endswith("_interval")
+    }
     for name in ("initial_interval", "max_interval"):
-        known[f"{name}_ms"] = _milliseconds(said[name])
+        known[f"{name}_ms"] = _milliseconds(message[name])
     return {**shown, **known}
 
 
@@ -106,19 +108,23 @@ def _settled(asked: Asked, said: Json, job: Json) -> Json:
     return body
 
 
-def _stats(said: Json, shown: Json) -> Json:
+def _stats(message: Json, shown: Json) -> Json:
     counts = dict(shown.get("stats", {}))
     for name in ("available", "active", "scheduled", "retryable", "dead"):
-        counts[name] = int(said["stats"][name])
+        counts[name] = int(message["stats"][name])
     counts["discarded"] = counts["dead"]
-    queue = {**shown.get("queue", {}), "name": said["queue"], "paused": said["stats"]["paused"]}
+    queue = {
+        **shown.get("queue", {}),
+        "name": message["queue"],
+        "paused": message["stats"]["paused"],
+    }
     return {**shown, "stats": counts, "queue": queue}
 
 
-def _workflow(said: Json, shown: Json) -> Json:
+def _workflow(message: Json, shown: Json) -> Json:
     flow = dict(shown.get("workflow", {}))
-    flow["id"], flow["name"] = said["id"], said["name"] or None
-    flow["state"] = _word(said["state"], "WORKFLOW_STATE_")
+    flow["id"], flow["name"] = message["id"], message["name"] or None
+    flow["state"] = _word(message["state"], "WORKFLOW_STATE_")
     known = {step["id"]: step for step in flow.get("steps", ())}
     flow["steps"] = [
         {
@@ -129,7 +135,7 @@ def _workflow(said: Json, shown: Json) -> Json:
             "job_id": step["job_id"] or None,
             "depends_on": step["depends_on"],
         }
-        for step in said["steps"]
+        for step in message["steps"]
     ]
     same = {name: flow[name] for name in shown if name in flow and name != "workflow"}
     return {**shown, **same, "workflow": flow}
@@ -143,9 +149,9 @@ def _milliseconds(duration: str) -> int:
     return round(float(duration.removesuffix("s")) * 1000)
 
 
-def _moment(said: str, shown: Any) -> str:
+def _moment(moment: str, shown: Any) -> str:
     """Return the time in HTTP's spelling if both are equal, else the one of the message."""
-    return shown if isinstance(shown, str) and _when(shown) == _when(said) else said
+    return shown if isinstance(shown, str) and _when(shown) == _when(moment) else moment
 
 
 def _when(text: str) -> datetime | None:

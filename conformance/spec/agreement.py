@@ -17,7 +17,7 @@ from conformance.spec.unseen import UNSEEN_STATUSES
 _BESIDE: Final = re.compile(r"^Not in `openapi\.yaml`: (.+?)\.\n\n", re.MULTILINE | re.DOTALL)
 _SPAN: Final = re.compile(r"`([^`]+)`")
 _RANGE: Final = re.compile(r"^(?:integer, |number, )?(-?[\d.,]+) to (-?[\d.,]+)$")
-# Defaults that JSON can say, unlike "all arguments" and `PT1S`, which stands for many spellings.
+# Defaults that JSON can express, unlike "all arguments", or `PT1S`, which has other spellings.
 _VALUE: Final = re.compile(r"-?\d+(\.\d+)?|[a-z_]+")
 _ERRORS: Final = ("Code", "Status", "Retryable")
 _ALIASES: Final = ("Other spelling", "Canonical path")
@@ -62,7 +62,7 @@ def _calls_problems(told: Told, messages: Messages) -> Iterator[str]:
 def _status_problems(
     told: Told, messages: Messages, errors: Mapping[str, int], others: frozenset[str]
 ) -> Iterator[str]:
-    # A worker or client may meet any status of any call.
+    # A worker or client may get any status from any call.
     scope = told.scope if told.clause.side == "server" and told.own | told.wider else messages.calls
     for status in told.facts.statuses:
         if status.code in errors and errors[status.code] != status.status:

@@ -17,7 +17,7 @@ from conformance.spec.unseen import UNSEEN
 _SOURCE = re.compile(r"^\| `([a-z-]+)` \|", re.MULTILINE)
 _DECISION = re.compile(r"^\| (\d+) \|", re.MULTILINE)
 _REFERENCE = re.compile(r"OJS-[A-Z]{3,4}-\d{3}")
-# Cases about paths that are not there name such paths on purpose.
+# Clauses whose cases call unknown paths on purpose.
 _ABOUT_UNKNOWN_PATHS = {"OJS-HTP-001", "OJS-HTP-005"}
 
 
@@ -86,7 +86,6 @@ def _source_problems(spec: Spec) -> Iterator[str]:
 def _reference_problems(spec: Spec) -> Iterator[str]:
     known = spec.by_id()
     for path in sorted(spec.folder.glob("*.md")):
-        # The page about clauses shows how one is written.
         for name in set(_REFERENCE.findall(spec.page(path.name))) - known.keys():
             yield f"{path.name} names {name}, which is no clause"
 

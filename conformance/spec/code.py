@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-FILLED: Final = "*"  # stands for a part of a path that is only known when the case runs
+FILLED: Final = "*"  # stands for a part of a path that is known only when the case runs
 _CALLS: Final = {"get": "GET", "post": "POST", "delete": "DELETE"}
 _NUMBER: Final = re.compile(r"\b\d{3}\b")
 _WORD: Final = re.compile(r"[A-Za-z_][\w.-]*")
@@ -122,7 +122,7 @@ def _text(node: ast.expr) -> str | None:
     if not isinstance(node, ast.JoinedStr):
         return None
     if isinstance(node.values[0], ast.FormattedValue):
-        return None  # a path that begins with a filled-in part may go anywhere
+        return None  # a path that begins with a filled part may be any path
     return "".join(
         str(part.value) if isinstance(part, ast.Constant) else FILLED for part in node.values
     )

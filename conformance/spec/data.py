@@ -38,7 +38,7 @@ class CaseData(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     title: str
     path: str
-    level: int | None  # of servers; null for cases of workers
+    level: int | None  # of servers; None for cases of workers
     strength: Strength
     profile: Profile
     clauses: tuple[str, ...]

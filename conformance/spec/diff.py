@@ -15,7 +15,7 @@ from conformance.spec.reach import Told, read_all
 from conformance.spec.shapes import Shape, Shapes, Side, Turn
 
 _DECISION: Final = re.compile(r"^\| (\d+) \| (.+) \|$", re.MULTILINE)
-# Parties that a change of requests, and one of answers, forces to change.
+# Parties that must change after a change of requests, and after one of answers.
 _REQUEST: Final = {
     Turn.NEW: {"servers"},
     Turn.GONE: {"callers"},
@@ -45,11 +45,15 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 def clause_changes(old: Spec, new: Spec, contract: Contract | None) -> Iterator[Change]:
     """Yield the clauses and decisions that came, went or changed."""
     before, after = old.by_id(), new.by_id()
-    told = {each.clause.id: each for each in _told(old, contract)}
-    told |= {each.clause.id: each for each in _told(new, contract)}
+    by_clause = {each.clause.id: each for each in _clauses_with_facts(old, contract)}
+    by_clause |= {each.clause.id: each for each in _clauses_with_facts(new, contract)}
 
     def change(head: str, clause: Clause, *lines: str, breaks: bool) -> Change:
-        calls = told[clause.id].own or told[clause.id].wider if clause.id in told else frozenset()
+        calls = (
+            by_clause[clause.id].own or by_clause[clause.id].wider
+            if clause.id in by_clause
+            else frozenset()
+        )
         return Change(
             head=head,
             lines=lines,
@@ -65,7 +69,7 @@ def clause_changes(old: Spec, new: Spec, contract: Contract | None) -> Iterator[
     for name in sorted(before.keys() & after.keys()):
         lines = _changed(before[name], after[name])
         if lines:
-            # A weaker clause, or other sources, force nobody to change.
+            # A weaker clause, or other sources, require no change of anyone.
             stated = _stated(before[name]) != _stated(after[name])
             stronger = after[name].strength == "must" and before[name].strength != "must"
             moved = before[name].side != after[name].side
@@ -77,12 +81,12 @@ def clause_changes(old: Spec, new: Spec, contract: Contract | None) -> Iterator[
 def contract_changes(old: Contract, new: Contract, spec: Spec) -> Iterator[Change]:
     """Yield the operations and components that came, went or changed."""
     shapes = Shapes(old, new)
-    told = read_all(spec, Messages(new))
+    clauses = read_all(spec, Messages(new))
     for call, found in shapes.operations():
         yield Change(
             head=f"{_turn(found)}: {call}",
             lines=tuple(map(str, found)) if found[0].place or len(found) > 1 else _rest(found[0]),
-            clauses=_about(told, found, frozenset({call})),
+            clauses=_about(clauses, found, frozenset({call})),
             calls=frozenset({call}),
             breaks=frozenset().union(*(_breaks(shape, {call}) for shape in found)),
         )
@@ -94,7 +98,7 @@ def contract_changes(old: Contract, new: Contract, spec: Spec) -> Iterator[Chang
         yield Change(
             head=f"changed: {pointer.removeprefix('#/components/').replace('/', ' ')}",
             lines=tuple(map(str, found)),
-            clauses=_about(told, found, calls),
+            clauses=_about(clauses, found, calls),
             calls=calls,
             breaks=frozenset().union(
                 *(
@@ -106,19 +110,21 @@ def contract_changes(old: Contract, new: Contract, spec: Spec) -> Iterator[Chang
         )
 
 
-def _about(told: Sequence[Told], found: Sequence[Shape], calls: frozenset[Call]) -> frozenset[str]:
+def _about(
+    clauses: Sequence[Told], found: Sequence[Shape], calls: frozenset[Call]
+) -> frozenset[str]:
     """Return the clauses about the members that changed; where there are none, about the calls."""
     names = {shape.place.rpartition(" ")[2].rpartition(".")[2] for shape in found} - {""}
     named = [
         each
-        for each in told
+        for each in clauses
         if not names.isdisjoint(each.facts.names) and calls & (each.own | each.wider)
     ]
-    chosen = named or [each for each in told if calls & each.own]
+    chosen = named or [each for each in clauses if calls & each.own]
     return frozenset(each.clause.id for each in chosen)
 
 
-def _told(spec: Spec, contract: Contract | None) -> list[Told]:
+def _clauses_with_facts(spec: Spec, contract: Contract | None) -> list[Told]:
     return [] if contract is None else read_all(spec, Messages(contract))
 
 

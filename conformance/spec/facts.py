@@ -11,12 +11,12 @@ import msgspec
 
 CALL: Final = re.compile(r"(GET|POST|PUT|PATCH|DELETE|HEAD) (/[^\s?]*)[^\s]*")
 _SPAN: Final = re.compile(r"`([^`]+)`")
-# Members and words, such as `details.limit`; codes in capitals; headers.
+# Members and words such as `details.limit`, codes in capitals, and headers.
 _NAME: Final = re.compile(
     r"[a-z][a-z0-9_]{2,}(\.[a-z0-9_]+)*|[A-Z]+(_[A-Z]+)+|[A-Z][A-Za-z]*(-[A-Z][A-Za-z]*)+"
 )
 _STATUS: Final = re.compile(r"(?<![\d.,`-])\b([1-5]\d\d)\b(?![\d.,]\d)(?: `(\w+)`)?( [a-z]+)?")
-# A number before one of these counts something else.
+# A number before one of these words is a quantity, not a status.
 _COUNTED: Final = {
     *("at", "bytes", "channels", "characters", "days", "events", "frames", "jobs", "letters", "ms"),
     *("milliseconds", "names", "of", "printable", "results", "seconds", "strings"),
@@ -100,7 +100,7 @@ def facts_of(text: str) -> Facts:
         statuses=tuple(dict.fromkeys(_statuses(line))),
         names=tuple(dict.fromkeys(span for span in spans if _NAME.fullmatch(span))),
         bounds=tuple(read for _, read in bounds if read is not None),
-        unread=tuple(told for told, read in bounds if read is None),
+        unread=tuple(bound for bound, read in bounds if read is None),
     )
 
 

@@ -82,8 +82,8 @@ class Messages:
         found: dict[str, set[tuple[Call, Side]]] = {}
         for call in self.calls:
             operation = self.operation(call)
-            asked = {name: operation.get(name) for name in ("parameters", "requestBody")}
-            for side, part in ((Side.REQUEST, asked), (Side.ANSWER, operation.get("responses"))):
+            request = {name: operation.get(name) for name in ("parameters", "requestBody")}
+            for side, part in ((Side.REQUEST, request), (Side.ANSWER, operation.get("responses"))):
                 for pointer in self._closure(_read(part, "").refers):
                     found.setdefault(pointer, set()).add((call, side))
         return found

@@ -9,7 +9,7 @@ from conformance.spec.clauses import Clause, Spec
 from conformance.spec.facts import CALL, WORDS, Call, Facts, facts_of
 from conformance.spec.messages import Messages
 
-# Every clause may speak of jobs, events, BEATs and of what the manifest says.
+# Any clause may mention jobs, events, BEATs and members of the manifest.
 _EVERYWHERE: Final = (
     Call("POST", "/ojs/v1/jobs"),
     Call("GET", "/ojs/v1/jobs/{id}"),
@@ -26,8 +26,8 @@ class Told(msgspec.Struct, frozen=True):
 
     clause: Clause
     facts: Facts
-    own: frozenset[Call]  # that it names itself
-    wider: frozenset[Call]  # that its file and the clauses that it refers to name
+    own: frozenset[Call]  # operations that it names itself
+    wider: frozenset[Call]  # operations that its file, or clauses that it refers to, name
 
     @property
     def scope(self) -> frozenset[Call]:

@@ -14,7 +14,7 @@ from conformance.spec.facts import Call
 
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _KINDS: Final = ("parameters", "headers", "requestBodies", "responses", "schemas")
-# Keywords that say less is allowed the greater they are, and the other way round.
+# Keywords that allow less when they grow, and those that allow more.
 _LEAST: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 _MOST: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _EXACT: Final = ("pattern", "format", "default", "multipleOf", "uniqueItems", "readOnly")
@@ -99,8 +99,8 @@ class Shapes:
         for name in sorted(was.keys() | now.keys()):
             if name not in was:
                 strict = now[name].get("required") is True
-                told = "new parameter" + (", required" if strict else "")
-                yield Shape(name, told, Turn.NARROWER if strict else Turn.NEW, Side.REQUEST)
+                change = "new parameter" + (", required" if strict else "")
+                yield Shape(name, change, Turn.NARROWER if strict else Turn.NEW, Side.REQUEST)
             elif name not in now:
                 yield Shape(name, "dropped parameter", Turn.GONE, Side.REQUEST)
             elif was[name] != now[name]:
@@ -164,7 +164,7 @@ class Shapes:
         for media in sorted(was.keys() & now.keys()):
             schemas = was[media].get("schema"), now[media].get("schema")
             for shape in self._schema(place, *schemas, side):
-                # One schema under two media types changes once.
+                # Report a schema under two media types once.
                 if shape not in seen:
                     seen.add(shape)
                     yield shape
@@ -179,8 +179,8 @@ class Shapes:
             name = (_target(new) or "a schema of its own").rpartition("/")[2]
             yield Shape(place, f"is {name} now", Turn.OTHER, side)
             return
-        for told, turn in (*_sets(old, new), *_bounds(old, new), *_exact(old, new)):
-            yield Shape(place, told, turn, side)
+        for change, turn in (*_sets(old, new), *_bounds(old, new), *_exact(old, new)):
+            yield Shape(place, change, turn, side)
         yield from self._members(place, old, new, side)
         for name in _LISTS:
             yield from self._list(_join(place, name), old.get(name), new.get(name), side)
@@ -201,15 +201,15 @@ class Shapes:
         needed = [set(each.get("required") or ()) for each in (old, new)]
         for name in sorted(needed[0] ^ needed[1]):
             turn = Turn.NARROWER if name in needed[1] else Turn.WIDER
-            told = "required" if name in needed[1] else "required no more"
-            yield Shape(_join(place, name), told, turn, side)
+            change = "required" if name in needed[1] else "required no more"
+            yield Shape(_join(place, name), change, turn, side)
         more, less = (each.get("additionalProperties", True) for each in (new, old))
         if isinstance(more, dict) and isinstance(less, dict):
             yield from self._schema(_join(place, "*"), less, more, side)
         elif more != less:
             turn = Turn.NARROWER if more is False else Turn.WIDER
-            told = "no other members" if more is False else "other members, too"
-            yield Shape(place, told, turn, side)
+            change = "no other members" if more is False else "other members, too"
+            yield Shape(place, change, turn, side)
 
     def _list(self, place: str, old: Any, new: Any, side: Side) -> Iterator[Shape]:
         was, now = list(old or ()), list(new or ())
@@ -238,20 +238,20 @@ def _operations(document: Mapping[str, Any]) -> dict[Call, Any]:
 
 def _sets(old: Any, new: Any) -> Iterator[tuple[str, Turn]]:
     """Yield changes of types and of the words that are allowed."""
-    for name, told in (("type", "type"), ("enum", "word")):
+    for name, noun in (("type", "type"), ("enum", "word")):
         was, now = (_several(each, name) for each in (old, new))
         if was == now:
             continue
         if not was or not now:
             yield (
-                f"{told}s are {'free' if not now else _listed(now)}",
+                f"{noun}s are {'free' if not now else _listed(now)}",
                 (Turn.WIDER if not now else Turn.NARROWER),
             )
             continue
         if now - was:
-            yield f"new {told} {_listed(now - was)}", Turn.WIDER
+            yield f"new {noun} {_listed(now - was)}", Turn.WIDER
         if was - now:
-            yield f"dropped {told} {_listed(was - now)}", Turn.NARROWER
+            yield f"dropped {noun} {_listed(was - now)}", Turn.NARROWER
 
 
 def _several(schema: Any, name: str) -> set[str]:
@@ -271,8 +271,8 @@ def _bounds(old: Any, new: Any) -> Iterator[tuple[str, Turn]]:
                 continue
             both = was is not None and now is not None
             narrower = (now - was) * sign > 0 if both else was is None
-            told = f"{name} {_word(now)} instead of {_word(was)}"
-            yield told, Turn.NARROWER if narrower else Turn.WIDER
+            change = f"{name} {_word(now)} instead of {_word(was)}"
+            yield change, Turn.NARROWER if narrower else Turn.WIDER
 
 
 def _exact(old: Any, new: Any) -> Iterator[tuple[str, Turn]]:
@@ -288,8 +288,8 @@ def _word(value: Any) -> str:
 def _flag(place: str, name: str, old: Any, new: Any) -> Iterator[Shape]:
     was, now = (each.get(name) is True for each in (old, new))
     if was != now:
-        told = name if now else f"{name} no more"
-        yield Shape(place, told, Turn.NARROWER if now else Turn.WIDER, Side.REQUEST)
+        change = name if now else f"{name} no more"
+        yield Shape(place, change, Turn.NARROWER if now else Turn.WIDER, Side.REQUEST)
 
 
 def _target(node: Any) -> str:

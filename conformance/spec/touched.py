@@ -24,7 +24,7 @@ class Backend(msgspec.Struct, frozen=True):
 
     name: str
     cases: Mapping[str, CaseResult]
-    is_worker: bool = False  # its requests are judged, and not the answers
+    is_worker: bool = False  # its requests are judged instead of answers
 
 
 def backend_of(path: Path, report: Report) -> Backend:
@@ -87,16 +87,16 @@ def proposal_lines(
     for backend in backends:
         found = dict[str, list[str]]()
         for case in backend.cases.values():
-            for told in (
+            for reason in (
                 *_by_contract(case, old[1], new[1], is_worker=backend.is_worker),
                 *_by_status(case, statuses),
             ):
-                found.setdefault(told, []).append(case.test_id)
+                found.setdefault(reason, []).append(case.test_id)
         kept = sum(bool(case.exchanges) for case in backend.cases.values())
         of_cases = f"{kept} of {len(backend.cases)} cases have exchanges"
         yield f"{backend.name}: would fail in {len(found)} ways ({of_cases})"
-        for told, cases in found.items():
-            yield f"    {told}"
+        for reason, cases in found.items():
+            yield f"    {reason}"
             yield f"        cases: {_listed(sorted(set(cases)))}"
 
 

@@ -9,7 +9,7 @@ UNSEEN: Final[dict[str, str]] = {
     "OJS-WHK-019": "no text that jobs, failures and workers may have makes an event of that size",
 }
 
-# Statuses of clauses whose cases see the others.
+# Statuses that no case observes, of clauses whose other statuses are covered.
 UNSEEN_STATUSES: Final[dict[str, tuple[int, ...]]] = {
     "OJS-MAN-008": (503,),  # the database would have to be gone
     "OJS-MAN-009": (503,),

@@ -10,7 +10,7 @@ from conformance.played.script import Odd, garbage, refused, reset, told
 from conformance.worker_stage import LONG_GRACE_S, WorkerStage
 
 _STATES = ("running", "quiet", "terminate")
-# How much of the interval may be missing, or more, on average.
+# Allowed excess of the average interval, as a share of it.
 _TOLERANCE = 0.2
 _MACHINE_S = 1.0
 
@@ -20,10 +20,10 @@ def _at_the_interval(stage: WorkerStage, beats: list[Asked]) -> None:
     gaps = len(beats) - 1
     took, wanted = beats[-1].at - beats[0].at, gaps * stage.times.beat_s
     most = wanted * (1 + _TOLERANCE) + _MACHINE_S
-    told = f"{gaps + 1} BEATs at intervals of {stage.times.beat_s:g} s"
-    stage.check(took <= most, f"{told}, within {most:.2f} s", round(took, 2), beats[-1].number)
+    text = f"{gaps + 1} BEATs at intervals of {stage.times.beat_s:g} s"
+    stage.check(took <= most, f"{text}, within {most:.2f} s", round(took, 2), beats[-1].number)
     least = wanted / 2
-    stage.check(took >= least, f"{told}, in no less than {least:.2f} s", round(took, 2))
+    stage.check(took >= least, f"{text}, in no less than {least:.2f} s", round(took, 2))
 
 
 @worker_case("OJS-WPR-014", scaled_s=60)
@@ -133,7 +133,7 @@ async def unanswered_beats(stage: WorkerStage) -> None:
 
 
 def _orders() -> Odd:
-    # An error is no answer, whatever stands in it.
+    # Members of an error are no directives.
     body = b'{"state": "terminate", "directive": "terminate"}'
     head = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
     return garbage(b"%sContent-Length: %d\r\n\r\n%s" % (head, len(body), body))

@@ -17,12 +17,12 @@ async def quiet(stage: WorkerStage) -> None:
     job = stage.slow(0.5 + 3 * stage.times.beat_s)
     await stage.held(job)
     stage.server.directive = "quiet"
-    said = await stage.beat(state="quiet")
+    quiet_beat = await stage.beat(state="quiet")
     left = stage.offer("test.echo", "left")
     await stage.acked(job, stage.soon_s + 4 * stage.times.beat_s)
     for beat in await stage.beats(2):
         stage.equal(beat.body.get("state"), "quiet", "state", beat.number)
-    stage.no_fetch(said.number, "once the worker is quiet")
+    stage.no_fetch(quiet_beat.number, "once the worker is quiet")
     stage.equal(left.attempt, 0, "deliveries of a job that waits")
     stage.check(stage.worker.alive, "a worker that lives", f"it ended with {stage.worker.code}")
 
@@ -43,11 +43,11 @@ async def own_quiet_stays(stage: WorkerStage) -> None:
     """A quiet that a signal asked for is not lifted by the server's `running`."""
     await stage.started()
     stage.worker.send(signal.SIGTSTP)
-    said = await stage.beat(state="quiet")
+    quiet_beat = await stage.beat(state="quiet")
     stage.server.script.add(Kind.BEAT, do=told(state="running", directive=""))
     for beat in await stage.beats(3):
         stage.equal(beat.body.get("state"), "quiet", "state", beat.number)
-    stage.no_fetch(said.number, "while the worker is quiet of its own accord")
+    stage.no_fetch(quiet_beat.number, "while the worker is quiet of its own accord")
 
 
 @worker_case("OJS-WRK-016", "OJS-WPR-037", scaled_s=60)
@@ -97,12 +97,12 @@ async def nothing_moves_it_back(stage: WorkerStage) -> None:
     job = stage.slow(1.0 + 4 * stage.times.beat_s)
     await stage.held(job)
     stage.worker.send(signal.SIGTERM)
-    said = await stage.beat(state="quiet")
+    quiet_beat = await stage.beat(state="quiet")
     stage.server.script.add(Kind.BEAT, do=told(state="running", directive=""))
     stage.worker.send(signal.SIGCONT)
     await stage.end(LONG_GRACE_S - 5 + 4 * stage.times.beat_s, 0)
-    stage.no_fetch(said.number, "once the end has begun")
-    for beat in stage.server.record.of(Kind.BEAT, after=said.number):
+    stage.no_fetch(quiet_beat.number, "once the end has begun")
+    for beat in stage.server.record.of(Kind.BEAT, after=quiet_beat.number):
         stage.check(beat.body.get("state") != "running", "no running", "running", beat.number)
 
 

@@ -89,7 +89,7 @@ async def an_unknown_type(stage: WorkerStage) -> None:
 async def too_slow(stage: WorkerStage) -> None:
     """A handler over its job's timeout is stopped, and the job failed with `timeout`."""
     await stage.started()
-    # A server shows it in milliseconds alone, however it was given (OJS-ENV-024).
+    # Servers show a timeout in milliseconds only, regardless of its original unit (OJS-ENV-024).
     job = stage.offer("test.timeout", timeout_ms=1000, max_attempts=5, again=False)
     fail = await _failed(stage, job)
     took = fail.at - job.outs[-1]
@@ -120,10 +120,10 @@ async def whose_and_which(stage: WorkerStage) -> None:
 
 
 async def _failed(stage: WorkerStage, job: Job) -> Settlement:
-    told = await stage.settled(job)
-    number = told.asked.number
-    stage.equal(told.outcome, "fail", f"what became of the {job.type} job", number)
-    return told
+    settlement = await stage.settled(job)
+    number = settlement.asked.number
+    stage.equal(settlement.outcome, "fail", f"what became of the {job.type} job", number)
+    return settlement
 
 
 def _error(stage: WorkerStage, fail: Settlement) -> dict[str, Any]:

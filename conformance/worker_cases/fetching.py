@@ -13,7 +13,7 @@ from conformance.subject import QUEUES
 from conformance.worker_stage import CROSSED_S, WorkerStage
 
 _SHORT_LEASE_S = 2
-# How much later than the next request it may be noticed that a connection was closed.
+# Delay with which the end of a connection may be noticed after the next request.
 _NOTICED_S = 0.05
 
 
@@ -23,13 +23,13 @@ async def queues_in_order(stage: WorkerStage) -> None:
     await stage.started()
     for number in range(3):
         await stage.acked(stage.offer("test.echo", number))
-    asked = [one for one in stage.server.record.all if one.kind is Kind.FETCH]
-    first = asked[0].body.get("queues")
-    for one in asked:
+    fetches = [one for one in stage.server.record.all if one.kind is Kind.FETCH]
+    first = fetches[0].body.get("queues")
+    for one in fetches:
         stage.equal(one.body.get("queues"), first, "queues, as in the first FETCH", one.number)
     same = isinstance(first, list) and set(map(str, first)) == set(QUEUES)
     stage.need(same, "the worker takes its queues neither from {queues} nor from OJS_QUEUES")
-    stage.equal(first, list(QUEUES), "queues", asked[0].number)
+    stage.equal(first, list(QUEUES), "queues", fetches[0].number)
 
 
 @worker_case("OJS-FET-013", scaled_s=30)
@@ -41,13 +41,15 @@ async def as_many_as_there_are_places(stage: WorkerStage) -> None:
     long = [stage.endless() for _ in range(places - 1)]
     await stage.out(short, *long)
     full = stage.server.number
-    told = await stage.settled(short, stage.soon_s + 2 * stage.times.beat_s)
-    early = [one for one in stage.server.record.fetches(full) if one.number < told.asked.number]
-    early = [one for one in early if told.at - one.at > CROSSED_S]
+    settlement = await stage.settled(short, stage.soon_s + 2 * stage.times.beat_s)
+    early = [
+        one for one in stage.server.record.fetches(full) if one.number < settlement.asked.number
+    ]
+    early = [one for one in early if settlement.at - one.at > CROSSED_S]
     number = early[0].number if early else None
     stage.check(not early, f"no FETCH while all {places} places are taken", len(early), number)
     await stage.until(
-        lambda: stage.server.record.fetches(told.asked.number), "a FETCH once a place is free"
+        lambda: stage.server.record.fetches(settlement.asked.number), "a FETCH once a place is free"
     )
     await stage.beats(1)
     _within_places(stage, places)
@@ -66,8 +68,8 @@ def _within_places(stage: WorkerStage, places: int) -> None:
     for fetch in stage.server.record.fetches():
         open_ones, held = _taken(stage, fetch)
         total = wants(fetch) + open_ones + held
-        told = f"{wants(fetch)} asked for beside {open_ones} asked for already and {held} held"
-        stage.check(total <= places, f"at most {places} jobs at once", told, fetch.number)
+        text = f"{wants(fetch)} asked for beside {open_ones} asked for already and {held} held"
+        stage.check(total <= places, f"at most {places} jobs at once", text, fetch.number)
 
 
 def _taken(stage: WorkerStage, fetch: Asked) -> tuple[int, int]:
@@ -96,7 +98,7 @@ async def more_than_was_asked_for(stage: WorkerStage) -> None:
         await stage.acked(job, stage.soon_s + 20 * stage.times.beat_s)
     beats = stage.server.record.of(Kind.BEAT, after=known)
     for before, beat in itertools.pairwise(beats):
-        # One BEAT may tell of jobs that are about to be given back.
+        # One BEAT may still list jobs that are about to be given back.
         over = min(len(before.listed), len(beat.listed)) > places
         stage.check(not over, f"at most {places} jobs held", len(beat.listed), beat.number)
 
@@ -120,16 +122,16 @@ async def answered_too_late(stage: WorkerStage) -> None:
     """A job is not dropped that comes in the answer to a FETCH sent before the end began."""
     await stage.started()
     jobs: list[Job] = []
-    said = asyncio.Event()
+    handed_out = asyncio.Event()
 
     def hand_out(asked: Asked) -> Odd | None:
-        # Before the BEAT is answered, the worker cannot have hung up for the answer's sake.
+        # The BEAT has no answer yet on which the worker could have dropped the FETCH.
         if asked.body.get("state") != "running" and not jobs:
             jobs.append(stage.offer("test.echo", "late"))
-            said.set()
+            handed_out.set()
         return None
 
-    await _held_fetch(stage, said)
+    await _held_fetch(stage, handed_out)
     stage.server.script.add(Kind.BEAT, do=hand_out)
     stage.worker.send(signal.SIGTERM)
     await stage.end(stage.last_s)
@@ -147,14 +149,14 @@ async def stopped_with_an_answer(stage: WorkerStage) -> None:
     stage.server.lease_s = _SHORT_LEASE_S
     await stage.started()
     stopped = asyncio.Event()
-    # What the worker asks for from now on is answered while it stands still; what waits, at once.
+    # Answer each FETCH from now on while the worker is stopped; end one that waits already.
     await _held_fetch(stage, stopped)
     stage.server.holds_fetches = True
     await stage.worker.stop_still()
     lost, kept = stage.offer("test.echo", "lost"), stage.offer("test.echo", "kept")
     stopped.set()
     await stage.out(lost)
-    # A worker that asks for one job at a time has the other one later, with a fresh answer.
+    # A worker that fetches one job at a time gets the second one later, with a fresh lease.
     came = [job for job in (lost, kept) if job.state is Held.OUT]
     stage.server.book.take_back(lost.id)
     await stage.rest(2 * _SHORT_LEASE_S)
@@ -165,7 +167,7 @@ async def stopped_with_an_answer(stage: WorkerStage) -> None:
         beats = stage.server.record.of(Kind.BEAT, after=known)
         return [one for one in beats if one.ended_at and job.id in one.listed]
 
-    # Not all have to stand in one BEAT: a worker may take the jobs of an answer one by one.
+    # They need not be in one BEAT: a worker may take the jobs of an answer one by one.
     await stage.until(
         lambda: all(listing(job) for job in came), "BEATs that list the jobs before they begin"
     )
@@ -182,17 +184,19 @@ async def no_last_one(stage: WorkerStage) -> None:
     await stage.started()
     answered = asyncio.Event()
     known = stage.server.number
-    # Only what is sent after an answer, or after hanging up, was certainly sent after the BEAT.
+    # Only requests after an answer, or after a dropped FETCH, were certainly sent after the BEAT.
     await _held_fetch(stage, answered)
     stage.server.directive = "quiet"
-    said = await stage.beat(state="quiet")
+    quiet_beat = await stage.beat(state="quiet")
     await stage.rest(CROSSED_S)
     answered.set()
     await stage.rest(2 * stage.times.poll_s + CROSSED_S)
     fetches = stage.server.record.fetches(known)
-    ends = [one.ended_at for one in fetches if one.number < said.number]
-    last = max((end for end in ends if end is not None), default=said.at)
-    more = [one for one in fetches if one.number > said.number and one.at >= last - _NOTICED_S]
+    ends = [one.ended_at for one in fetches if one.number < quiet_beat.number]
+    last = max((end for end in ends if end is not None), default=quiet_beat.at)
+    more = [
+        one for one in fetches if one.number > quiet_beat.number and one.at >= last - _NOTICED_S
+    ]
     number = more[0].number if more else None
     stage.check(not more, "no FETCH once the worker is quiet", f"{len(more)} of them", number)
 
@@ -203,7 +207,7 @@ async def _held_fetch(stage: WorkerStage, until: asyncio.Event) -> None:
     stage.server.script.add(
         Kind.FETCH, Kind.SETTLE, do=lambda asked: held_until(until) if wants(asked) else None
     )
-    # One that waits has been let in already, and is answered at once.
+    # A FETCH that waits already has passed the script, so end it at once.
     stage.server.holds_fetches = False
     stage.server.notify()
     await stage.until(lambda: _waiting(stage, known), "a FETCH")
@@ -221,13 +225,13 @@ async def repeats_a_fetch(stage: WorkerStage) -> None:
     lost: list[Asked] = []
 
     def lose(asked: Asked) -> Odd | None:
-        # Only an answer with jobs is worth losing.
+        # Lose only an answer with jobs.
         if lost or not stage.server.book.waiting():
             return None
         lost.append(asked)
         return unheard_answer()
 
-    # A FETCH that waits has been let in already, so that it is ended first.
+    # A FETCH that waits already has passed the script, so end it first.
     stage.server.holds_fetches = False
     stage.server.notify()
     await stage.until(lambda: not _waiting(stage), "an end of the FETCH that waits")
@@ -253,7 +257,7 @@ async def registers_where_a_fetch_is_refused(stage: WorkerStage) -> None:
     """A worker whose FETCH is refused with 409 registers anew, and goes on."""
     await stage.started()
     await stage.acked(stage.offer("test.echo", 0))
-    # A FETCH that waits has been let in already, so that it is ended first.
+    # A FETCH that waits already has passed the script, so end it first.
     stage.server.holds_fetches = False
     stage.server.notify()
     await stage.until(lambda: not _waiting(stage), "an end of the FETCH that waits")

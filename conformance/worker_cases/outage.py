@@ -8,7 +8,7 @@ from conformance.played.calls import Kind
 from conformance.subject import MARGIN_S
 from conformance.worker_stage import WorkerStage
 
-# How long a worker that has given up hope for now may take to try again.
+# Time limit for the next try of a worker that has backed off.
 _BACK_S = 30.0
 
 
@@ -16,7 +16,7 @@ _BACK_S = 30.0
 async def results_are_kept(stage: WorkerStage) -> None:
     """Outcomes of jobs that end while the server is away are sent once it is back, each once."""
     await stage.started()
-    # One place is left, so that it can be seen quickly that these have arrived.
+    # One place stays free, to find out soon that these have arrived.
     count = max(1, min(2, stage.places - 1))
     jobs = [stage.slow(1.0 + 0.3 * number + stage.times.beat_s) for number in range(count)]
     await stage.held(*jobs)

@@ -86,7 +86,7 @@ def _next(stage: WorkerStage, lost: Asked) -> list[Asked]:
 async def one_refused_among_many(stage: WorkerStage) -> None:
     """A result that is refused is given up, and the accepted ones are not sent again."""
     await _settling(stage)
-    # No BEAT tells of the loss, so that the worker cannot know.
+    # Keep the loss out of the answers to BEATs, so that the worker cannot know of it.
     stage.server.script.add(Kind.BEAT, do=told(jobs_lost=[]))
     job, others = stage.slow(0.7), [stage.slow(0.7) for _ in range(stage.places - 1)]
     await stage.out(job, *others)

@@ -9,10 +9,10 @@ from conformance.played.calls import Kind
 from conformance.subject import MARGIN_S
 from conformance.worker_stage import LONG_GRACE_S, WorkerStage
 
-# An interval so long that a BEAT of its own is told from the next usual one.
+# A long interval, so that an additional BEAT is distinguishable from the next regular one.
 _RARE_BEAT_S = 12.0
 _AT_ONCE_S = _RARE_BEAT_S / 2
-# Below this a grace period that is half as long again is too much like a slow machine.
+# With a shorter grace period, a slow machine looks like a worker that takes half as long again.
 _LEAST_GRACE_S = 6.0
 
 
@@ -40,10 +40,10 @@ async def _ends_well(stage: WorkerStage, which: signal.Signals) -> None:
     await stage.started(grace_s=LONG_GRACE_S, beat_s=_RARE_BEAT_S)
     job = stage.slow(2.0)
     await stage.held(job)
-    told = await _quiet_at_once(stage, which)
+    quiet_beat = await _quiet_at_once(stage, which)
     await stage.acked(job, 15)
     await stage.end(LONG_GRACE_S - 5, 0)
-    stage.no_fetch(told, "once the end has begun")
+    stage.no_fetch(quiet_beat, "once the end has begun")
 
 
 async def _quiet_at_once(stage: WorkerStage, which: signal.Signals) -> int:
@@ -52,8 +52,8 @@ async def _quiet_at_once(stage: WorkerStage, which: signal.Signals) -> int:
     stage.worker.send(which)
     beat = await stage.beat(known, state="quiet")
     took = beat.at - sent
-    told = f"a BEAT that says quiet at once, not after the interval of {_RARE_BEAT_S:g} s"
-    stage.check(took < _AT_ONCE_S, told, f"it came after {took:.1f} s", beat.number)
+    expected = f"a BEAT that says quiet at once, not after the interval of {_RARE_BEAT_S:g} s"
+    stage.check(took < _AT_ONCE_S, expected, f"it came after {took:.1f} s", beat.number)
     return beat.number
 
 
@@ -87,8 +87,8 @@ async def grace_period(stage: WorkerStage) -> None:
     fail = await stage.settled(job, grace_s + MARGIN_S + stage.times.patience_s / 2)
     stage.equal(fail.outcome, "fail", "what became of the job", fail.asked.number)
     least, most = 0.9 * grace_s, grace_s + min(MARGIN_S, grace_s / 4 + 1)
-    took, told = fail.at - sent, f"{grace_s:g} s of grace, within {least:.1f} and {most:.1f} s"
-    stage.check(least <= took <= most, told, f"{took:.2f} s", fail.asked.number)
+    took, expected = fail.at - sent, f"{grace_s:g} s of grace, within {least:.1f} and {most:.1f} s"
+    stage.check(least <= took <= most, expected, f"{took:.2f} s", fail.asked.number)
     if not fail.requeue:
         error = fail.error if isinstance(fail.error, dict) else {}
         stage.equal(error.get("type"), "shutdown", "error.type", fail.asked.number)
@@ -127,11 +127,11 @@ async def sigtstp(stage: WorkerStage) -> None:
     await stage.started(beat_s=_RARE_BEAT_S)
     job = stage.slow(2.0)
     await stage.held(job)
-    told = await _quiet_at_once(stage, signal.SIGTSTP)
+    quiet_beat = await _quiet_at_once(stage, signal.SIGTSTP)
     await stage.acked(job, 15)
     left = stage.offer("test.echo", "left")
     await stage.rest(1.5)
-    stage.no_fetch(told, "once the worker is quiet")
+    stage.no_fetch(quiet_beat, "once the worker is quiet")
     stage.equal(left.attempt, 0, "deliveries of a job that waits")
 
 

@@ -30,9 +30,9 @@ async def names_itself(stage: WorkerStage) -> None:
 
 
 def _names(stage: WorkerStage, after: int) -> set[str]:
-    asked = stage.server.record.of(Kind.BEAT, Kind.FETCH, Kind.REGISTER, after=after)
-    # Only a BEAT must name its sender.
-    return {one.worker_id for one in asked if one.worker_id or one.kind is Kind.BEAT}
+    requests = stage.server.record.of(Kind.BEAT, Kind.FETCH, Kind.REGISTER, after=after)
+    # Only a BEAT must name the worker.
+    return {one.worker_id for one in requests if one.worker_id or one.kind is Kind.BEAT}
 
 
 @worker_case("OJS-WPR-002")
@@ -54,7 +54,7 @@ async def first_beat(stage: WorkerStage) -> None:
     await stage.start()
     beat = (await stage.until(lambda: stage.server.record.of(Kind.BEAT), "the first BEAT"))[0]
     took = beat.at - stage.server.record.all[0].at
-    # Two seconds more, because the machine may be slow where the interval is short.
+    # Two seconds of tolerance for a slow machine.
     most = stage.times.beat_s * 1.2 + 2
     stage.check(took <= most, f"a BEAT within {most:.2g} s of the first request", took, beat.number)
 
@@ -86,8 +86,8 @@ async def registration_is_true(stage: WorkerStage) -> None:
     found = stage.server.record.of(Kind.REGISTER)
     if not found:
         stage.unsupported("the worker does not register")
-    said, fetch = found[0].body, stage.server.record.fetches()[0]
-    stage.equal(said.get("queues"), fetch.body.get("queues"), "queues", found[0].number)
+    profile, fetch = found[0].body, stage.server.record.fetches()[0]
+    stage.equal(profile.get("queues"), fetch.body.get("queues"), "queues", found[0].number)
     jobs = [stage.endless() for _ in range(stage.places + 2)]
     await stage.until(
         lambda: sum(job.attempt for job in jobs) >= stage.places, "as many jobs as were registered"
@@ -124,7 +124,7 @@ async def fits_the_contract(stage: WorkerStage) -> None:
     stage.need(stage.checker is not None, "it needs a contract, and --contract is off")
     assert stage.checker is not None
     await stage.started()
-    # A worker that names its types does not take it, and any other one says what becomes of it.
+    # A worker that fetches by type does not get this job; any other fails it or gives it back.
     stage.offer("test.there_is_no_such_handler")
     jobs = [stage.offer(f"test.{name}") for name in ("noop", "fail_always", "panic")]
     jobs.append(stage.offer("test.echo", "ä", {"deep": [None, 1.5]}))

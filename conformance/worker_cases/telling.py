@@ -10,7 +10,7 @@ from conformance.played.calls import SETTLING, Kind
 from conformance.played.script import Odd, garbage, refused, reset, told, unheard_answer
 from conformance.worker_stage import WorkerStage
 
-# Long enough for several tries of a worker that pauses in between.
+# Long enough for several tries with pauses.
 _WATCHED_S = 4.0
 _AT_ONCE_S = 0.1
 _TRIES = 5
@@ -51,7 +51,7 @@ async def refused_with_404(stage: WorkerStage) -> None:
 async def after_the_lease(stage: WorkerStage) -> None:
     """An ACK refused after a lost lease is not repeated; the next delivery is run as usual."""
     await stage.started()
-    # No BEAT tells of the loss, so that the worker cannot know.
+    # Keep the loss out of the answers to BEATs, so that the worker cannot know of it.
     stage.server.script.add(Kind.BEAT, do=told(jobs_lost=[]))
     job = stage.slow(0.7)
     await stage.out(job)
@@ -138,7 +138,7 @@ def _grow(stage: WorkerStage, moments: list[float], call: str) -> None:
     at_once = sum(at - first <= _AT_ONCE_S for at in moments)
     stage.check(at_once <= 3, f"no {call} more than twice again at once", at_once)
     gaps = _gaps(moments)
-    # The pause that is still running counts as long as it has lasted.
+    # The pause that is still running counts with its length so far.
     gaps.append(time.monotonic() - moments[-1])
     shown = f"pauses of {', '.join(f'{gap:.2f}' for gap in gaps[:20])} s"
     stage.check(len(gaps) > 1, f"{call} once more", f"none within {_WATCHED_S:g} s")
@@ -169,7 +169,7 @@ def in_step(series: Sequence[Sequence[float]]) -> bool:
     """Return True if the pauses of several callers are equal within the accuracy of measurement."""
     for gaps in zip(*series, strict=True):
         longest = max(gaps)
-        # A short pause differs by what the machine does, not by chance.
+        # Short pauses differ because of the machine, not because of jitter.
         if longest >= _MEASURED_S and longest - min(gaps) > _SPREAD * longest:
             return False
     return True
@@ -188,6 +188,6 @@ async def retry_after(stage: WorkerStage) -> None:
     job = stage.offer("test.echo", 1)
     await stage.acked(job, stage.soon_s + 10)
     first, second = stage.told(job)[:2]
-    # The header is in whole seconds, and a clock may be a little off.
+    # Retry-After is in whole seconds, and clocks may differ slightly.
     waited = second.at - first.at
     stage.check(waited >= 1.9, "2 s before the next try", round(waited, 2), second.asked.number)

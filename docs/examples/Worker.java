@@ -219,7 +219,7 @@ public class Worker {
             for (Object each : answer.list("jobs"))
                 (jobs.size() < count && state.equals("running") ? jobs : back).add(new Job((Map<String, Object>) each));
             jobs.forEach(job -> held.put(job.id, job));
-            // Who slept past a lease asks first which of the jobs it still holds.
+            // After a sleep past a lease, ask first which of the jobs are still held.
             long trustMs = jobs.stream().mapToLong(Job::leaseMs).reduce(deadMs, Math::min);
             while (now() - sent > trustMs) {
                 long asked = now();

@@ -116,7 +116,7 @@ var handlers = map[string]func(*Job) (any, error){
 	"test.panic":       func(job *Job) (any, error) { panic("a panic") },
 }
 
-// Answer is what this worker reads of any answer. A call without one has the status 0.
+// Answer has the members that this worker reads. A call without an answer has the status 0.
 type Answer struct {
 	Jobs      []*Job   `json:"jobs"`
 	State     string   `json:"state"`
@@ -155,14 +155,14 @@ func call(path string, body Object) *Answer {
 	return &answer
 }
 
-// Waits longer after each failure, a part of it by chance.
+// Waits longer after each failure, with jitter.
 func pause(failures int, wait time.Duration) {
 	grown := min(100*time.Millisecond<<min(failures, 10), 10*time.Second)
 	grown = grown/2 + time.Duration(mathrand.Int63n(int64(grown/2)))
 	time.Sleep(max(wait, grown))
 }
 
-// Makes a call until it is heard. What is refused with 404 or 409 is not sent again.
+// Repeats a call until it is answered. A call refused with 404 or 409 is not repeated.
 func insist(path string, body Object) {
 	for failures := 1; ; failures++ {
 		answer := call(path, body)
@@ -249,7 +249,7 @@ func end() {
 	}
 }
 
-// Runs a job's handler, and tells the outcome until it is heard.
+// Runs a job's handler, and reports the outcome until it is answered.
 func run(job *Job) {
 	if job.TimeoutMS > 0 {
 		limit := time.Duration(job.TimeoutMS * float64(time.Millisecond))
@@ -347,7 +347,7 @@ func begin(jobs []*Job, count int, sent time.Time) {
 		trust = min(trust, job.lease())
 	}
 	mutex.Unlock()
-	// Who slept past a lease asks first which of the jobs it still holds.
+	// After a sleep past a lease, ask first which of the jobs are still held.
 	for time.Since(sent) > trust {
 		if asked := time.Now(); beat() {
 			sent = asked
@@ -367,7 +367,7 @@ func begin(jobs []*Job, count int, sent time.Time) {
 	}
 }
 
-// Says who is there, until the server has heard it or has no such call.
+// Registers the worker, until the server has answered or has no such call.
 func register() {
 	for failures := 1; locked(func() bool { return endBy.IsZero() }); failures++ {
 		answer := call("register", Object{"queues": queues, "concurrency": places})
@@ -405,7 +405,7 @@ func hear(signals <-chan os.Signal) {
 	}
 }
 
-// Sends BEATs in the interval, and one at once where the state changes.
+// Sends BEATs at the interval, and one at once when the state changes.
 func beatUntil(over func() bool) {
 	due := time.Now()
 	for !locked(over) {

@@ -120,7 +120,7 @@ async function fetchJobs() {
     const jobs = answer.jobs ?? [];
     const back = jobs.splice(state === "running" ? count : 0); // no place for these
     const controls = jobs.map(hold);
-    // Whoever slept past a lease asks first which of them it still holds.
+    // After a sleep past a lease, ask first which of them are still held.
     const trustMs = Math.min(deadMs, ...jobs.map(leaseOf));
     while (performance.now() - sent > trustMs) {
       const asked = performance.now();

@@ -215,7 +215,7 @@ def fetch() -> None:
         room = count if state == "running" else 0
         jobs, back = jobs[:room], jobs[room:]
         held.update((job.id, job) for job in jobs)
-        # Who slept past a lease asks first which of the jobs it still holds.
+        # After a sleep past a lease, ask first which of the jobs are still held.
         while time.monotonic() - sent > min([dead_s, *map(lease_of, jobs)]):
             asked_at = time.monotonic()
             if beat():

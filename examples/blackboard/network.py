@@ -25,7 +25,7 @@ from ojs_worker.blackboard import (
     Report,
 )
 
-# Which device leads to which; in real life this is what a device answers.
+# The neighbours of each device; a real block would ask the device.
 NEIGHBOURS = {"router": ["switch-1", "switch-2"], "switch-1": ["host"], "switch-2": []}
 
 

@@ -45,7 +45,7 @@ class Worker:
         """Do what there is; answers how much that was."""
         body = {"workerId": self.uuid, "functionBlockIds": BLOCKS, "limit": 1}
         answer = await self.client.post("/blackboard/job", json=body)
-        # A refusal says that the engine has forgotten this worker: the next ping registers anew.
+        # Refused if the engine has forgotten this worker; the next ping registers it again.
         jobs: list[dict[str, Any]] = answer.json() if answer.is_success else []
         for job in jobs:
             result = {"size": len(job["context"])}

@@ -70,8 +70,8 @@ def add(
     if queue is not None:
         template["options"] = {"queue": queue}
     body: Json = {"name": name, "expression": expression, "job_template": template}
-    said = {"timezone": zone, "overlap_policy": overlap, "description": description}
-    body |= {key: value for key, value in said.items() if value is not None}
+    options = {"timezone": zone, "overlap_policy": overlap, "description": description}
+    body |= {key: value for key, value in options.items() if value is not None}
     answer = session.server.ask("POST", "/cron", body)
     session.output.listing(CRON, [KIND.of(answer)])
 

@@ -74,8 +74,8 @@ def delete(session: Session, words: Sequence[str], yes: bool, dry_run: bool) -> 
 
 
 def _matching(server: Server, wanted: Filter) -> Any:
-    asked = {name: value for name, value in wanted.asked.items() if name != "states"}
-    for page in server.pages("/dead-letter", "jobs", **asked):
+    filters = {name: value for name, value in wanted.asked.items() if name != "states"}
+    for page in server.pages("/dead-letter", "jobs", **filters):
         yield from (job for job in page["items"] if wanted.matches(job))
 
 

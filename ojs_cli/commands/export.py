@@ -23,7 +23,7 @@ from ojs_cli.transfer.line import Page, line_of
 from ojs_cli.transfer.place import Place
 
 PAGE: Final = 1000
-# What has not ended and is in nobody's hands.
+# States of jobs that are neither finished nor held by a worker.
 WAITING: Final = "scheduled,available,pending,retryable"
 
 
@@ -74,7 +74,7 @@ def _to_file(session: Session, wanted: Filter, out: Path) -> None:
         out.open("r+b") as file,
         Progress(session, "exported", total if exact else None, start=place.jobs) as progress,
     ):
-        # What stands behind the place was written by a step that did not come to its end.
+        # Bytes after this position are from an interrupted step.
         file.truncate(place.bytes)
         file.seek(place.bytes)
         for reached in _written(session.server, wanted, place, file):

@@ -23,7 +23,7 @@ from ojs_worker.errors import OjsError, Refused, Unreachable
 CHUNK: Final = 1000
 CHUNK_BYTES: Final = 4 * 1024 * 1024
 TRIES: Final = 6
-# As many refusals are told one by one.
+# Most refusals that are printed.
 TOLD: Final = 20
 
 
@@ -112,7 +112,7 @@ def _chunks(file: BinaryIO, place: Place) -> Iterator[Chunk]:
         number += 1
         chunk.end += len(line)
         while not line.endswith(b"\n") and (more := file.readline(MOST_BYTES)):
-            # Too long: it is passed over up to its end.
+            # Too long: skip the rest of the line.
             chunk.end += len(more)
             line = line[: MOST_BYTES + 1] + more[-1:]
         if reason := amiss(line.strip()) if line.strip() else None:
@@ -154,7 +154,7 @@ def _count(session: Session, tally: Tally, chunk: Chunk, items: list[dict[str, A
     for place, one in enumerate(items):
         status = one.get("status")
         error = one.get("error") or {}
-        # One that another request made has its id as well.
+        # A job that an earlier request made, with the same id.
         known = status == "duplicate" or error.get("code") == "duplicate"
         tally.stored += status == "created"
         tally.known += known

@@ -101,8 +101,8 @@ def search(session: Session, text: str, words: Sequence[str], most: int, scan: i
     found: list[Json] = []
     for job in islice(finding.matching(session.server, wanted, scan=scan), scan):
         looked += 1
-        said = [job.get(name) for name in ("id", "type", "args", "meta", "tags", "error")]
-        if sought in json.dumps(said, ensure_ascii=False).casefold():
+        searched = [job.get(name) for name in ("id", "type", "args", "meta", "tags", "error")]
+        if sought in json.dumps(searched, ensure_ascii=False).casefold():
             found.append(job)
             if len(found) == most:
                 break
@@ -231,7 +231,7 @@ def _progress(job: Json, _: int = 0) -> str:
     return f"[{bar(share)}] {share:4.0%} {cell(job.get('progress_message'))}".rstrip()
 
 
-# Progress is worth more than where a job is, where there is little room.
+# Progress comes before the queue, which a narrow terminal cuts off.
 WATCHED: Final = (
     *(one for one in JOBS if one.head in ("ID", "TYPE", "STATE")),
     Column("PROGRESS", _progress, lambda job: job.get("progress")),

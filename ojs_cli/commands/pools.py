@@ -74,8 +74,11 @@ def add(
     body: Json = {"queues": [queue for queue, _ in weighted], "isolated": isolated}
     if weights := {queue: weight for queue, weight in weighted if weight is not None}:
         body["weights"] = weights
-    said = {"strategy": strategy or ("weighted" if weights else None), "concurrency": concurrency}
-    body |= {key: value for key, value in said.items() if value is not None}
+    options = {
+        "strategy": strategy or ("weighted" if weights else None),
+        "concurrency": concurrency,
+    }
+    body |= {key: value for key, value in options.items() if value is not None}
     answer = KIND.ask(session, "PUT", name, body=body)
     session.output.listing(POOLS, [KIND.of(answer)])
 

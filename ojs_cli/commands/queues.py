@@ -79,7 +79,7 @@ def show(session: Session, names: Sequence[str]) -> None:
 def pause(session: Session, names: Sequence[str], new: bool) -> None:
     """Hand out no more jobs of these queues; what runs goes on."""
     if not new:
-        # A server makes the queue that it is told to pause, also one that is misspelt.
+        # Pausing an unknown queue would create it, even if the name is misspelt.
         known = {str(one.get("name")) for one in session.server.items(*LIST)}
         for name in names:
             if name not in known:

@@ -29,7 +29,7 @@ def command(session: Session, file: Path, database: str, yes: bool) -> None:
     from ojs_server.store.sqlite.lock import FileLock
 
     embedded.schema_of(file)
-    # As the server has it, which locks the file that a link leads to.
+    # Resolved like in the server, which locks the target of a link.
     target = file_of(database).resolve()
     try:
         lock = FileLock(target, session.environment.process)
@@ -41,7 +41,7 @@ def command(session: Session, file: Path, database: str, yes: bool) -> None:
         fresh = target.with_name(f"{target.name}.restored")
         copied(session, file, fresh)
         for name in ("-wal", "-shm"):
-            # They belong to the old one, and would be taken for changes of the new one.
+            # The old database's files, which SQLite would apply to the new one.
             target.with_name(target.name + name).unlink(missing_ok=True)
         fresh.replace(target)
     finally:

@@ -84,8 +84,8 @@ def troubles(health: Json, statistics: Json, queues: list[Json]) -> list[str]:
 def unhealthy(health: Json) -> str:
     """Say in a sentence that a server is not healthy, with the cause that it gives."""
     why = (health.get("backend") or {}).get("error")
-    said = f"the server says that it is {health.get('status')}"
-    return f"{said}: {why}" if why else said
+    text = f"the server says that it is {health.get('status')}"
+    return f"{text}: {why}" if why else text
 
 
 def _jobs(number: int) -> str:
@@ -102,5 +102,5 @@ def _or_none(read: Any) -> Any:
     except ServerTrouble as error:
         if error.status != 503:
             raise
-        # Its health says why.
+        # The health of the server gives the reason.
         return None

@@ -45,12 +45,12 @@ class Loop:
                     due = monotonic() + self._every_s
                 self._draw()
                 for key in self._screen.wait(due - monotonic() if due > monotonic() else 0.25):
-                    asked = self._view.press(key, self._snapshot)
-                    if asked == QUIT:
+                    action = self._view.press(key, self._snapshot)
+                    if action == QUIT:
                         return
-                    if isinstance(asked, Act) and self._acting is None:
+                    if isinstance(action, Act) and self._acting is None:
                         self._view.message = "…"
-                        self._acting = self._begin(pool, partial(do, self._server, asked))
+                        self._acting = self._begin(pool, partial(do, self._server, action))
                 if self._take():
                     due = monotonic()
 

@@ -24,7 +24,7 @@ FAILURES: Final = (
     Column("LAST", lambda item, now: age(item.get("last"), now), right=True),
     column("QUEUE", "queue"),
 )
-# How many lines are not the table's: the head, the head of the table, the lower part, the foot.
+# Lines around the table: the head, the column names, the lower part, and the foot.
 AROUND: Final = 6
 LOWER: Final = 4
 

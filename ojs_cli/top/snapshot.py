@@ -77,8 +77,8 @@ def grouped(jobs: list[Json]) -> list[Failing]:
     waiting: Counter[tuple[str, str]] = Counter()
     last: dict[tuple[str, str], tuple[str, str]] = {}
     for job in jobs:
-        said = job.get("error")
-        error = said if isinstance(said, dict) else {}
+        raw = job.get("error")
+        error = raw if isinstance(raw, dict) else {}
         key = (str(job.get("type")), str(error.get("type") or error.get("code") or "?"))
         (dead if job.get("state") == "discarded" else waiting)[key] += 1
         moment = str(error.get("occurred_at") or job.get("discarded_at") or "")

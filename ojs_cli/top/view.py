@@ -161,8 +161,8 @@ class View(msgspec.Struct):
         if key == "R" and self.table == "failures":
             groups = tuple(row.item for row in meant)
             number = sum(one.dead for one in groups)
-            asked = f"retry {count(number, 'dead job')} or more of {names}"
-            return Act("retry", groups, asked) if number else None
+            question = f"retry {count(number, 'dead job')} or more of {names}"
+            return Act("retry", groups, question) if number else None
         if self.table != "queues" or key == "P":
             return None
         member, verb = ("discarded", "retry") if key == "R" else ("available", "cancel")
@@ -170,8 +170,8 @@ class View(msgspec.Struct):
         if not number:
             return None
         kind = "dead job" if key == "R" else "waiting job"
-        asked = f"{verb} {count(number, kind)} of {names}"
-        return Act("retry" if key == "R" else "cancel", keys, asked)
+        question = f"{verb} {count(number, kind)} of {names}"
+        return Act("retry" if key == "R" else "cancel", keys, question)
 
 
 def _rows(table: Table, snapshot: Snapshot) -> list[Row]:
@@ -182,7 +182,7 @@ def _rows(table: Table, snapshot: Snapshot) -> list[Row]:
         ]
     if table == "failures":
         return [
-            # The latest is the worst.
+            # The latest failure ranks as the worst.
             Row(one.key, one.dead + one.waiting, len(snapshot.failing) - place, one)
             for place, one in enumerate(snapshot.failing)
         ]

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-# A line that is longer is no job that any server takes.
+# No server accepts a job with a longer line.
 MOST_BYTES: Final = 4 * 1024 * 1024
 _EMPTY: Final = msgspec.Raw(b"")
 
@@ -63,7 +63,7 @@ _OPTIONS: Final = (
     *("queue", "priority", "tags", "expires_at", "timeout_ms"),
     *("visibility_timeout_ms", "grace_period", "unique"),
 )
-# How an interval is written twice; the text is what a request has.
+# The server writes intervals as text and in milliseconds; a request has the text only.
 _TWICE: Final = ("initial_interval_ms", "max_interval_ms")
 _NOTHING: Final = frozenset({b"", b"null"})
 

@@ -12,9 +12,9 @@ from ojs_cli.failures import Failure
 class Place(msgspec.Struct):
     """The progress of a transfer: the bytes, the jobs and the cursor so far."""
 
-    # What is transferred: another filter or another file is another transfer.
+    # Description of the transfer; with another filter or file it is another transfer.
     what: str
-    # Names the run; a chunk that is sent twice is taken once.
+    # The id of the run; it makes a chunk that is sent twice count once.
     run: str
     bytes: int = 0
     jobs: int = 0

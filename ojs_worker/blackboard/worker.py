@@ -19,7 +19,7 @@ from ojs_worker.signals import on_ending
 _USUAL: Final = PROFILES["blackboard"]
 _RESULT: Final = "/blackboard/job/result"
 _JSON: Final = {"Content-Type": "application/json"}
-# Against its schema, or too large.
+# A result that does not fit its schema, or is too large.
 _NO_RESULT: Final = (413, 422)
 _PHASES: Final = {"ACQUIRE": "acquire", "EXECUTE": "run", "ROLLBACK": "rollback"}
 
@@ -59,7 +59,7 @@ class BoardWorker:
             try:
                 await running
             except asyncio.CancelledError:
-                # By a signal, unless it is the program that gives this up.
+                # Return after a signal; propagate a cancellation by the program.
                 if (own := asyncio.current_task()) is not None and own.cancelling():
                     raise
 
@@ -144,7 +144,7 @@ class BoardWorker:
         if answer.status_code in _NO_RESULT:
             answer = await self._push(job, _failure(job, "InvalidResult", answer.text[:300]))
         if answer.is_error:
-            # Stuck or taken away in the meantime: the engine has the word.
+            # The job was taken away meanwhile; the engine decides.
             log.warning("the result of %s was refused: %s", job["jobId"], answer.text[:300])
 
     async def _push(self, job: Json, body: bytes) -> httpx.Response:

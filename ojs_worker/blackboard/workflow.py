@@ -123,7 +123,7 @@ class BoardWorkflow:
         )
 
     async def _found(self, done: Json) -> Sequence[Any]:
-        # A block that cannot look finds nothing; whether it can work is seen when it is executed.
+        # An ACQUIRE that failed finds nothing; if the block cannot work at all, EXECUTE fails.
         acquired = (done["result"] or {}).get("acquires", ())
         found: Sequence[Any] = [acquired] if isinstance(acquired, dict) else acquired
         if found:
@@ -149,7 +149,7 @@ class BoardWorkflow:
             raise OtherRun(f"run {run_id} was begun with other entities or blocks")
         shown: Json = put.raise_for_status().json()
         while shown["blackboard_status"] != "PUSHED":
-            # Held by the server until the job is over, or for as long as it holds anything.
+            # The server holds the call until the job has ended, or up to its limit.
             path = f"/ojs/v1/jobs/{job_id}/result"
             ended = await self._client.get(path, params={"wait": "true", "timeout": "25"})
             if ended.status_code != httpx.codes.REQUEST_TIMEOUT:

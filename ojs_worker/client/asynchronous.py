@@ -39,9 +39,9 @@ from ojs_worker.tries import NOT_DONE, NOT_NOW, PAUSE_S, Tries
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
 Now = Callable[[], datetime]
-# One wait for a result is held no longer than this, so that a server that hangs is left soon.
+# Limit of one request that waits for a result, so that a hanging server is noticed soon.
 WAIT_S: Final = 10.0
-# An answer may come so much later than the server was asked to hold it.
+# Tolerated delay of an answer after the time for which the server was asked to hold it.
 LATE_S: Final = 5.0
 
 
@@ -199,7 +199,7 @@ class Client(Groups[InLoop]):
         failures = 0
         while True:
             left = max(deadline - monotonic(), 0)
-            asked = monotonic()
+            asked_at = monotonic()
             try:
                 found = await self._ask(job_id, min(left, WAIT_S), holds=holds)
             except OjsError as error:
@@ -210,7 +210,7 @@ class Client(Groups[InLoop]):
                     raise unanswered(job_id, timeout_s or 0, error) from error
                 failures += 1
                 wait_s = max(asked_s, pause(failures, self._environment.dice(), PAUSE_S))
-                # A last try is made at the end.
+                # Shortened, so that one more try is made at the deadline.
                 await self._sleep(min(wait_s, max(deadline - monotonic(), 0)))
                 continue
             failures = 0
@@ -219,8 +219,8 @@ class Client(Groups[InLoop]):
                 return found
             if left <= 0:
                 raise await self._overdue(job_id, timeout_s or 0)
-            if holds and monotonic() - asked < 1:
-                # A server that does not hold the call is asked at a walking pace.
+            if holds and monotonic() - asked_at < 1:
+                # The server does not hold the call, so poll slowly.
                 await self._sleep(min(0.5, left))
 
     async def start(self, flow: Flow) -> Workflow:
@@ -251,7 +251,7 @@ class Client(Groups[InLoop]):
         **options: Unpack[Options],
     ) -> CronEntry:
         """Register a cron entry, or replace the one of that name."""
-        # Not a job yet, so its name stands for the id: registered again, it is the same request.
+        # The name is the id, so that a repeated registration is the same request.
         made = msgspec.structs.replace(self.request(type, args, **options), id=name)
         return await self._run(
             calls.put_cron(

@@ -32,8 +32,8 @@ from ojs_worker.transport import Reply, Request
 V1: Final = "/ojs/v1"
 T = TypeVar("T")
 Json = dict[str, Any]
-# A run of a cron entry that is due while the last one still runs: makes no job, makes one, replaces
-# the last one, or waits for its end.
+# A cron run that is due while the last one is active: skip it, allow it, replace the last one, or
+# wait for its end.
 Overlap = Literal["skip", "allow", "cancel_previous", "enqueue"]
 
 
@@ -44,12 +44,12 @@ class Call(msgspec.Struct, Generic[T], frozen=True):
     request: Request
     read: Callable[[Reply], T]
     repeatable: bool = True
-    # Statuses that are an answer to this call, although others would say that it is to be repeated.
+    # Statuses that answer this call, although they mean "try again" elsewhere.
     answers: frozenset[int] = frozenset()
-    # Makes the call repeatable, with an idempotency key.
+    # Returns the same call with an idempotency key, which makes it repeatable.
     keyed: "Callable[[str], Call[T]] | None" = None
-    # Of a call that was repeated, and refused because an earlier try was carried out: the call
-    # whose answer stands for the lost one; None for any other refusal.
+    # For a repeated call that was refused because an earlier try was carried out: returns the call
+    # that gets the lost answer, or None for any other refusal.
     instead: "Callable[[Refused], Call[T] | None] | None" = None
 
 

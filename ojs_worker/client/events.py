@@ -57,7 +57,7 @@ async def follow(
                         after = frame.id or after
                         if frame.event == SHUTDOWN:
                             whole = False
-                        # What has no id is about the stream itself.
+                        # Frames without an id are about the stream itself.
                         elif frame.event is not None and frame.id is not None:
                             yield decoded(frame.data.encode(), _event)
             if whole:

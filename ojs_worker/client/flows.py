@@ -103,5 +103,5 @@ def _flow(
 def _step(one: JobRequest | Flow) -> dict[str, Any]:
     if isinstance(one, Flow):
         return one.wire()
-    # In a workflow an `id` names the step, and the server makes the job's own.
+    # In a workflow, `id` is the name of a step, and the server makes the id of the job.
     return {name: value for name, value in one.wire().items() if name != "id"}

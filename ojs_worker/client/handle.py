@@ -20,7 +20,7 @@ class Progress(msgspec.Struct, frozen=True):
 
     # From 0 to 1.
     progress: float | None = None
-    # The words of the report.
+    # The message of the report.
     message: str | None = None
     # The data of the report.
     data: Any = None

@@ -107,13 +107,13 @@ class Options(JobDefaults, total=False):
 
     # The time until the job may run.
     delay: Duration
-    # The moment from which on the job may run.
+    # The moment from which the job may run.
     at: Moment
-    # The moment from which on the job is not begun any more.
+    # The moment from which the job is no longer started.
     expires_at: Moment
-    # The time after which the job is not begun any more.
+    # The time after which the job is no longer started.
     expires_in: Duration
-    # Data beside the arguments.
+    # Data in addition to the arguments.
     meta: Mapping[str, Any]
     # Store the job without handing it out, until it is activated.
     pending: bool
@@ -174,7 +174,7 @@ def wire_defaults(options: JobDefaults) -> dict[str, Any]:
     if unique is True:
         unique = Unique(keys=["type", "args"])
     if unique:
-        # Whoever says that jobs are equal wants the one that is there.
+        # By default return the equal job, as its existence is no error for the caller.
         given["unique"] = {"on_conflict": "ignore", **_members(unique, ("period",))}
     return given
 

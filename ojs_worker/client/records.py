@@ -109,7 +109,7 @@ class CronEntry(msgspec.Struct, frozen=True, kw_only=True):
     overlap_policy: str = "skip"
     # False while it is disabled.
     enabled: bool = True
-    # Words for people.
+    # A description for people.
     description: str | None = None
     # The type of the jobs.
     type: str = ""

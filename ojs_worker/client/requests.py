@@ -22,7 +22,7 @@ class JobRequest(msgspec.Struct, kw_only=True):
     type: str
     # The positional arguments; named ones are one object.
     args: list[Any]
-    # Data beside the arguments.
+    # Data in addition to the arguments.
     meta: dict[str, Any] = {}
     # The schema that the arguments are checked by.
     schema: str | None = None

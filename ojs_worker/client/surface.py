@@ -14,7 +14,7 @@ from ojs_worker.client.calls import V1, Call, Json, answer_as, path_of
 from ojs_worker.errors import UnexpectedAnswer
 from ojs_worker.transport import Reply, Request
 
-# As many as one answer of a list holds.
+# Most items in one answer to a list call.
 PAGE: Final = 200
 
 
@@ -47,7 +47,7 @@ class Pages(msgspec.Struct, Generic[T], frozen=True):
     query: Mapping[str, Any]
     members: tuple[str, ...]
     kind: type[T]
-    # The parameter that says behind which item a page begins, and where the answer says it.
+    # The query parameter for the position of a page, and the answer's member for the next.
     mark: str = "cursor"
     next_mark: str = "next_cursor"
 

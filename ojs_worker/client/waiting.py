@@ -21,28 +21,28 @@ def overdue(
 ) -> WaitTimeout:
     """Describe a wait that timed out. `workers` are those of the job's queue; they and `job` are
     None if the server does not tell."""
-    said = f"job {job_id} has not ended after {timeout_s:g} s"
+    message = f"job {job_id} has not ended after {timeout_s:g} s"
     if job is None:
-        return WaitTimeout(said)
-    said += f": it is {job.state} in the queue {job.queue}{_since(job)}"
+        return WaitTimeout(message)
+    message += f": it is {job.state} in the queue {job.queue}{_since(job)}"
     if job.state == "active" or workers is None:
-        return WaitTimeout(said, job=job)
+        return WaitTimeout(message, job=job)
     served = [one for one in workers if one.job_types is None or job.type in one.job_types]
     if not workers:
-        said += ", which no worker serves"
+        message += ", which no worker serves"
     elif not served:
-        said += f", of which no worker takes {job.type}"
+        message += f", of which no worker takes {job.type}"
     elif not any(one.state == "running" for one in served):
-        said += ", whose workers take no more jobs"
+        message += ", whose workers take no more jobs"
     else:
-        said += f", which is served by {counted(len(served), 'worker')}"
-    return WaitTimeout(said, job=job, served=bool(served))
+        message += f", which is served by {counted(len(served), 'worker')}"
+    return WaitTimeout(message, job=job, served=bool(served))
 
 
 def unanswered(job_id: str, timeout_s: float, error: OjsError) -> WaitTimeout:
     """Describe a wait at whose end no server told the state of the job."""
-    said = f"job {job_id} has not ended after {timeout_s:g} s, as far as is known"
-    return WaitTimeout(f"{said}: {error}")
+    message = f"job {job_id} has not ended after {timeout_s:g} s, as far as is known"
+    return WaitTimeout(f"{message}: {error}")
 
 
 def _since(job: Job) -> str:

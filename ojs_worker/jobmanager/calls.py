@@ -31,7 +31,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     # The moment of its submission.
     created_at: str | None = None
-    # The begin of its run.
+    # The start of its run.
     started_at: str | None = None
     # The moment of its end.
     completed_at: str | None = None
@@ -53,7 +53,7 @@ class RoomJob(msgspec.Struct, frozen=True, kw_only=True):
     workers: list[str] = []
     queue: str = ""
     job_type: str = ""
-    # Of the answer to a registration.
+    # Set in the answer to a registration.
     worker_id: str | None = None
 
 
@@ -84,7 +84,7 @@ def put_job(
     return Call(
         Request("PUT", f"{_room(room)}/jobs", encoded(body, "the job")),
         lambda reply: answer_as(reply, _job),
-        # Without an id each call makes another worker.
+        # Without an id, each call would make another worker.
         repeatable=worker_id is not None,
     )
 

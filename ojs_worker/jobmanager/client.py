@@ -9,7 +9,7 @@ from ojs_worker.jobmanager import calls
 from ojs_worker.jobmanager.calls import RoomJob, Task
 from ojs_worker.jobmanager.extension import payload_of
 
-# A server that does not hold the call is asked no more often than this.
+# Least interval between calls that the server does not hold.
 PAUSE_S: Final = 0.5
 
 
@@ -49,8 +49,8 @@ class JobManagerClient(Client):
         monotonic = self._environment.monotonic
         deadline = monotonic() + (float("inf") if timeout_s is None else timeout_s)
         while True:
-            asked = monotonic()
-            left_s = max(deadline - asked, 0)
+            asked_at = monotonic()
+            left_s = max(deadline - asked_at, 0)
             wait_s = min(left_s, WAIT_S)
             call = calls.get_task(task_id, wait_s)
             try:
@@ -62,7 +62,7 @@ class JobManagerClient(Client):
                 return found
             if monotonic() >= deadline:
                 raise WaitTimeout(f"task {task_id} has not ended after {timeout_s:g} s")
-            await asyncio.sleep(max(PAUSE_S - (monotonic() - asked), 0))
+            await asyncio.sleep(max(PAUSE_S - (monotonic() - asked_at), 0))
 
     async def put_job(
         self,

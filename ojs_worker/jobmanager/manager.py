@@ -71,7 +71,7 @@ class JobManager:
                 execute=execute,
                 heartbeat_s=heartbeat_interval,
                 polling_s=polling_interval,
-                # Beside Socket.IO, too: an announcement may be lost, and polling may be rare.
+                # Also with Socket.IO, because an announcement may be lost, and polling may be rare.
                 push=push,
                 rooms=rooms,
             )

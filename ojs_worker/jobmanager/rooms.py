@@ -38,7 +38,7 @@ class JobRooms:
             self._say("join_job_room", job_name, worker_id)
 
     def _answered(self, _answer: Any = None) -> None:
-        # What was announced before the room was entered was not heard.
+        # Look for tasks that were announced before the room was joined.
         self.on_task()
 
     def _say(self, event: str, job_name: str, worker_id: str) -> None:

@@ -60,10 +60,10 @@ class Service:
         self._heartbeat_s = heartbeat_s
         self._polling_s = polling_s
         self._push = push
-        # By room and job, as they were registered; and by full name, as tasks name them.
+        # By room and job as registered; and by full name as in tasks.
         self._wanted: dict[tuple[str, str | None, str], Registered] = {}
         self._jobs: dict[str, Registered] = {}
-        # Of the next claim, or of one that has had no answer.
+        # The id of the next claim, or of the last one while it has no answer.
         self._fetch_id = self.client.new_fetch_id()
         self._places: set[tuple[str, str]] = set()
         self._threads = environment.pool("ojs-task")
@@ -74,7 +74,7 @@ class Service:
         self._waker: StreamWaker | None = None
         self._registering = asyncio.Lock()
         self._rooms = rooms
-        # A task was announced by Socket.IO, whose client has threads of its own.
+        # Set when Socket.IO announces a task; its client has threads of its own.
         self._announced = asyncio.Event()
         if rooms is not None:
             loop = asyncio.get_running_loop()
@@ -130,7 +130,7 @@ class Service:
         finally:
             for one in waiting:
                 one.cancel()
-            # What is announced from now on comes after the next claim, or wakes the next wait.
+            # An announcement from now on precedes the next claim, or wakes the next wait.
             self._announced.clear()
 
     async def move(
@@ -175,7 +175,7 @@ class Service:
             if self.worker_id != worker_id:
                 return
             log.warning("the server does not know worker %s any more; it registers anew", worker_id)
-            # The old id stays until the new worker does all the jobs: what fails is tried again.
+            # Keep the old id until the new worker has all jobs, so that a failure here is retried.
             made: str | None = None
             for (room, _, _), job in list(self._wanted.items()):
                 made = await self._put(room, job, made)
@@ -198,7 +198,7 @@ class Service:
         self._following = asyncio.create_task(self._waker.run())
 
     async def _beat(self) -> None:
-        # Registering was a sign of life, so the first one comes an interval later.
+        # The registration counts as a sign of life, so the first heartbeat comes an interval later.
         patience = Patience("send heartbeats", self._environment.dice)
         while not self.stopping.is_set():
             await asyncio.sleep(self._heartbeat_s)
@@ -234,13 +234,13 @@ class Service:
                 async for _ in pieces:
                     patience.failures = 0
                     if self.worker_id != worker_id:
-                        # It has come back under another id meanwhile.
+                        # Registered under another id meanwhile.
                         return
         except NotFound as error:
             if not error.status:
-                # Not the server's word: this transport reads no streams.
+                # Raised by this transport, which cannot read streams, and not by the server.
                 raise
-            # The next claim or heartbeat brings the worker back, under another id.
+            # The next claim or heartbeat registers the worker again, under another id.
 
     async def _serve(self, execute: Execute) -> None:
         """Claim, start, execute and complete one task after the other; waits only if there is
@@ -269,7 +269,7 @@ class Service:
             try:
                 await self._report(task, "completed", result=result)
             except InvalidRequest as error:
-                # JSON cannot hold the result, or the server will not take one so large.
+                # JSON cannot express the result, or the server refuses its size.
                 await self._report_failed(task, error)
         except Conflict as error:
             log.warning("task %s is over, or not this worker's any more: %s", task.id, error)
@@ -281,5 +281,5 @@ class Service:
     async def _report(self, task: Task, status: str, **more: Any) -> None:
         """Report the status of a task, with retries until it is answered."""
         patience = Patience(f"report task {task.id} as {status}", self._environment.dice)
-        # No answer, or whatever the program's own connections raise.
+        # Exception, because the program's own transport may raise anything.
         await patience.keep_on(lambda: self.move(task, status, **more), (Exception,))

@@ -37,7 +37,7 @@ class AsgiTransport:
         self._app = app
         self._access = Access(auth, headers)
         self._loop = loop
-        # Calls that nobody waits for any more.
+        # Abandoned calls that have not ended yet.
         self._left: set[asyncio.Future[None]] = set()
 
     async def send(self, request: Request) -> Reply:
@@ -49,7 +49,7 @@ class AsgiTransport:
         """Yield the parts of a stream."""
         exchange = _Exchange(request, await self._access.headers())
         pieces = self._pieces(exchange, request.timeout_s)
-        # A step that was given up may still be on its way out when the end is asked for.
+        # A cancelled step may still be running when the stream is closed.
         turn = asyncio.Lock()
         try:
             while (piece := await self._there(_next(pieces, turn))) is not None:
@@ -152,7 +152,7 @@ class _Exchange:
             "server": ("ojs.test", 80),
         }
         self.gone = asyncio.Event()
-        # None is the end of the answer.
+        # None marks the end of the answer.
         self.parts: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._body: bytes | None = request.body or b""
         self._status = 0

@@ -17,7 +17,7 @@ class Clock:
         self._ms = int(datetime.now(UTC).timestamp() * 1000)
         if at is not None:
             self._ms = parse_moment(moment(at, "at"), self._ms)
-        # What is to happen on the way to a later moment; the sandbox sets it.
+        # Called to reach a later moment; the sandbox replaces it.
         self.turn: Turn = self.set
 
     @property

@@ -34,7 +34,7 @@ def run_here(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine in this thread, or in another one if an event loop runs here."""
 
     def alone() -> T:
-        # A loop of its own, which nobody else comes to see as the current one.
+        # A loop of its own, which is not set as the thread's current one.
         with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
             return runner.run(work())
 

@@ -12,7 +12,7 @@ from ojs_worker.transport import Reply, Request, Transport
 _SINGLE: Final = "/ojs/v1/jobs"
 _BATCH: Final = "/ojs/v1/jobs/batch"
 _WORKERS: Final = "/ojs/v1/workers/"
-# Runs what may run; the ids are those of the jobs that the answer names, if it names any.
+# Runs available jobs; the ids are those of the jobs in the answer, if there are any.
 RunNow = Callable[[list[str]], Awaitable[None]]
 IsInline = Callable[[], bool]
 
@@ -68,7 +68,7 @@ def at_once(request: Request) -> Request:
 def named(body: bytes) -> list[str]:
     """Return the ids of the jobs in an answer; empty if it has none."""
     answer: Any = msgspec.json.decode(body)
-    # A workflow's answer has the ids of its steps, which are not those of their jobs.
+    # The ids in a workflow's answer are those of steps, not of jobs.
     if not isinstance(answer, dict) or "workflow" in answer:
         return []
     jobs = answer.get("jobs", [answer.get("job")])

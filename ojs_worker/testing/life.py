@@ -34,7 +34,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     stop_reason: StopReason | None = None
     # Its last progress, from 0 to 1.
     progress: float | None = None
-    # The words of its last progress.
+    # The message of its last progress report.
     progress_message: str | None = None
     # Its last checkpoint.
     checkpoint: Any = None
@@ -79,8 +79,8 @@ class Life:
         self._seen: dict[str, JobContext] = {}
         self._raised: dict[str, BaseException] = {}
         config = worker.config()
-        # No probes: another life of this worker may listen on that port. A job that goes back would
-        # only come again, while one that fails shows the misspelt type.
+        # No health port, because another instance of this worker may use it. An unknown type is
+        # failed, which shows that it is misspelt, while a requeued job would only come back.
         unknown = "fail" if config.unknown_type == "requeue" else config.unknown_type
         config = msgspec.structs.replace(config, health_port=None, unknown_type=unknown)
         self.config = config
@@ -103,7 +103,7 @@ class Life:
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            # Something is stuck, or the test was stopped: nobody waits for the grace period.
+            # The test failed or was stopped, so do not wait for the grace period.
             self._running.engine.force()
         await self._running.stop()
 

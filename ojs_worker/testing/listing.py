@@ -39,7 +39,7 @@ async def all_jobs(transport: Transport) -> list[Job]:
         jobs += page.jobs
         cursor = page.pagination.next_cursor
     places = await _places(transport)
-    # Lists go by id, and ids of one millisecond by chance.
+    # Lists are sorted by id, and the order of ids within a millisecond is random.
     return sorted(jobs, key=lambda job: places.get(job.id, len(places)))
 
 

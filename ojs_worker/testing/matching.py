@@ -62,22 +62,22 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     def words(self) -> str:
         """The criteria in words, for a message."""
-        said = [self.type or "any job"]
+        parts = [self.type or "any job"]
         if self.args is not None:
-            said.append(f"with args {_short(self.args)}")
+            parts.append(f"with args {_short(self.args)}")
         if self.queue is not None:
-            said.append(f"on queue {self.queue}")
+            parts.append(f"on queue {self.queue}")
         if self.meta is not None:
-            said.append(f"with meta {_short(self.meta)}")
+            parts.append(f"with meta {_short(self.meta)}")
         if self.priority is not None:
-            said.append(f"of priority {self.priority}")
+            parts.append(f"of priority {self.priority}")
         if self.at is not None:
-            said.append(f"for {self.at}")
+            parts.append(f"for {self.at}")
         if self.result is not msgspec.UNSET:
-            said.append(f"with result {_short(self.result)}")
+            parts.append(f"with result {_short(self.result)}")
         if self.error is not None:
-            said.append(f"with error {self.error}")
-        return " ".join(said)
+            parts.append(f"with error {self.error}")
+        return " ".join(parts)
 
 
 def matching(jobs: Sequence[Job], wanted: Wanted) -> list[Job]:
@@ -176,7 +176,7 @@ def _same(wanted: Any, given: Any) -> bool:
     if isinstance(wanted, list | tuple) and isinstance(given, list) and len(wanted) == len(given):
         return all(map(_same, wanted, given))
     if isinstance(wanted, bool) or isinstance(given, bool):
-        # By == alone, true would be 1.
+        # With == alone, True would equal 1.
         return wanted == given and (wanted is given or not isinstance(wanted, int | float))
     return bool(wanted == given) or _plain(wanted) == given
 

@@ -34,9 +34,9 @@ class Performing:
         self._server = PrivateServer(clock)
         self._plants = Plants()
         self._workers: list[Worker] = []
-        # The workers that are at work now.
+        # The workers that are running.
         self._present: set[Life] = set()
-        # What the jobs failed with whose enqueue may still have to raise it.
+        # Exceptions of jobs, by id, which their enqueue may still have to raise.
         self._failures: dict[str, BaseException] = {}
         self._inline = False
 
@@ -144,7 +144,7 @@ class Performing:
         if ran.exception is not None:
             self._failures[job.id] = ran.exception
         elif ran.state in ("retryable", "discarded"):
-            # It failed outside its handler: there is none, or its result was refused.
+            # It failed outside a handler: there is none, or its result was refused.
             self._failures[job.id] = JobFailed(job.id, ran.error)
         return ran
 

@@ -38,7 +38,7 @@ class Plants:
         error = waiting.pop(0) if waiting else self._all.get(job.type)
         if error is None:
             return await call_next()
-        # One object raised twice would gather the tracebacks of both.
+        # A copy, because raising one object twice adds up the tracebacks.
         raise copy.copy(error)
 
 

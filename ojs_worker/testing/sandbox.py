@@ -30,7 +30,7 @@ from ojs_worker.testing.planted import Planted
 from ojs_worker.worker import Worker
 
 Target = Worker | Client | BlockingClient
-# How long a handler's thread waits until its worker has heard of a cancel.
+# Limit of the wait of a handler's thread for its worker to notice a cancel.
 HEARD_S: Final = 10.0
 
 
@@ -136,7 +136,7 @@ class Sandbox(Performing, Expectations):
 
     def _turn(self, until: int) -> None:
         self._server.turn(until)
-        # Time may have taken jobs from whoever runs them.
+        # Leases may have expired in the meantime.
         self._have_told()
 
     def _have_told(self, job_id: str | None = None) -> None:
@@ -144,8 +144,8 @@ class Sandbox(Performing, Expectations):
         for life in list(self._present):
             if not life.holds(job_id):
                 continue
-            told = asyncio.run_coroutine_threadsafe(life.beat(), life.loop)
-            # Where a loop turns nobody waits: it may be the one that would hear.
+            beat = asyncio.run_coroutine_threadsafe(life.beat(), life.loop)
+            # Do not wait in an event loop: the worker's BEAT may need that same loop.
             if turning() is None:
                 with suppress(TimeoutError):
-                    told.result(HEARD_S)
+                    beat.result(HEARD_S)

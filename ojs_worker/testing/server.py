@@ -82,8 +82,8 @@ class PrivateServer:
                 "the testing tools start a server, and ojs_server cannot be imported here "
                 f"({error}): pip install 'ojs-reference[testing]'"
             ) from error
-        # A test that turns the clock far still finds what has finished, and its workers, which
-        # would have beaten all the while, have lost nothing but what a job itself limits.
+        # A test may move the clock far ahead: finished jobs are kept, and workers lose jobs only by
+        # limits of the jobs themselves, as if their heartbeats had continued.
         keep = Retention(
             completed_ms=AGES_MS,
             cancelled_ms=AGES_MS,
@@ -141,7 +141,7 @@ class PrivateServer:
                 break
             self._clock.set(max(at, self._clock.ms))
             if not await self._do_due() and await self._next_due() == at:
-                # Due, but waiting for something else than time.
+                # Due, but waiting for something other than time.
                 break
         else:
             raise RuntimeError(

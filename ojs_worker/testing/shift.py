@@ -44,7 +44,7 @@ class Shift:
             names = [name for name in wanted if name in ready]
             if not names:
                 continue
-            # A worker that is alone takes whatever comes, so that a misspelt type shows.
+            # A single worker fetches all types, so that a misspelt one shows.
             shared = len(self._workers) > 1
             if shared and not len(worker.registry):
                 continue

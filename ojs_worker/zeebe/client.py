@@ -43,7 +43,7 @@ class ZeebeWorker:
         fetch_variables: Collection[str] | None,
     ) -> None:
         self.task_type: Final = task_type
-        # Completions by a handler's return that came too late.
+        # Number of completions by return values that came too late.
         self.too_late = 0
         self.worker: Final = worker
         self._client = client

@@ -24,7 +24,7 @@ class _Told:
         self._client = client
         self.key: Final = job.id
         self.type: Final = job.type
-        # Results of the steps before are newer than what the job was started with.
+        # Results of earlier steps override the initial variables.
         found = {**_named(job.args[:1]), **_named(_results(job.parent_results))}
         if fetch_variables is not None:
             found = {name: found[name] for name in fetch_variables if name in found}
@@ -52,7 +52,7 @@ class _Told:
     def _failed(self, message: str, retries: int | None, backoff: Duration) -> Outcome:
         left = self.retries - 1 if retries is None else retries
         if left <= 0:
-            # An incident: the job waits among the dead letters for somebody to look.
+            # An incident: the job waits among the dead letters until a person handles it.
             return Failed(fault_of(Discard(message, type="incident", dead_letter=True)))
         details = {
             "action": "retry",

@@ -21,7 +21,7 @@ KEYS = {role: f"{role}-key-of-some-length" for role in ("viewer", "producer", "o
 UNKNOWN = "status of 401"
 # Lines of a page whose server stops and starts again.
 AWAY = ("net::ERR_", "status of 503")
-# What a page can send anywhere without leave, with cookies.
+# A request that a page of any origin can send without a preflight, with cookies.
 SEND = """async (url) => {
   const sent = { method: "POST", mode: "no-cors", credentials: "include" };
   return (await fetch(url, sent)).type;
@@ -161,7 +161,7 @@ async def test_a_read_only_dashboard_shows_everything_and_changes_nothing(
             await expect(retry).to_have_attribute("title", re.compile("read-only"))
             await retry.click(force=True)
             await expect(page.get_by_role("alert")).to_contain_text("This dashboard is read-only")
-            # Whatever a page sends, the server refuses it.
+            # The server refuses the request even if a page sends it.
             sent = """(url) => fetch(url, { method: "POST" }).then((answer) => answer.status)"""
             path = f"{V1}/admin/jobs/{filled.dead}/retry"
             assert await page.evaluate(sent, node.url + path) == 403

@@ -89,7 +89,7 @@ async def test_a_foreign_page_changes_and_reads_nothing(tmp_path: Path, page_at:
     # A link that leads to the server is followed.
     assert told["navigation"] == "loaded"
     assert 'ojs_http_requests_total{route="/ojs/manifest",status="200"} 1.0' in metrics
-    # What was refused did reach the server.
+    # The refused requests did reach the server.
     assert 'ojs_http_requests_total{route="unmatched",status="403"}' in metrics
 
 
@@ -120,5 +120,5 @@ async def test_a_page_of_a_listed_origin_works(tmp_path: Path) -> None:
     assert told["read"][:2] == ["cors", 200]
     assert "default" in told["read"][2]
     assert (told["socket"], told["navigation"]) == ("open", "loaded")
-    # The second one came without a type, for which nobody is asked before.
+    # The second one came without a media type, so without a preflight.
     assert (jobs, paused) == (2, True)

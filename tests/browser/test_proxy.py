@@ -19,7 +19,7 @@ from tests.browser.little import Little
 from tests.e2e.node import running
 
 pytestmark = pytest.mark.browser
-# Where a server has no streams, pages look every 5 s.
+# Without streams, pages poll every 5 s.
 expect.set_options(timeout=30_000)
 
 NOT_OFFERED = (
@@ -98,7 +98,7 @@ async def test_what_a_server_does_not_claim_is_not_shown() -> None:
         tabs = page.get_by_role("navigation", name="About the server")
         await expect(tabs.locator("a:visible")).to_have_text(["Server"])
         await expect(page.get_by_role("button", name="maintenance")).to_have_count(0)
-    # What shows that there is no admin API; nothing more was asked of it.
+    # Only the calls that find out that there is no admin API.
     admin = {call for call in server.asked if "/admin/" in call}
     assert admin <= {f"GET {V1}/admin/stats", f"GET {V1}/admin/stats/stream"}
 

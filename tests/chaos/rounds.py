@@ -21,7 +21,7 @@ from tests.chaos.kinds import FAILOVERS, KILLS, LIMIT_S, Scene
 from tests.chaos.load import NO_TLS, Load
 from tests.e2e.node import Node, running
 
-# So much is to go well again before the next kill.
+# Successful writes before the next kill.
 RECOVERED_WRITES: Final = 30
 DRAIN_S: Final = 30.0
 LOOK_S: Final = 0.1

@@ -73,7 +73,7 @@ def test_nothing_given_is_the_default() -> None:
 @pytest.mark.parametrize("setting", TABLE, ids=lambda setting: setting.name)
 def test_every_setting_is_read_from_every_source(setting: Setting, tmp_path: Path) -> None:
     text, value = example(setting)
-    # Where one setting must be shorter than another.
+    # Some settings must be shorter than another one, which is then set too.
     beside = BESIDE.get(setting.name, {})
     if setting.kind == "flag":
         assert read(load({setting.name: True}), setting) is True

@@ -45,9 +45,9 @@ FAULTS = (
     "speaks_nonsense",
     "drops_late_jobs",
     "looks_for_seconds",
-    "settles_singly",  # which is no fault
-    "says_least",  # nor is this: neither fetch_id nor attempt, and no use of the manifest
-    "beats_between",  # no fault either: between two jobs of one answer, a BEAT that lists the first
+    "settles_singly",  # not a fault
+    "says_least",  # not a fault: neither fetch_id nor attempt, and no use of the manifest
+    "beats_between",  # not a fault: between two jobs of one answer, a BEAT that lists the first
 )
 FAULT = sys.argv[sys.argv.index("--fault") + 1] if "--fault" in sys.argv else ""
 URL = os.environ["OJS_URL"]

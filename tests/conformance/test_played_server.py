@@ -335,7 +335,7 @@ async def test_a_connection_that_comes_while_it_closes_is_broken(turns: int) -> 
     server = PlayedServer()
     await server.open()
     with socket.create_connection(("127.0.0.1", server.port)) as client:
-        # How far the loop has come with taking it.
+        # Close at each stage of the loop's accepting the connection.
         for _ in range(turns):
             await asyncio.sleep(0)
         await server.close()

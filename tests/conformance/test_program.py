@@ -78,7 +78,7 @@ async def test_the_whole_group_ends(tmp_path: Path) -> None:
     assert await program.ended(0.2) is None
     await program.kill()
     assert program.code == -signal.SIGKILL
-    # Nobody holds the other end any more.
+    # The other end of the pipe is closed.
     assert await heard(end, b"") == b""
     os.close(end)
 

@@ -174,7 +174,7 @@ def test_the_page_shows_what_failed_and_runs_nothing_of_the_server() -> None:
 
 def test_a_page_of_hundreds_of_failures_stays_small() -> None:
     def noise(at: int) -> str:
-        return random.Random(at).randbytes(2000).hex()  # that nothing makes smaller
+        return random.Random(at).randbytes(2000).hex()  # incompressible
 
     cases = [
         failed(

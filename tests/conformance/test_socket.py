@@ -75,7 +75,7 @@ async def serving(serve: Serve) -> AsyncIterator[Stage]:
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/base/"
     async with server, httpx.AsyncClient(base_url=url) as client:
         yield Stage(Wire(client), {}, headers={"X-Mine": "a"})
-    # Whoever never ends is ended here, and its connection with it.
+    # End handlers that never return, and with them their connections.
     for task in at_work:
         task.cancel()
     await asyncio.gather(*at_work, return_exceptions=True)

@@ -153,7 +153,7 @@ async def test_jobs_of_one_answer_may_be_asked_about_one_by_one() -> None:
     [
         ([[0.2, 0.4, 0.8, 1.6], [0.2, 0.41, 0.81, 1.6]], True),
         ([[0.2, 0.4, 0.8, 1.6], [0.2, 0.4, 0.6, 1.6]], False),
-        # What differs for so short a time may be the machine.
+        # Differences between such short pauses may be due to the machine.
         ([[0.2, 0.3, 0.8], [0.1, 0.4, 0.8]], True),
         ([[1.0], [1.05], [1.2]], False),
     ],

@@ -159,7 +159,7 @@ if __name__ == "__main__":
             if not chosen:
                 sys.exit(f"say what to judge: {', '.join((*STORES, WORKER, OVER))}")
             stores = [name for name in chosen if name in STORES]
-            # What chooses cases of servers chooses none of workers.
+            # Options that select cases of servers select none of workers.
             with_worker = WORKER in chosen and not (stores and rest)
             worker = judging_worker(REPORTS / WORKER, rest) if with_worker else None
             # All are judged, whatever becomes of the first.

@@ -14,7 +14,7 @@ import httpx
 from tests.forking import Forked, fork
 
 START_S = 30
-# What is loaded once and forked; anything else is started anew.
+# This module is loaded once and forked; any other is started as a new process.
 SERVER = "ojs_server"
 _ADDRESS = re.compile(r"listens on (http://\S+:(\d+))")
 _GRPC = re.compile(r"serves gRPC on (\S+:(\d+))")
@@ -32,7 +32,7 @@ class Node:
     ) -> None:
         self.database = database
         self.url = ""
-        # Where it serves gRPC, if it does.
+        # Address of gRPC; empty without it.
         self.grpc = ""
         self.output: list[str] = []
         self._options = options

@@ -9,7 +9,7 @@ import msgspec
 
 from tests.grpc import http2
 
-# Time between what a stranger sends, and before it connects anew.
+# Pauses of a stranger between its messages, and before it connects again.
 PAUSE_S: Final = 0.2
 RETURN_S: Final = 5.0
 MANY: Final = 400

@@ -141,7 +141,7 @@ async def fail_when_killed(client: httpx.AsyncClient, process: asyncio.subproces
         return bool((await client.get(f"/tasks/{task['id']}")).json()["status"] == status)
 
     await until(partial(is_now, "running"), 30)
-    # One that wakes it up, and its session.
+    # The stream that wakes the worker, and its session.
     await until(is_held, 30)
     process.kill()
     await until(partial(is_now, "failed"), 30)

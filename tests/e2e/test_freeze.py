@@ -69,7 +69,7 @@ async def test_one_server_that_is_cut_off_does_not_freeze_the_others(store_url: 
             frozen.send(signal.SIGCONT)
             proxy.let_through()
             answer = await late
-            # What was ended is not told as done, and is not done after all.
+            # The enqueue whose transaction was ended is refused, and is not carried out later.
             assert answer.status_code == 503, answer.text
             stats = await client.get(f"{healthy.url}/ojs/v1/queues/limited/stats")
             assert stats.json()["queue"]["available"] == 21

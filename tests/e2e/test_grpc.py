@@ -50,7 +50,7 @@ async def test_a_client_at_the_port_of_http_is_told_the_right_one(sqlite_store: 
             with pytest.raises(aio.AioRpcError) as caught:
                 await stub(channel).Health()
         assert caught.value.code() is StatusCode.UNAVAILABLE
-        # That client says itself only what it has met.
+        # This client shows only that it met HTTP/1.x, and not the server's message.
         assert "http1.x" in (caught.value.details() or "")
         host, port = node.url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))

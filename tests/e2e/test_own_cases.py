@@ -49,7 +49,7 @@ async def test_quick_cases_pass(store_url: str) -> None:
 
 
 async def test_cases_pass_alone_on_a_fresh_server() -> None:
-    # `make apart` plays all of them so.
+    # A sample: `make apart` plays all cases in this way.
     names = {"administration.pages", "workflows.wrong_workflows", "events.no_event_is_missed"}
     chosen = [case for case in own_cases() if case.id in names]
     start = f"{sys.executable} -m ojs_server --port {{port}} --database {{dir}}/ojs.db"

@@ -12,7 +12,7 @@ from ojs_worker import BlockingClient, Client, Worker
 from tests.e2e.node import Node, running, until
 
 ROUNDS = 4
-# Each client makes at least so many calls while a node is away, and while both are there.
+# Least number of calls by each client while a node is away, and while both are there.
 AT_LEAST = 3
 WITHIN_S = 60.0
 

@@ -136,7 +136,7 @@ async def test_requests_with_one_head_are_each_their_own(
         assert len({lines["x-request-id"] for _, lines, _ in answers}) == 3
         assert len({lines["location"] for _, lines, _ in answers}) == 3
         assert [body["job"]["args"] for _, _, body in answers] == [[0], [1], [2]]
-        # What is refused is refused each time, and what follows is not.
+        # A wrong request is refused each time, and the next one is accepted.
         for lines, status in (((), 401), ((key, "content-type: text/plain"), 400), ((key,), 201)):
             for number in range(3):
                 sent = a_request("/ojs/v1/jobs", JOB % number, *lines)
@@ -155,7 +155,7 @@ async def test_a_worker_that_asks_the_same_again_gets_the_next_jobs(sqlite_path:
         asked = b'{"queues":["default"],"worker_id":"w1"}'
         others = b'{"queues":["another"],"worker_id":"w1"}'
         assert [await fetched(asked), await fetched(asked)] == [[[0]], [[1]]]
-        # As long, but about something else, or for somebody else.
+        # Requests of the same length, but for another queue or tenant.
         assert await fetched(others) == []
         assert [await fetched(asked, "x-ojs-tenant: t1") for _ in range(2)] == [[], []]
         assert [await fetched(asked), await fetched(asked)] == [[[2]], []]

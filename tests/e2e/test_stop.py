@@ -36,7 +36,7 @@ async def test_a_stop_answers_waiting_fetches_and_exits_0(
 
 
 POST = b"POST /ojs/v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
-# What has not come whole: how soon it is ended, and whether it can still be answered.
+# Incomplete requests: bytes, time limit for their end, and True if they can still be answered.
 UNFINISHED = {
     "a head": (POST, 4, True),
     "a body": (POST + b"\r\n{", 8, True),
@@ -96,7 +96,7 @@ async def stall(database: str) -> None:
         node.send(signal.SIGSTOP)
         await asyncio.sleep(STALL_S)
         node.send(signal.SIGCONT)
-        # What the worker has been sending all along arrives now; the next beat follows in time.
+        # The BEATs that the worker sent during the stop arrive now, and the next one in time.
         for _ in range(3):
             answer = await beat(client, node, ids)
             assert sorted(answer["jobs_extended"]) == sorted(ids)

@@ -13,13 +13,13 @@ JOBS = 12
 SECRET = "a-secret-of-mine"
 OPTIONS = ("--webhook-private", "--webhook-plain", "--webhook-timeout", "60s")
 SUBSCRIPTIONS = "/ojs/v1/webhooks/subscriptions"
-# What goes to one target at a time.
+# Most concurrent deliveries to one target.
 AT_ONCE = 4
 
 
 async def test_a_killed_server_loses_no_delivery(store_url: str) -> None:
     async with listening() as target:
-        # Whatever comes is taken note of, and not answered.
+        # Requests are recorded, but not answered.
         target.hangs = True
         async with (
             running(store_url, *OPTIONS, module="tests.e2e.hasty") as node,

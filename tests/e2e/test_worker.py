@@ -83,7 +83,7 @@ async def test_a_second_worker_finishes_what_the_first_gave_back(node: Node) -> 
         assert {job.state for job in ended} == {"completed"}
         for done in ended:
             assert {error["type"] for error in done.errors or ()} <= {"shutdown"}
-            # One that was just being fetched went back without an error.
+            # A job that was just being fetched went back without an error.
             assert done.attempt >= 1 + len(done.errors or ())
 
 

@@ -48,8 +48,8 @@ async def judge(chosen: Sequence[Fault], checker: Contract | None, jobs: int, te
         tell(row(finding))
         return finding
 
-    # What all faults will be judged by is known; servers of their own only some will need. What
-    # must pass is played apart from the faults: many cases are about time.
+    # The cases that the chosen faults share are known now; others are known once the faults are
+    # judged. Cases that must pass are played apart from the faults, because many are about time.
     known = shared_cases(chosen)
     wrong: list[CaseResult] = []
     for kind, names in known.items():

@@ -28,9 +28,9 @@ SMOKE: Final[dict[Kind, tuple[str, ...]]] = {
     "servers": ("queues.queues_apart", "errors.nearest_words", "jobs.cancelling"),
     "workers": (),
 }
-# Cases side by side. Each case of workers has a process of its own, in vain once one has caught.
+# Cases side by side. Each case of workers has a process, wasted once another has caught the fault.
 AT_ONCE: Final[dict[Kind, int]] = {"servers": 6, "workers": 3}
-# What five seconds are between BEATs, and 25 before the end, is a tenth of that here.
+# The BEAT interval of 5 s and the grace period of 25 s are a tenth of that here.
 TIME_SCALE: Final = 0.1
 _CONTRACT: Final = "contract"
 SERVE: Final = "tests.faulty.serve"

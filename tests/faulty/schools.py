@@ -12,7 +12,7 @@ from ojs_server.domain.jobs import request_shape
 from tests.faulty.planting import put
 from tests.faulty.traffic import answered, dropped
 
-# What published levels and extensions of other backends have.
+# Capabilities of the published levels, and of extensions of other backends.
 _CLAIMED: Final = frozenset(
     {
         "batch_enqueue",

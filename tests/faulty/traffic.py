@@ -40,7 +40,7 @@ def asked(path: str, change: Callable[[Body, Call], object]) -> None:
         return body
 
     def refuse(take: Callable[..., bool]) -> Callable[..., bool]:
-        # Those that are not taken read their body above.
+        # Requests that are not taken here have their body read by the function above.
         return lambda self, exchange, body: (
             not matches(exchange.scope) and take(self, exchange, body)
         )

@@ -21,7 +21,7 @@ from tests.fuzz.shots import Shooter
 from tests.postgres import Run, Server
 from tests.postgres_programs import chosen
 
-# After so many shots the server is opened again, should one of them have closed it.
+# Number of shots after which the server is started again, in case one of them closed it.
 PORTION: Final = 1_000
 
 

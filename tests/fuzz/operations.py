@@ -10,7 +10,7 @@ from tests.http.contract import document
 from tests.openapi.operations import OPERATIONS, Operation, resolve
 
 JSON: Final = "application/json"
-# How deep a body is looked into, and how often one schema is met on the way.
+# Limit of the depth of a body, and of the recursion of a schema.
 _DEPTH: Final = 5
 # They go on until they are closed.
 ENDLESS: Final = "text/event-stream"

@@ -15,7 +15,7 @@ from tests.fuzz.shots import Shooter, Shot
 # The server waits for half a minute for what it was promised.
 BOUND_S: Final = 60.0
 _MOST_READ: Final = 4_000_000
-# What came of it is kept for so many faults; more say nothing new.
+# Most faults whose exchange is kept; more would show nothing new.
 MOST_FAULTS: Final = 20
 _SHOWN: Final = 400
 

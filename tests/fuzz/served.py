@@ -12,7 +12,7 @@ import httpx
 
 ROOT: Final = Path(__file__).parents[2]
 V1: Final = "/ojs/v1"
-# What a log has where something failed that nobody foresaw.
+# Words in a log that show an unexpected failure.
 SUSPECT: Final = re.compile(
     r"Traceback|failed unexpectedly|Task exception|never (retrieved|awaited)"
 )

@@ -25,7 +25,7 @@ BASE: Final = "urn:ojs:contract"
 OPENJOBSPEC: Final = "application/openjobspec+json"
 PLAIN_JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
-# What is no JSON.
+# Media types that are not JSON.
 FREE_TEXT: Final = frozenset({"text/plain", "text/event-stream"})
 METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
 
@@ -121,7 +121,7 @@ class Contract:
 
     def validate(self, pointer: str, value: Any) -> None:
         """Fail unless a value fits the schema at a JSON pointer."""
-        # Nearly all do, and this one knows in a tenth of the time; the other says what is wrong.
+        # Ten times as fast as the validator that explains errors, and enough for nearly all values.
         if self._quick_validator(pointer).is_valid(value):
             return
         error = best_match(self._validator(pointer).iter_errors(value))

@@ -21,7 +21,7 @@ class Wire(asyncio.Transport):
         super().__init__()
         self.written = b""
         self.closed = False
-        # How much of it the other end has not read.
+        # Bytes that the other end has not read.
         self.unread = 0
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -84,7 +84,7 @@ class Reading:
         config.load()
         self.told: list[tuple[Any, ...]] = []
         self.begun = 0
-        # Whether the server had ended the connection before it was lost.
+        # True if the server had ended the connection before it was lost.
         self.ended = False
         # Without it `/slow` is not answered.
         self.answer = asyncio.Event()

@@ -12,7 +12,7 @@ BEAT: Final = f"{WORKERS}/heartbeat"
 
 Json = dict[str, Any]
 
-# What a worker may say of itself.
+# The members with which a worker may describe itself.
 PROFILE: Final[Json] = {
     "hostname": "node-7",
     "pid": 4711,

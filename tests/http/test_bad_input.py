@@ -68,7 +68,7 @@ async def test_what_is_not_an_object_in_json_is_refused(
 
 async def test_every_route_with_a_body_refuses_bad_json(client: httpx.AsyncClient) -> None:
     await client.post(f"{WORKERS}/heartbeat", json={"worker_id": job_id(9)})
-    # Where no key is needed nobody logs in, and a body of logging out says nothing.
+    # Without keys there is no login, and the body of a logout is ignored.
     own = (f"{V1}/login", f"{V1}/logout")
     routes = [one for one in ROUTES if one.method in ("POST", "PATCH") and one.path not in own]
     assert len(routes) > 20
@@ -218,7 +218,7 @@ async def _send(
     async def send(message: Any) -> None:
         if message["type"] == "http.response.start":
             statuses.append(message["status"])
-            # Whoever is refused while still sending must not go on on this connection.
+            # A client that is refused while it still sends must not reuse the connection.
             assert (b"connection", b"close") in message["headers"]
 
     await Application(server)(_scope(headers), receive, send)

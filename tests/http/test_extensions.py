@@ -166,7 +166,7 @@ async def test_a_job_says_which_request_brought_it(
     assert await meta({"meta": {"a": 1}}, **asked) == {"request_id": "asked-1", "a": 1}
     assert await meta({"meta": {"request_id": 7}}, **asked) == {"request_id": 7}
     assert await meta({}) == {}
-    # What is no request id is not one of the job's either.
+    # An invalid request id is not given to the job either.
     assert await meta({}, **{"X-Request-Id": "x" * 129}) == {}
 
 

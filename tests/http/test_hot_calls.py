@@ -43,7 +43,7 @@ JOB: Json = {"type": "t", "args": [1]}
 LATE = {"job_id": job_id(5), "attempt": 1, "outcome": "ack"}
 FAULT = {"code": "handler_error", "message": "broken", "retryable": False}
 LIMITED = {"rate_limit": {"key": "k", "limit": 50, "period": "PT1H"}}
-# What is another one with each answer.
+# Parts that differ with every answer.
 VARYING = re.compile(
     r"queue-\d+|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}|\d{4}-\d\d-\d\dT[\d:.]+Z|\"sequence\": \d+"
 )
@@ -65,7 +65,8 @@ class Told(msgspec.Struct, frozen=True):
 
     def same(self) -> "Told":
         """Return the answer without the parts that vary between calls of one kind."""
-        # What tells the time, and how long that is: whole seconds are said without a fraction.
+        # Headers that depend on the time. The length does, because whole seconds are written
+        # without a fraction.
         passing = ("date", "x-ratelimit-reset", "content-length")
         kept = {name: value for name, value in self.headers.items() if name not in passing}
         text = json.dumps([kept, self.body])
@@ -176,7 +177,7 @@ class Story(msgspec.Struct, frozen=True):
     status: int
     body: Json | bytes = b""
     headers: Mapping[str, str] = NOTHING
-    # What is said of a job that the worker w has.
+    # Members of a body about a job that the worker w holds.
     about: Json | None = None
     whose: Mapping[str, str] = NOTHING
 
@@ -244,7 +245,7 @@ async def test_a_call_is_answered_alike_when_it_is_taken(
 ) -> None:
     story = STORIES[name]
     async with line_to(url) as line, line_to(url) as aside:
-        # What happens once only happens now.
+        # Effects that occur only once occur now.
         await line(JOBS, {**JOB, "id": job_id(1)})
         await line(BEAT, MINE)
         await story.told(line, aside)
@@ -256,7 +257,7 @@ async def test_a_call_is_answered_alike_when_it_is_taken(
     async with line_to(url) as first, line_to(url) as aside:
         told.append(await story.told(first, aside))
     assert [one.same() for one in told] == [in_task.same()] * 3
-    # What it takes to get a job is taken as well.
+    # The calls that provide the job are taken, too.
     assert taken.total() - before == (9 if story.about is not None else 3)
 
 

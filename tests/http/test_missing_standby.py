@@ -38,7 +38,7 @@ async def test_a_primary_without_its_standby_is_not_ready(
     async with connect(node) as client:
         await until_ready(client, 200)
         await asyncio.to_thread(durable_postgres.require_standby, "nobody")
-        # Nobody writes but the node itself, which notices.
+        # The node notices by its own writes alone.
         assert (await until_ready(client, 503))["status"] == "degraded"
         async with asyncio.timeout(LIMIT_S):
             answer = await client.post(JOBS, json={"type": "a", "args": []})

@@ -130,7 +130,7 @@ async def test_a_wait_for_a_result_that_is_over_is_no_error_where_that_is_prefer
     job = await active_job(client)
     path = f"{JOBS}/{job['id']}/result?wait=true&timeout=0.01"
     error_of(await client.get(path), 408, "request_timeout")
-    # What the query says of the wait outranks the header.
+    # A wait in the query takes precedence over the header.
     error_of(await client.get(path, headers=prefer("wait=25")), 408, "request_timeout")
     answer = await client.get(path, headers=prefer("respond-async, wait=25"))
     assert (answer.status_code, answer.headers[APPLIED]) == (202, "respond-async")

@@ -30,7 +30,7 @@ MACHINE = frozenset(
     }
 )
 ASKED_FOR_IN = frozenset({"ojs_server/environment.py", "ojs_worker/environment.py"})
-# Where it begins: what a program makes by itself, and may give another environment.
+# Modules that make an environment by default, and accept another one.
 ROOTS = {
     "ojs_server/app.py",
     "ojs_server/cli.py",
@@ -54,7 +54,7 @@ MADE_BY = frozenset(
 REAL_TIME = "PostgreSQL is another process, and answers in real time"
 PROCESSES = "signals and child processes are the machine's own"
 NO_LOOP = "programs without an event loop wait in threads"
-# What asks the machine itself: files or folders, and why.
+# Modules that use the machine directly (files or folders), with the reason.
 EXCEPTIONS: Mapping[str, str] = {
     "ojs_server/http/server/incomplete_requests.py": "it answers before there is an application",
     "ojs_server/store/postgres": REAL_TIME,
@@ -74,7 +74,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "ojs_worker/threads.py": "its threads are those that the environment hands out",
     "ojs_worker/watch.py": "an environment says whether it watches",
 }
-# What changes with each use, so that a module that kept one would remember earlier runs.
+# Types whose objects change with each use; kept in a module, they would remember earlier runs.
 STATEFUL = frozenset(
     {
         "collections.Counter",

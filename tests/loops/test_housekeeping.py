@@ -225,7 +225,7 @@ async def test_the_node_of_a_shared_store_helps_its_waiting_fetches(
     night = Night(around, sleeper, shared=True)
     await sleeper.pause()
     assert [waiter.woken for waiter in waiters] == [True, False, False]
-    # The other nodes are told now and then that somebody waits here, not in every round.
+    # Other nodes are informed about the waiting FETCH now and then, not in every round.
     assert around.noted == [AT + WAITING_MS]
     around.now = AT + WAITING_MS // 2
     await sleeper.next()

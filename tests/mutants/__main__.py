@@ -95,7 +95,7 @@ async def judged(mutant: Mutant, checker: Contract | None) -> Finding:
             results = await _played(mutant, left, checker)
             count += len(results)
             bad = _bad(results)
-            # What a busy machine broke holds when it is played once more, alone.
+            # A case that failed because the machine was busy passes when it is played alone.
             if bad and _bad(await _played(mutant, {bad[0].test_id}, checker)):
                 return Finding(mutant, bad[0].test_id, seconds=time.monotonic() - started)
             left -= {result.test_id for result in results}

@@ -145,7 +145,7 @@ async def offered(client: httpx.AsyncClient) -> None:
     assert (await client.put(f"{V1}/rooms/lab/jobs", json=job)).status_code == 200
 
 
-# What must have happened before an operation's examples make sense.
+# Preparations that the examples of an operation need.
 BEFORE: dict[str, Story] = {
     "submitTask": offered,
     "putBoardJob": able,

@@ -19,7 +19,7 @@ from tests.users_stores import on_users_stores
 LIMIT_S = 1500  # for a hang; a loaded machine may take many minutes
 # Each of them brings it about by itself, as a rule; the first one brings about the most else, too.
 SEEDS = (38, 16, 1, 12, 14, 6, 31, 24)
-# What the stories must have brought jobs through, whatever else they tried.
+# Events that the stories must have caused, among others.
 HAPPENED = {"job.started", "job.completed", "job.failed", "job.discarded", "job.cancelled"}
 
 
@@ -103,8 +103,8 @@ def test_stories_keep_the_contract(store_url: str) -> None:
 @pytest.mark.timeout(LIMIT_S)
 @on_users_stores
 def test_single_calls_keep_the_contract(store_url: str, tmp_path: Path) -> None:
-    # What systematic calls try is judged before a store is asked, so that one store is enough; the
-    # random ones go to the other. Each example of the contract is sent to both by other tests.
+    # Requests of the coverage phase are checked before a store is used, so one store is enough for
+    # them; the random ones go to the other. Other tests send each example of the contract to both.
     with serving(store_url) as url:
         if store_url.startswith("postgres"):
             played(url, FILE, "--phases", "fuzzing", "--seed", "1")

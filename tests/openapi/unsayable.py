@@ -93,7 +93,7 @@ schemathesis.openapi.format("ojs-printable", PRINTABLES)
 schemathesis.openapi.format("ojs-error-name", ERROR_NAMES)
 
 
-# How the server words a rule that relates a value to another one, to arithmetic or to a calendar.
+# Messages about a value that breaks a relation to another one, to arithmetic or to a calendar.
 RULES: Final = (
     "must be at least initial_interval",
     "differs from the id in the path",
@@ -109,7 +109,7 @@ RULES: Final = (
     "as in the path; an entry keeps its name",
     "must be at most 10000; go on with next_cursor",
     "before `until`",
-    # What else is registered.
+    # Depends on what is registered.
     "do not fit the schema of",
     # It may stand in the query, too.
     "is missing; it is needed with the strategy `move`",
@@ -123,11 +123,11 @@ RULES: Final = (
     "must have at least one weight above 0",
     "twice",
     "which has no schema",
-    # Whether somebody has offered to run it.
+    # Depends on the workers.
     "has been registered by no worker",
 )
 
-# How it words what relates the steps of a workflow to each other.
+# Messages about relations between the steps of a workflow.
 BETWEEN_STEPS: Final = re.compile(
     "which is no step|which is a callback|which is the id of `|in a circle:|is on_|no callback$"
 )

@@ -30,5 +30,5 @@ def _kinds() -> Iterator[Kind]:
             yield kind
 
 
-# Those that are carried out as they are, by stage.
+# Operations that are not composed of others.
 KINDS: Final = sorted((kind for kind in _kinds() if not issubclass(kind, Composite)), key=str)

@@ -31,7 +31,7 @@ ORDER: Final[Mapping[str, str]] = {
 # Of these also the rows are locked in order, whatever the statements.
 _ROWS_IN_ORDER: Final = {"cron", "workers", "jobs", "leases"}
 _RANK: Final = {table: rank for rank, table in enumerate(ORDER)}
-# Rows that a transaction has locked or changed name it until it ends; new ones nobody sees yet.
+# Locked or changed rows have the transaction's id until it ends; new rows are still invisible.
 _HELD: Final = (
     "WITH open AS MATERIALIZED (SELECT backend_xid FROM pg_stat_activity"
     " WHERE backend_xid IS NOT NULL AND datname = current_database()) "
@@ -92,7 +92,7 @@ class Watched(PostgresStore):
         def watched(pipe: Pipe, sql: str, bound: Any, seen: Any = None) -> None:
             look()
             last[:] = [(pipe, sql)]
-            # With somebody to look at its answer it can be waited for.
+            # A statement with a function for its result can be awaited.
             send(pipe, sql, bound, seen or (lambda result: None))
 
         with pytest.MonkeyPatch.context() as patch:

@@ -13,7 +13,7 @@ SILENT_MS = 30_000
 # A FETCH that comes sooner after the last sign of life is not written down at once.
 HEARD_MS = 5_000
 KEEP_MS = {"completed": 60_000, "cancelled": 70_000, "discarded": 80_000}
-# What is told of a job that will not be tried again.
+# Events of a job that will not be tried again.
 BURIED = ("job.discarded", "dead_letter.added")
 FINAL = frozenset(KEEP_MS)
 
@@ -33,7 +33,7 @@ class Known:
     releases: int = 0
     deliveries: int = 0
     holder: str | None = None
-    # Whose ACK completed it.
+    # The worker whose ACK completed it.
     completed_by: str | None = None
     # The deliveries that have an entry in the history, and the FAILs among them by their worker.
     noted: set[int] = field(default_factory=set)

@@ -16,11 +16,11 @@ class Refusing:
     def __init__(self, store: Any) -> None:
         self._store = store
         self.refuses = False
-        # Commits are not answered, and it tells what became of them once it was asked for.
+        # Leave commits unanswered, and report their outcome only once `tells` is set.
         self.forgets = False
         self.tells = threading.Event()
         self.carried_out: bool | None = None
-        # Cleared, it lets nobody go on who reads or writes.
+        # Readers and writers wait while this is cleared.
         self.flows = threading.Event()
         self.flows.set()
 

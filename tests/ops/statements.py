@@ -1,6 +1,7 @@
 """The transaction methods that run named statements, for tests that watch them."""
 
-# One that sends ahead has two more. Workers and jobs with their leases it reads by none of these.
+# Stores that send statements ahead have two more. Workers, and jobs with leases, are read by other
+# methods.
 _ALL = ("run", "all", "run_batch", "all_batch", "_send", "_say")
 
 

@@ -244,7 +244,7 @@ class Promises(Watched):
         self.expect(said, wanted, what)
         if wanted == "ok":
             self.applied(how, job)
-            # The answer was lost, the worker says it again: settled once, and once only.
+            # The answer was lost, and the worker repeats the call: it is settled only once.
             again = self.attempt(lambda: self.call(how, job.id, worker, attempt))
             self.expect(again, self.wanted(how, job, worker, attempt), f"a second {what}")
 

@@ -89,7 +89,7 @@ def test_every_reference_leads_somewhere() -> None:
 
 def test_every_source_and_decision_is_cited() -> None:
     cited = {source for clause in CLAUSES for source in clause.sources}
-    # What the SDK offers to tests binds nobody on the wire: its page cites the decisions.
+    # The SDK's tools for tests are not part of the protocol: their page cites the decisions.
     cited |= set(
         re.findall(r"decision \d+", (ROOT / "docs" / "testing.md").read_text(encoding="utf-8"))
     )

@@ -9,9 +9,9 @@ import pytest
 from ojs_server.http.routes import ROUTES
 from tests.spec.clauses import ROOT
 
-# Where a path may begin.
+# Folders that paths may be relative to.
 BASES = (ROOT, ROOT / "ojs_server", ROOT / "ojs_server" / "store")
-# What stands for something else, and words of SQL and the shell.
+# Placeholders, and words of SQL and the shell.
 NO_NAMES = frozenset(
     {
         '@fault("OJS-…")',

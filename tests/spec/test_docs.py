@@ -28,7 +28,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "spec").glob("*.md")),
 ]
-# What can be set outside the table of settings: flag, variable, default.
+# Settings outside the table: flag, variable, default.
 APART = {
     ("--config", CONFIG_ENV, "none"),
     ("--no-migrate", NO_MIGRATE_ENV, "off"),

@@ -19,7 +19,7 @@ ROWS = {
     "2": ("zeebe", 22),
     "3": ("blackboard", 32),
 }
-# What a test that runs on both stores is given.
+# Fixtures of tests that run on both stores.
 BOTH = {
     *("store_url", "store", "bench", "client", "server", "serve", "engine", "board", "world"),
     "watched",

@@ -198,7 +198,7 @@ def test_jobs_that_were_dropped_before_are_counted_as_their_policy_says(
             one = {**dropped, "error": error(kind), "error_type": kind}
             fill("jobs", {**one, "id": kind, "spec": KEPT})
             fill("jobs", {**one, "id": f"{kind} let go", "spec": DISCARDED})
-            # By the handler's word, against its policy.
+            # Discarded by the handler, although the policy keeps the job.
             fill("jobs", {**one, "id": f"{kind} failed", "spec": KEPT, "completed_at": START})
     with closing(open_store(empty_url)) as store:
         assert kept(store) == ["queue_full", "rate_limited"]

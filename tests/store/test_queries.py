@@ -64,7 +64,7 @@ ONLY_POSTGRES = {
     "withdraw_node",
 }
 
-# One queue at a time is asked for there, and its one writer needs no row of its own.
+# SQLite asks for one queue at a time, and its only writer needs no row of its own.
 ONLY_SQLITE = {"is_due_in", "touch", "type_from"}
 
 TEXT = """-- About the file.

@@ -179,7 +179,7 @@ async def test_3_29_a_run_survives_its_coordinator_in_every_phase(board: System)
         while not running.done():
             for job in await poll(board, worker, "a", "b", limit=5):
                 handed.append((job["jobType"], job["functionBlockId"]))
-                # One ends while the job is at work, the next one before it heard of the result.
+                # One coordinator ends while the job runs, the next one before it learns the result.
                 running = await another(running)
                 await push(board, job["jobId"], **answers.pop(handed[-1], {}))
                 running = await another(running)
@@ -225,7 +225,7 @@ async def test_3_29_another_process_goes_on_where_a_killed_one_was(board: System
                     if handed[-1] == ("EXECUTE", "b"):
                         first.kill()
                         await first.wait()
-                    # What b came to is pushed while nobody coordinates.
+                    # The result of b is pushed while no coordinator runs.
                     await push(board, job["jobId"], **answers.get(handed[-1], {}))
                     if handed[-1] == ("EXECUTE", "b"):
                         flow = BoardWorkflow(board.client, ["a", "b", "c"])

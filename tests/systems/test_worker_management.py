@@ -135,7 +135,7 @@ async def test_0_10_presence_is_looked_at_every_minute(board: System) -> None:
     assert board.server.settings.profile.check_interval_ms == 60_000
     worker = await board.arrive("b")
     board.hands.turn(seconds=121)
-    # Nobody asks for it: the server's own rounds, in steps of which several are no stall to them.
+    # By the server's own rounds; in small steps, because a long one would count as a stall.
     async with asyncio.timeout(60):
         while "worker.unreachable" not in await board.told(worker):
             board.hands.turn(seconds=0.3)
@@ -155,7 +155,7 @@ async def test_0_11_crash_partition_and_hung_worker_are_covered(
         if failure == "hung":
             await board.call("POST", f"/workers/{worker}/ping")
     assert (await board.job(job))["state"] == "discarded"
-    # Whoever was only cut off comes back, and cannot settle what it has lost.
+    # A worker that was only disconnected comes back, and cannot settle the job that it has lost.
     await board.call("POST", f"/workers/{worker}/ping")
     ack = {"job_id": job, "worker_id": worker}
     assert "discarded" in await board.refused(409, "POST", f"{V1}/workers/ack", ack)

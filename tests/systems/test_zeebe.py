@@ -331,7 +331,7 @@ async def test_2_21_what_comes_too_late_raises_in_the_workers_code(world: World)
             await world.pass_time(60)
             await others.have(1)
             await others.jobs[0].complete()
-            # The first one's handler returns: nobody is there to raise to.
+            # The first worker's handler returns too late, and there is no caller to raise to.
             hands.free.set()
             await until(lambda: first.workers[0].too_late == 1)
             others.free.set()
@@ -355,7 +355,7 @@ async def test_2_22_one_client_makes_many_workers(world: World, client: ZeebeCli
     assert len({*held["a"], *held["b"]}) == 2
 
 
-# What users of this system expect beyond the rows.
+# Expectations of the system's users beyond the rows.
 
 
 async def test_variables_go_in_and_are_merged_out(client: ZeebeClient) -> None:

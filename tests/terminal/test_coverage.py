@@ -12,7 +12,7 @@ from ojs_cli.grammar import Root
 HERE = Path(__file__).parent
 # They serve, complete or copy files, and are tested in processes or without a server.
 APART = {"top", "ui", "server", "worker", "conformance", "completion", "backup", "restore"}
-# Reading commands that a minimal server cannot answer are told so there.
+# Commands that read; they report what a minimal server lacks.
 READING = {
     "list",
     "show",

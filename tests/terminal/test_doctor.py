@@ -20,7 +20,7 @@ from tests.terminal.foreign import LEAST, answering
 def test_the_doctor_says_what_is_wrong_and_how_to_mend_it(ojs: Ojs, call: Call) -> None:
     well = ojs("doctor", "-o", "json")
     results = {one["check"]: one["result"] for one in json.loads(well.out)["items"]}
-    # The hooks by which tests begin anew are on.
+    # The hooks that reset the server for tests are on.
     assert results.pop("switches") == "wrong"
     assert set(results.values()) == {"ok"}
     call("POST", "/jobs", type="t", args=[], options={"queue": "mail"})

@@ -56,9 +56,9 @@ class ScriptedServer:
     paths: frozenset[str] = PUBLIC
     calls: list[Call] = field(default_factory=list)
     waiting: list[Json] = field(default_factory=list)
-    # What each path answers instead of the usual; None lets the connection break.
+    # Answers that replace the usual ones, by path; None breaks the connection.
     answers: dict[str, Callable[[Json], Answer | None]] = field(default_factory=dict)
-    # What the next BEATs are told beside the usual.
+    # Members that the next answers to BEATs have in addition.
     beat: Json = field(default_factory=dict)
     gives_all: bool = False
     holds: bool = False
@@ -230,7 +230,7 @@ async def _unless_hung_up(
     """Return the answer of `work`; None, with `work` cancelled, once the caller has
     disconnected."""
     answering = asyncio.ensure_future(work)
-    # Nobody sends a second request before the answer, so all that can come is the end.
+    # Clients send no second request before the answer, so only the end of the connection can come.
     hanging_up = asyncio.ensure_future(reader.read(1))
     try:
         await asyncio.wait({answering, hanging_up}, return_when=asyncio.FIRST_COMPLETED)

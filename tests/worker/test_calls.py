@@ -18,7 +18,7 @@ from tests.http.contract import Contract, document
 from tests.http.listening import on_a_socket
 from tests.worker.test_contract import HeldToContract
 
-# A call of the worker's, of another system, or one that another call of the client stands for.
+# Calls of workers or of other systems, and calls that another client method replaces.
 NOT_OF_CLIENTS = {"Worker protocol", "Blackboard", "Rooms"}
 IN_ANOTHER_WAY = {
     "openSocket": "client.events()",

@@ -60,7 +60,7 @@ class Stage:
         self.sleep = sleep
         self.begun: list[str] = []
         self.lost = {LOST["id"]}
-        # What BEATs say; without an entry for lost jobs it says nothing of them.
+        # True if the answers to BEATs have a list of lost jobs.
         self.says_lost = True
         server.answers[BEAT] = self.beaten
 

@@ -78,7 +78,7 @@ async def server(serve: Serve) -> AsyncIterator[Server]:
         yield running
 
 
-# What is given back at the very end waits for nothing else.
+# Both use `nack`, because jobs given back at the very end do not wait for a bulk call.
 @pytest.mark.parametrize("settles", [{"settle", "nack"}, {"ack", "nack"}], ids=["bulk", "single"])
 async def test_a_workers_whole_life_is_as_documented(server: Server, settles: set[str]) -> None:
     way = HeldToContract(server, offers="settle" in settles)

@@ -76,7 +76,7 @@ def test_long_arguments_are_compressed_first(codec: Encryption, how: Compression
     assert sealed.meta[ENCODINGS] == [f"{how}/plain", "binary/encrypted"]
     assert sealed.args[0]["encoding"] == f"binary/encrypted+{how}"
     assert len(sealed.args[0]["data"]) < 200
-    # Whichever way this one would have chosen itself.
+    # A codec opens either form, independent of its own setting.
     assert codec.open(stored(sealed)).args == [long]
 
 
@@ -185,7 +185,7 @@ def test_a_few_bytes_do_not_become_very_many(
     with pytest.raises(CannotOpen, match="more than 5003 bytes") as failed:
         codec.open(sealed)
     assert not failed.value.retryable
-    # What nobody could open is not made.
+    # Arguments that no worker could open are not compressed.
     assert codec.seal(request("x" * 5000)).meta[ENCODINGS] == ["binary/encrypted"]
 
 

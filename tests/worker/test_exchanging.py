@@ -202,7 +202,7 @@ async def test_a_server_without_the_call_is_told_one_by_one(stage: Stage, status
     for _ in range(2):
         assert await stage.settle(done(1), Failed(FAULT)) == [Verdict.SETTLED] * 2
     assert stage.paths == [MANIFEST, SETTLE, ACK, NACK, ACK, NACK]
-    # Jobs were asked for with a call that nobody carried out.
+    # The jobs were requested by a call that was not carried out.
     assert lender.came == [None]
 
 

@@ -91,7 +91,7 @@ VALUES: list[Any] = [
     time(12, 30),
     b"\x00\xff",
 ]
-# What a value's class does not say, a hint has to.
+# Values whose class is not enough to read them, with the hint that they need.
 HINTED: list[tuple[Any, Any]] = [
     *((type(value), value) for value in VALUES),
     (frozenset[int], frozenset({1, 2})),

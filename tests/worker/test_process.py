@@ -358,7 +358,7 @@ async def test_results_wait_until_the_server_is_back(full: Stage) -> None:
     async with full.worker() as process:
         await full.server.offer(one)
         await full.server.until(lambda: len(full.server.about(ACK, one)) >= 2)
-        # Until it is told, the job is held: its lease is renewed.
+        # The job is held, and its lease renewed, until the ACK is answered.
         await full.server.until_beat(active_job_ids=[one["id"]])
         del full.server.answers[ACK]
         await full.server.until_beat(active_job_ids=[])

@@ -64,7 +64,8 @@ def test_a_url_leaves_the_file_and_its_keys_alone(write: Write) -> None:
         load({}, {}, {**env, "OJS_URL": "http://other"}),
     ):
         assert (config.url, config.auth_token) == ("http://other", None)
-    # What is said beside a name wins over the file, and what is further away does not.
+    # A setting from the same source as the name takes precedence over the file; one from a weaker
+    # source does not.
     assert load({"auth_token": "k", "server": "near"}, {}, env).auth_token == "k"
     near = load({"server": "near"}, {}, {**env, "OJS_AUTH_TOKEN": "k"})
     assert near.auth_token == "near-key"
@@ -140,7 +141,7 @@ async def test_clients_and_workers_find_the_server_that_the_environment_names(
         await Worker().client.enqueue("a.b")
         assert len(server.of("/ojs/v1/jobs")) == 3
     assert Worker().config().url == url
-    # What concerns workers alone is no matter of a client's.
+    # Settings of workers do not affect clients.
     monkeypatch.setenv("OJS_CONCURRENCY", "many")
     assert connection(None).url == url
     with BlockingClient(), pytest.raises(SettingError, match="OJS_CONCURRENCY"):

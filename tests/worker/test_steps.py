@@ -51,7 +51,7 @@ async def test_a_step_that_has_ended_is_not_run_again(worker: Worker) -> None:
         receipt = await ctx.step("charge", charge, order)
         assert_type(receipt, Receipt)
         assert receipt == Receipt(8)
-        # What no annotation names is as JSON has it, the first time as well.
+        # Without an annotation a result is as JSON has it, even when the step has just run.
         plain: Any = await ctx.step("plain", lambda: (1, 2))
         assert plain == [1, 2]
         shipped = await ctx.step("ship", ship)

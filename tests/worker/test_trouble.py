@@ -48,7 +48,7 @@ class Nonsense(MemoryTransport):
         self.said: Counter[str] = Counter()
 
     async def send(self, request: Request) -> Reply:
-        # What a call that reports was done, although its answer is nonsense, is not done again.
+        # Not for ACK and SETTLE, which are carried out, and so not repeated.
         if self.said[request.path] < 2 and request.path not in (ACK, SETTLE):
             self.said[request.path] += 1
             return self._reply

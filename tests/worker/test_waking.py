@@ -18,7 +18,7 @@ from tests.worker.conftest import QUICK, Start
 from tests.worker.scripted import ALL, MANIFEST, MemoryTransport, ScriptedServer, job
 
 OFFERED = (200, {"capabilities": {"event_streams": True}})
-# So long that only a stream can have woken the worker up.
+# Intervals so long that only a stream can have woken the worker.
 SLOW = {**QUICK, "wake": "stream", "poll_interval": 300, "heartbeat_interval": 1}
 
 

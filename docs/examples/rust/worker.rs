@@ -137,7 +137,7 @@ impl Job {
         }
     }
 
-    /// How long it is this worker's without a BEAT.
+    /// Time for which it is held without a BEAT.
     fn lease(&self) -> Option<Duration> {
         let moment = |name: &str| self.members[name].as_str().and_then(millis_of);
         let lease = moment("lease_expires_at")?.checked_sub(moment("started_at")?)?;
@@ -183,7 +183,7 @@ fn handle(job: &Job) -> Outcome {
     }
 }
 
-/// An answer; its status is 0 where there is none.
+/// An answer; its status is 0 if there is none.
 struct Answer {
     status: u16,
     told: Value,
@@ -214,14 +214,14 @@ fn try_call(path: &str, body: &str) -> Option<Answer> {
     Some(Answer { status: response.status().as_u16(), told, wait })
 }
 
-/// Waits longer after each failure, a part of it by chance.
+/// Waits longer after each failure, with jitter.
 fn pause(failures: u32, wait: Duration) {
     let chance = RandomState::new().hash_one(failures) as f64 / u64::MAX as f64;
     let grown = Duration::from_millis((100u64 << failures.min(10)).min(10_000));
     sleep(wait.max(grown.mul_f64(0.5 + chance / 2.0)));
 }
 
-/// Makes a call until it is heard. What is refused with 404 or 409 is not sent again.
+/// Repeats a call until it is answered. A call refused with 404 or 409 is not repeated.
 fn insist(path: &str, body: Value) {
     for failures in 1.. {
         let answer = call(path, body.clone());
@@ -260,7 +260,7 @@ fn beat() -> bool {
     true
 }
 
-/// Runs a job's handler, and tells the outcome until it is heard.
+/// Runs a job's handler, and reports the outcome until it is answered.
 fn run(job: Arc<Job>) {
     if let Some(limit) = job.members["timeout_ms"].as_u64() {
         let late = job.clone();
@@ -344,7 +344,7 @@ fn begin(mut jobs: Vec<Arc<Job>>, count: usize, mut sent: Instant) {
         }
         (back, trust)
     };
-    // Who slept past a lease asks first which of the jobs it still holds.
+    // After a sleep past a lease, ask first which of the jobs are still held.
     while sent.elapsed() > trust {
         let asked = Instant::now();
         if beat() {
@@ -363,7 +363,7 @@ fn begin(mut jobs: Vec<Arc<Job>>, count: usize, mut sent: Instant) {
     }
 }
 
-/// Says who is there, until the server has heard it or has no such call.
+/// Registers the worker, until the server has answered or has no such call.
 fn register() {
     for failures in 1.. {
         let answer = call("register", json!({"queues": SET.queues, "concurrency": SET.places}));
@@ -398,7 +398,7 @@ fn hear(mut signals: signal_hook::iterator::Signals) {
     }
 }
 
-/// Sends BEATs in the interval, and one at once where the state changes.
+/// Sends BEATs at the interval, and one at once when the state changes.
 fn beat_until(over: impl Fn(&State) -> bool) {
     let mut due = Instant::now();
     loop {

@@ -50,20 +50,20 @@ def command(session: Session, database: str | None) -> int:
     """
     checks = dict(CHECKS)
     if database is not None:
-        # First, since a server may refuse to start on an older schema.
+        # First, because a server may refuse to start on an older schema.
         checks = {"schema": deployment.schema_of(database), **checks}
     found: list[Json] = []
     away = ""
     for name, check in checks.items():
         if away:
-            # Each further check would wait as long for the same answer.
+            # Each further check would wait for the same timeout.
             found.append(_row(name, "unknown", away, ""))
             continue
         try:
             wrong = list(check(session))
         except NotFound:
             if check is deployment.server:
-                # Whatever answers there is no server of the protocol.
+                # The URL leads to something that is no OJS server.
                 raise
             found.append(_row(name, "unknown", "the server has no such call", ""))
         except Unchecked as error:

@@ -14,9 +14,9 @@ from ojs_cli.session import Session
 from ojs_cli.text import moment_ms, span
 from ojs_worker.errors import NotFound
 
-# A clock that is further away than this makes ages and delays wrong that people notice.
+# Users notice wrong ages and delays if clocks differ by more.
 SKEW_MS: Final = 2000
-# Servers that died earlier were replaced, or are missed by nobody.
+# Servers that died earlier have been replaced, or are not needed.
 DIED_LATELY_MS: Final = 3_600_000
 NTP: Final = "let all machines follow NTP"
 
@@ -34,7 +34,7 @@ def schema_of(database: str) -> Check:
             hint = "pip install 'ojs-reference[server]'"
             raise Failure(f"--database needs {missing.name}", hint) from None
         except SchemaError as error:
-            # The message says what is wrong, and then what to do.
+            # Messages of this error have the form "problem; remedy".
             what, _, hint = str(error).partition("; ")
             yield what, hint
         except StoreUnavailable as error:
@@ -113,17 +113,17 @@ def clock(session: Session) -> Iterator[Finding]:
     compared = False
     for whose, look in (("server", _server_ms), ("database", _database_ms)):
         before = wall_ms()
-        told = look(session)
+        interval = look(session)
         after = wall_ms()
-        if told is None:
+        if interval is None:
             continue
         compared = True
-        least, most = told
+        least, most = interval
         early, late = before - most, least - after
         if max(early, late) > SKEW_MS:
             ahead = "behind" if early > late else "ahead of"
             yield f"the {whose}'s clock is {span(max(early, late))} {ahead} this machine's", NTP
-            # The clock of an embedded database is the server's.
+            # Skip the database: an embedded one has the clock of its server.
             return
     if not compared:
         raise Unchecked("the server does not tell its time")
@@ -140,10 +140,10 @@ def _server_ms(session: Session) -> tuple[int, int] | None:
         where = f"{url}/ojs/v1/health"
         try:
             answer = httpx.get(where, verify=tls_of(session.config) or True, timeout=10)
-            told = round(parsedate_to_datetime(answer.headers["date"]).timestamp() * 1000)
+            date_ms = round(parsedate_to_datetime(answer.headers["date"]).timestamp() * 1000)
         except (httpx.HTTPError, KeyError, ValueError):
             continue
-        return told, told + 1000
+        return date_ms, date_ms + 1000
     return None
 
 
@@ -152,8 +152,8 @@ def _database_ms(session: Session) -> tuple[int, int] | None:
     try:
         for queue in session.server.items("/queues", "queues", most=1):
             found = session.server.get(f"/queues/{segment(str(queue.get('name')))}/stats")
-            told = moment_ms(found.get("computed_at"))
-            return None if told is None else (told, told)
+            computed_ms = moment_ms(found.get("computed_at"))
+            return None if computed_ms is None else (computed_ms, computed_ms)
     except NotFound:
         pass
     return None

@@ -15,7 +15,7 @@ Json = dict[str, Any]
 STUCK_MS: Final = 600_000
 RUNS_LONG_MS: Final = 3_600_000
 DAY_MS: Final = 86_400_000
-# A server that is there fires within seconds.
+# A running server fires entries within seconds.
 OVERDUE_MS: Final = 60_000
 MOST_LOOKED_AT: Final = 100
 RUNS_LOOKED_AT: Final = 5
@@ -138,7 +138,7 @@ def webhooks(session: Session) -> Iterator[Finding]:
         for one in server.items("/webhooks/deliveries", "deliveries", most=MOST_LOOKED_AT, **query):
             ended = moment_ms(one.get("finished_at"))
             lately = ended is not None and now - ended < DAY_MS
-            # One failure alone may be a restart at the other end.
+            # A single failure may be a restart of the target.
             if lately if status == "dead" else int(one.get("attempts") or 0) > 1:
                 failing.setdefault(str(one.get("subscription_id")), []).append(one)
     for id, ones in failing.items():

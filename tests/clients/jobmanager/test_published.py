@@ -26,7 +26,7 @@ ADMINISTRATORS = {
 }
 JOB = "@global:modifiers:Rotate"
 TASKS = 60
-# How long a task runs at most, and how long it may then be until each has ended.
+# Time limit of a task, and of the wait for the end of all tasks after it.
 RUN_S, ENDED_S = 4, 40
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]

@@ -9,7 +9,7 @@ import pytest
 pytestmark = pytest.mark.clients
 
 ROOT = Path(__file__).parents[3]
-# Where `make clients` installs it.
+# Installed by `make clients`.
 PYRIGHT = ROOT / "build" / "clients" / "node" / "node_modules" / ".bin" / "pyright"
 LIMIT_S = 110
 

@@ -15,7 +15,7 @@ from tests.e2e.node import Node, running
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 PROGRAMS = HERE / "program"
-# Where `make clients` installs them.
+# Installed by `make clients`.
 INSTALLED = ROOT / "build" / "clients"
 NODE_MODULES = INSTALLED / "node" / "node_modules"
 PYTHON = INSTALLED / "pyzeebe" / "bin" / "python"

@@ -6,7 +6,7 @@ from tests.clients.zeebe.published import CAMUNDA_SDK, OJS_V1, PYZEEBE, ZEEBE_NO
 
 pytestmark = [pytest.mark.clients, pytest.mark.long]
 
-# With each client at least so many scenarios are played.
+# Least number of scenarios that are played with each client.
 PLAYED = {
     "zeebe-node": (ZEEBE_NODE, 30, ("--profile", "zeebe")),
     "pyzeebe": (PYZEEBE, 12, ("--profile", "zeebe")),

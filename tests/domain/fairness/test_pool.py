@@ -112,6 +112,6 @@ def test_a_queue_that_waits_is_served_in_time() -> None:
 
     assert [at(0, "a", "b"), at(999, "a", "b"), at(1000, "a", "b")] == ["a", "a", "b"]
     assert told == ["b"]
-    # Who had nothing for a while has not waited.
+    # A queue that had no jobs for a while has not waited.
     assert at(1500, "a") == "a"
     assert at(2400, "a", "b") == "a"

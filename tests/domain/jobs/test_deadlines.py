@@ -65,7 +65,7 @@ def failed(running: Job, now: int) -> Change:
     )
 
 
-# What may be asked for.
+# Accepted and refused values.
 
 
 @pytest.mark.parametrize("name", [*RELATIVE, "visibility_timeout"])
@@ -214,7 +214,7 @@ def test_what_waits_too_long_says_which_limit_it_was(
         assert (event["attempt"], event["queue"]) == (0, "default")
 
 
-# In a worker's hands.
+# Jobs that a worker holds.
 
 
 def test_a_delivery_lasts_no_longer_than_what_is_left_of_the_total_time() -> None:
@@ -344,7 +344,7 @@ def test_a_dead_letter_retry_has_all_of_the_total_time_again() -> None:
     assert codec.decode(late.after.error or b"")["elapsed_seconds"] == 5.001
 
 
-# Whatever happens to it.
+# Arbitrary sequences of events.
 
 STEPS = st.lists(
     st.tuples(st.sampled_from(["fail", "lose", "give back", "time"]), st.integers(0, 4000)),

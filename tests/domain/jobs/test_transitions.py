@@ -52,7 +52,7 @@ CALLS: dict[str, Call] = {
     "time comes": lambda stored: lifecycle.mature(stored, NOW, positions(), KEEP),
 }
 ACTIVE_ONLY = ("ack", "fail", "fail for good", "requeue", "snooze", "lose", "time out")
-# What each call makes of each state; a pair that is not here is a conflict.
+# The state and the events after each call in each state; all other pairs are conflicts.
 TABLE: dict[tuple[str, str], tuple[str, list[str]]] = {
     ("ack", "active"): ("completed", ["job.completed"]),
     ("fail", "active"): ("retryable", ["job.failed", "job.retrying"]),

@@ -33,7 +33,7 @@ def test_who_is_there_is_served(profile: str) -> None:
 @pytest.mark.parametrize("profile", OTHERS)
 def test_the_dead_may_come_back(profile: str) -> None:
     assert refusal(DEAD, PROFILES[profile]) is None
-    # Where the dead are deleted at once as well.
+    # A dead worker that was deleted at once.
     swept = a_worker(state="terminated", gone_at=NOW, deleted_at=NOW, died=True)
     assert refusal(swept, PROFILES[profile]) is None
     assert not is_final(swept, PROFILES[profile])

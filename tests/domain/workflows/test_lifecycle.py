@@ -261,7 +261,7 @@ def test_a_cancel_spares_only_what_workers_are_at() -> None:
     assert flow.state == "cancelled"
     assert flow.counts == (1, 0, 1, 1)
     assert effects.progress.nodes[flow.index("b")] is NodeState.PENDING
-    # What was spared ends: recorded, and nothing follows.
+    # The job that was not cancelled ends: this is counted, and nothing follows.
     flow.ends("b")
     assert (flow.counts, flow.state, flow.notices) == ((2, 0, 1, 0), "cancelled", [])
 

@@ -97,7 +97,8 @@ def test_a_nested_group_is_heard_by_member_and_a_nested_chain_by_its_last_step()
     inner = {"type": "group", "jobs": [job("b"), {"type": "chain", "steps": [job("c"), job("d")]}]}
     heard = told({"type": "chain", "steps": [job("a"), inner, job("e")]})
     assert heard["e"] == ["A", {"0": "B", "1": "D"}]
-    # What the definition was given goes on to the jobs that begin it; then its own count.
+    # The first jobs of a nested definition get the results from before it, and the others those of
+    # their own predecessors.
     assert heard["b"] == heard["c"] == ["A"]
     assert heard["d"] == ["C"]
 

@@ -129,7 +129,7 @@ async def test_without_keys_everybody_is_local(client: httpx.AsyncClient) -> Non
 def test_a_viewer_changes_nothing() -> None:
     for route in GUARDED:
         if Role.VIEWER in route.roles:
-            # What is sent to these is only judged.
+            # These calls only check their body.
             assert route.method == "GET" or "/validate" in route.path or "/compat" in route.path
 
 

@@ -129,7 +129,7 @@ async def test_a_session_expires(serve: Serve) -> None:
         hands.turn(seconds=1)
         error = error_of(await client.get(ME, headers=shown(token)), 401, "unauthenticated")
         assert "ended" in error["message"]
-        # What anybody may read is not refused.
+        # Public paths are not refused.
         assert (await client.get("/ojs/manifest", headers=shown(token))).status_code == 200
 
 

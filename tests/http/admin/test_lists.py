@@ -212,7 +212,7 @@ async def test_a_worker_that_is_heard_of_stays(client: httpx.AsyncClient) -> Non
 async def test_the_jobs_of_a_silent_worker_go_back(serve: Serve) -> None:
     hands = Hands()
     async with serve(clock=hands) as server, connect(server) as client:
-        # One that only fetches is never declared dead by itself.
+        # A worker that only fetches is never declared dead by itself.
         job = await active_job(client, "w1")
         hands.turn(seconds=40)
         assert body(await client.delete(f"{ADMIN}/workers/w1"))["deleted"] is True

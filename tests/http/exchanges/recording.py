@@ -62,7 +62,7 @@ class Recording(msgspec.Struct, forbid_unknown_fields=True, dict=True):
     client: str
     version: str
     commit: str
-    # When the client ran, or was read; its exchanges are replayed at that moment.
+    # Date on which the client ran, or its source was read; exchanges are replayed at this time.
     date: datetime
     headers: dict[str, str]
     # The kind of an answer with a status of 400 and above.

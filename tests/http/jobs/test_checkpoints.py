@@ -63,7 +63,7 @@ async def is_gone(client: httpx.AsyncClient, job: str) -> None:
     assert error["details"]["resource_type"] == "checkpoint"
 
 
-# What the published cases ask for, by their numbers.
+# The published cases, by their numbers.
 
 
 async def test_001_a_saved_state_can_be_read(client: httpx.AsyncClient) -> None:
@@ -197,7 +197,7 @@ async def test_021_a_discarded_job_takes_none(client: httpx.AsyncClient) -> None
     error_of(await client.put(path_of(job), json={"state": 1}), 409, "conflict")
 
 
-# What they leave open.
+# Behaviour that the published cases leave open.
 
 
 async def test_the_answer_has_everything_flat_and_nested(client: httpx.AsyncClient) -> None:

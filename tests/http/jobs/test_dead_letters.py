@@ -50,7 +50,7 @@ async def test_discarded_jobs_are_listed_newest_first(serve: Serve) -> None:
         first = body(await client.get(f"{DEAD}?limit=2"))
         assert first["pagination"]["total"] == 3
         assert first["pagination"]["has_more"] is True
-        # What is discarded in between does not move the next page.
+        # A job that is discarded between two requests does not move the next page.
         await discarded_job(client, queue="z")
         following = f"limit=2&cursor={first['pagination']['next_cursor']}"
         assert await listed(following) == [ids[0]]

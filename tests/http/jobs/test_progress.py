@@ -258,7 +258,7 @@ async def test_progress_is_followed_to_the_end(server: Server, client: httpx.Asy
     assert [frame.event for frame in told] == ["progress", "completed"]
     assert told[0].data["job_id"] == job["id"]
     assert (told[0].data["progress"], told[0].data["data"]) == (1, {"rows": 7})
-    # Who comes late is told where it stands, and how it ended.
+    # A late listener gets the last progress and the end.
     async with listen(server, path) as stream:
         late = [frame.event for frame in await stream.until_end() if frame.event]
     assert late == ["progress", "completed"]

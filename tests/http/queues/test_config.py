@@ -111,7 +111,7 @@ async def test_settings_are_read_in_every_spelling_and_answered_in_one(
     assert await configure(client, body) == UNSET | changed
     read = await client.get(f"{V1}/queues/q/config")
     assert read.json()["config"] == UNSET | changed
-    # What is answered can be sent.
+    # The answer is accepted as a request.
     assert await configure(client, read.json()["config"]) == UNSET | changed
 
 

@@ -115,7 +115,7 @@ async def test_the_newest_queue_is_listed_first(serve: Serve) -> None:
 
         names, cursor = await page("limit=2")
         assert names == ["a", "c"]
-        # What comes in between moves no page.
+        # Queues that are added between two requests move no page.
         await queues_of_one_moment(server, "e", "d")
         assert await page(f"limit=2&cursor={cursor}") == (["b"], None)
         names, cursor = await page("limit=1")

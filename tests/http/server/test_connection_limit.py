@@ -59,7 +59,7 @@ def test_who_has_waited_longest_makes_room_and_bodies_only_after_the_others() ->
         assert enter(limit, members)
         assert [number for number, client in enumerate(clients) if client.gone] == gone
         assert len(members) == 5
-    # What is busy is left alone.
+    # A busy client is not closed.
     assert not enter(limit, members)
     assert not clients[4].gone
     assert closed == [1] * 5
@@ -79,7 +79,7 @@ def test_who_has_gone_on_since_makes_no_room() -> None:
     second.state = (Waits.ASK, NOW)
     assert enter(limit, members)
     assert (second.gone, third.gone) == (False, True)
-    # Found again where nobody waits for longer.
+    # Found again by the next scan.
     assert enter(limit, members, NOW + 1)
     assert second.gone
 

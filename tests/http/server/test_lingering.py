@@ -11,7 +11,7 @@ from tests.http.listening import on_a_socket
 from tests.http.steps import JOBS
 
 TOO_LONG = f"POST {JOBS} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n".encode()
-# How long, and how much.
+# Limits of time and of size, by the one that is reached.
 LIMITS = {"long": (0.2, 1 << 40), "much": (60.0, 1_000_000)}
 
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]

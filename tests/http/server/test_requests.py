@@ -93,7 +93,7 @@ async def test_whole_requests_are_taken() -> None:
     reading = Reading(Connection, ["soon", "once", "wait"])
     asking = POST.replace(b"Host", b"Expect: 100-continue\r\nHost")
     await reading.read([(POST, True), (POST[:-2], True), (POST[-2:], True), (asking, True)] * 2)
-    # Not those whose client asks first, or whose body comes later.
+    # Except requests with `Expect`, or with a body that comes later.
     assert reading.taken == 2
     assert [told[-1] for told in reading.told] == [b"body"] * 6
 

@@ -197,7 +197,7 @@ async def test_a_job_that_has_ended_is_told_as_it_is(
     # A client that comes back learns nothing new, and is not kept either.
     async with listen(server, f"{JOBS}/{job['id']}/events", last=told.id) as again:
         assert names([one for one in await again.until_end() if one.event]) == ["job.state_changed"]
-    # One that missed the end is told how it came.
+    # A client that missed the end gets all events up to it.
     start = "evt_00000000-0000-7000-8000-000000000000"
     async with listen(server, f"{JOBS}/{job['id']}/events", last=start, format="catalogue") as late:
         told_late = [frame for frame in await late.until_end() if frame.event]
@@ -227,7 +227,7 @@ async def test_who_comes_back_misses_nothing(client: httpx.AsyncClient, server: 
         fresh = await enqueue(client)
         found = [one.data["subject"] for one in await back.events(4)]
     assert found == [*missed, fresh["id"]]
-    # The header is what counts when the address still says where it all began.
+    # The header takes precedence over a position in the address.
     begun = "evt_00000000-0000-7000-8000-000000000000"
     async with listen(server, STREAM, last=last, after=begun, types="job.enqueued") as both:
         assert [one.data["subject"] for one in await both.events(4)] == found
@@ -266,7 +266,7 @@ async def test_a_heartbeat_moves_the_place_on(
         last = heard.last_id
     async with listen(server, STREAM, last=last) as back:
         await client.post(f"{V1}/queues/q/pause")
-        # The job was before the place, though the stream was never told of it.
+        # The job precedes the position, although the stream did not send its event.
         assert names(await back.events(1)) == ["queue.paused"]
 
 
@@ -300,7 +300,7 @@ async def test_a_slow_client_is_told_what_it_missed(
         told = [one.data["subject"] for one in (*before, *after)]
         ids = [job["id"] for job in jobs]
         assert told == ids[: len(before)] + ids[-10:]
-        # What was missed can be read from there.
+        # The missed events can be read from there.
         query = {"after": notice.data["after"], "types": "job.enqueued", "limit": str(count)}
         page = body(await client.get(f"{V1}/events", params=query))["events"]
         assert [one["subject"] for one in page] == ids[len(before) : len(before) + count]

@@ -170,7 +170,7 @@ async def test_there_are_only_so_many_channels(
         await heard.subscribe("all")
         await heard.subscribe("events")
         assert (await heard.subscribe("queue:a"))["code"] == "invalid_request"
-        # One that is there may be asked for again.
+        # An open channel may be subscribed to again.
         assert (await heard.subscribe("all"))["type"] == "subscribed"
         assert len(server.engine.log_reader) == 2
 
@@ -202,7 +202,7 @@ async def test_a_stop_is_said_and_ends_the_connection(server: Server) -> None:
         for channel in ("all", "events"):
             await heard.subscribe(channel)
         server.begin_stop()
-        # uvicorn follows at once when the machine is busy; nobody has had a turn to say good-bye.
+        # On a busy machine uvicorn closes at once, before the client can say good-bye.
         heard.leave()
         assert {(one["event"], one["channel"]) for one in await heard.events(2)} == {
             ("server.shutdown", "all"),

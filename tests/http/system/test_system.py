@@ -27,7 +27,7 @@ from tests.http.steps import (
     stored_jobs,
 )
 
-# What clients look for in the manifest.
+# Capabilities that clients look for in the manifest.
 CAPABILITIES = {
     "batch_enqueue",
     "cron_jobs",
@@ -252,7 +252,7 @@ async def test_health_in_detail_has_the_figures_of_operators(
     assert answer.status_code == 503
     told = body(answer)
     assert (told["status"], told["queues"], told["jobs"]) == ("unhealthy", None, None)
-    # What the driver says may name addresses.
+    # Messages of the driver may contain addresses.
     assert "connection refused" not in answer.text
 
 

@@ -203,7 +203,7 @@ async def test_keys_ids_and_uniqueness_do_not_meet(
     named = {"type": "t", "args": [], "id": "01a1f0c0-0000-7000-8000-000000000001"}
     assert (await acme.post(f"{V1}/jobs", json=named)).status_code == 201
     assert (await acme.post(f"{V1}/jobs", json=named)).status_code == 200
-    # The same text of another tenant is another request, and no look at the job.
+    # Under another tenant the same request is a conflict, whose answer shows nothing of the job.
     refused = await beta.post(f"{V1}/jobs", json=named)
     assert refused.status_code == 409
     assert "args" not in refused.text

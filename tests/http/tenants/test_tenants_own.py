@@ -99,7 +99,7 @@ async def test_a_cron_entry_is_its_tenants(
     ]
     for stranger in (beta, client):
         await same_as_missing(stranger, "daily", "none", calls)
-    # The same name is another entry.
+    # An entry of this name under another tenant is a different one.
     assert (await made(beta, "cron", body))["cron"]["name"] == "daily"
     assert (await beta.delete(at)).json()["name"] == "daily"
     for one, names in ((acme, ["daily"]), (beta, []), (client, ["acme/daily"])):

@@ -256,7 +256,7 @@ async def test_an_idempotency_key(client: httpx.AsyncClient) -> None:
     assert again.json()["id"] == first.json()["id"]
     other = await client.post(FLOWS, json=chain("b"), headers=headers)
     assert other.status_code == 409
-    # The same key of another operation is another key.
+    # Keys of different operations are independent.
     assert (await client.post(JOBS, json=job(), headers=headers)).status_code == 201
 
 

@@ -31,7 +31,7 @@ def test_one_owner_is_used_by_one_of_two_keys(
     benches = (bench, Bench(second, bench.clock))
     with ThreadPoolExecutor(2) as threads:
         with psycopg.connect(postgres_store) as foreign:
-            # Nobody can store an entry, so that both have looked before one is stored.
+            # Keep entries from being stored until both nodes have looked for the owner.
             foreign.execute("LOCK TABLE cron IN SHARE MODE")
             registering = [
                 threads.submit(one.do, registration(key))

@@ -176,7 +176,7 @@ async def test_while_the_store_is_asked_for_an_outcome_nobody_counts_as_silent(
     await asyncio.wait({beating})
     assert (beating.exception() is None) is carried_out
     assert availability.unknown == 0
-    # Whoever waited for the answer could not be heard meanwhile.
+    # Requests that waited for the answer could not be heard meanwhile.
     missed += [availability.unheard_since(before), availability.unheard_since(before + 1)]
     assert missed == [True, True, False]
 

@@ -52,7 +52,7 @@ async def test_nobody_waits_for_each_of_many_requests_and_the_loop_for_none(
 
     with locked(store_url):
         assert await many() == ["Unavailable" if store.embedded else "LocksBusy"] * 8
-        # Whoever has the file has all of it; a server that has rows has not broken the store.
+        # A lock of SQLite covers the whole file; locked rows do not make PostgreSQL unavailable.
         assert bool(engine.availability.reason) == store.embedded
     # On PostgreSQL it could be the fault of one of them; two that waited alone tell that it is not.
     in_loop, in_thread, briefly = (True, False), (False, True), (False, False)
@@ -66,7 +66,7 @@ def test_one_by_one_ends_where_it_is_hopeless(bench: Bench) -> None:
     faulty = Faulty(bench.store, BUSY, None, BUSY, None, BUSY)
     committed = apply(faulty, *(enqueue() for _ in range(7)))
     if bench.store.embedded:
-        # Whoever holds it holds all of it.
+        # A lock of SQLite covers the whole file.
         assert names(committed.outcomes) == ["Unavailable"] * 7
         assert (faulty.tries, committed.refused) == (1, "held")
     else:

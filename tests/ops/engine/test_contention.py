@@ -88,7 +88,7 @@ def test_only_who_wants_a_held_limit_is_put_off(
             "LocksBusy",
         ]
         assert carry_out(*ops) == told
-        # The second time nobody waits: who is in the way is known before.
+        # No wait the second time: the blocking transactions are known.
         assert carry_out(*ops) == told
     assert carry_out(*ops[:3]) == ["Enqueued", "Enqueued", "FetchedJobs"]
 
@@ -191,7 +191,7 @@ async def test_nobody_is_put_off_for_ever(
             await engine.run(Ack(job_id, "w"))
         code = refused.value.answer_code
         assert (code.status, refused.value.headers) == (503, {"Retry-After": "1"})
-        # A server that ends waits for nobody.
+        # A server that is stopping waits for no lock.
         monkeypatch.setattr(group_commit, "HELD_UP_S", 3600.0)
         waiting = asyncio.create_task(engine.run(Ack(job_id, "w")))
         # It has been tried by the time that a later one is done.

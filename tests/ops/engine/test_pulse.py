@@ -18,7 +18,7 @@ async def test_who_waited_for_a_look_is_told_of_it_although_the_next_one_has_beg
     first = asyncio.create_task(pulse.beats(60))
     await asyncio.sleep(0)
 
-    # Whoever is told first asks again at once, before the others are told.
+    # The first one that is answered asks again before the others are answered.
     async def ask_again() -> bool:
         await pulse.beats(60)
         return await pulse.beats(60)

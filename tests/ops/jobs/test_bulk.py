@@ -82,7 +82,7 @@ def test_what_a_running_workflow_still_hands_on_is_not_deleted(bench: Bench) -> 
     assert bench.exists(first)
     assert codes(bench.do(Bulk("delete", (first,), atomic=True))) == ["conflict"]
     bench.ack(second)
-    # What is handed on by reference may still be asked for by the step that runs.
+    # The step that runs now may still ask for results that were passed by reference.
     assert codes(bench.do(Bulk("delete", (first,)))) == ["conflict"]
     (called,) = bench.take_ids()
     bench.ack(called)

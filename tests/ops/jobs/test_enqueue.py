@@ -93,7 +93,7 @@ def test_jobs_that_come_together_are_stored_as_if_each_came_alone(bench: Bench) 
         assert bench.job(stored.job.id) == stored.job
         told, told_alone = bench.told(stored.job.id), bench.told(alone.job.id)
         assert told == [(kind, {**data, "job_id": stored.job.id}) for kind, data in told_alone]
-    # As many again came alone; one of each stands in another queue.
+    # Each job was enqueued once more, alone; some are in other queues.
     elsewhere = {"pending", "scheduled_at", "queue"}
     waiting = sum(elsewhere.isdisjoint(body) for some in bodies for body in some)
     assert bench.counts() == {"available": 2 * waiting, "scheduled": 60, "pending": 60}

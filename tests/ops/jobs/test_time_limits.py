@@ -14,7 +14,7 @@ def types(bench: Bench, job_id: str) -> list[str]:
     return [one["type"] for one in codec.decode(bench.job(job_id).errors or b"[]")]
 
 
-# How long a job may wait.
+# The limit of the wait for a start.
 
 
 @pytest.mark.parametrize("waits", [{}, {"pending": True}, {"scheduled_at": "+PT1H"}])
@@ -47,7 +47,7 @@ def test_a_started_job_outlives_its_ttl_and_expires_when_it_waits_again(bench: B
     assert types(bench, job_id) == ["handler_error", "enqueue_ttl_expired"]
 
 
-# How long it may take in all.
+# The limit of all attempts together.
 
 
 def test_the_total_time_covers_attempts_and_the_waiting_between_them(bench: Bench) -> None:
@@ -157,7 +157,7 @@ def test_a_dead_letter_retry_has_all_its_time_again(bench: Bench) -> None:
     assert bench.error(job_id)["elapsed_seconds"] == 5.0
 
 
-# How long its holder may be silent.
+# The limit of a holder's silence.
 
 
 def test_a_holder_that_sends_no_beat_for_the_job_loses_it(bench: Bench) -> None:

@@ -91,7 +91,7 @@ async def test_followers_of_tenants_are_told_of_their_own_alone(engine: Engine) 
         following(engine, EventFilter(tenant="beta", queues=("q",))) as beta,
         following(engine) as everything,
     ):
-        # Alike in all but whose they are, and read with one page.
+        # The jobs differ only by tenant, and their events are read with one page.
         whose = ["acme", "beta", None, "beta", "acme"]
         jobs = [{"meta": {"tenant_id": name}} if name else {} for name in whose]
         done = await engine.run(enqueue(jobs=jobs))
@@ -272,7 +272,7 @@ async def test_what_an_older_transaction_hides_is_looked_for_again() -> None:
     reader.wake(12)
     assert await follower.wait(5)
     assert places(follower) == [12]
-    # And once it is there, nobody looks any more.
+    # With all events delivered, the log is not read any more.
     looked = log.looked
     assert not await follower.wait(0.1)
     assert log.looked <= looked + 1

@@ -108,7 +108,7 @@ def test_news_become_deliveries_once_also_when_two_nodes_look(bench: Bench) -> N
     assert bench.do(Spread(news, "s")).kept
     assert not bench.do(Spread(news, "s")).kept
     assert len(listed(bench)) == 1
-    # One that was changed meanwhile is looked at again; the other one moves on.
+    # A subscription that was changed meanwhile is looked at again; the other one moves on.
     bench.put()
     with bench.store.reader() as reader:
         pair = [reader.webhooks([one.id])[0] for one in (webhook, other)]
@@ -154,7 +154,7 @@ def test_a_failed_delivery_comes_again_and_ends_dead(bench: Bench) -> None:
     assert (dead.answer, dead.error) == (500, "the target answered 500")
     assert told(bench).count("webhook.failed") == 8
     assert told(bench)[-1] == "webhook.dead"
-    # What was said of webhooks is not sent by them.
+    # Events about webhooks are not sent by webhooks.
     spread(bench, webhook)
     assert len(listed(bench)) == 1
     # A replay begins anew.

@@ -109,7 +109,7 @@ def test_who_left_or_was_deleted_is_refused_and_stays_away(
     assert bench.counts() == {"available": 1}
 
 
-# Under the others nobody dies, or is deleted by dying.
+# Under other profiles workers do not die, or are not deleted by dying.
 @pytest.mark.parametrize("profile", ["ojs", "blackboard"])
 def test_a_death_is_over_once_the_worker_is_deleted(with_rules: WithRules, profile: str) -> None:
     bench = under(with_rules, profile)

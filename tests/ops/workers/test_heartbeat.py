@@ -187,7 +187,7 @@ def test_the_test_directive_of_a_held_job_counts_only_in_conformance_runs(
     other = held(bench, meta={"test_directive": ["quiet"]})
     plain = held(bench)
     assert bench.beat(ids=[job_id, other, plain]).state == told
-    # It is said with the job, not remembered, and only to who holds it.
+    # The directive goes only to the holder, and only with a BEAT that lists the job.
     assert bench.beat(ids=[plain]).state is WorkerState.RUNNING
     assert bench.beat("x", [job_id]).state is WorkerState.RUNNING
 

@@ -69,7 +69,7 @@ def test_a_claim_looks_a_bounded_way_past_what_it_may_not_take(
         bench.put(version=2)
     bench.put()
     met = bench.put(version=1)
-    # The one that asks for nothing lies too far behind; what is asked for is found by an index.
+    # The job without requirements is too far back in the queue; the other is found by an index.
     assert bench.take_ids("w", 9) == [met]
 
 

@@ -44,7 +44,7 @@ def test_many_are_settled_and_the_next_fetched_in_one_commit(bench: Bench) -> No
         "available",
         "completed",
     ]
-    # What is given back keeps its place, and may be fetched by the same call.
+    # A requeued job keeps its place, and may be fetched by the same call.
     assert ids(done) == [held[2], *waiting[:2]]
     assert bench.counts() == {"completed": 2, "retryable": 1, "active": 3, "available": 1}
     assert sorted(committed.ended) == sorted([held[0], held[3]])

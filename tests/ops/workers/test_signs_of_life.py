@@ -102,7 +102,7 @@ def test_a_fetch_that_is_held_beyond_the_end_of_a_session_says_nothing(bench: Be
     bench.do(DropSession("w", 1))
     bench.clock.advance(2_500)
     assert bench.do(Heard({"w": bench.clock.now}, frozenset({"w"}))) == 0
-    # One that was asked since is a sign of life.
+    # A FETCH since then is a sign of life.
     bench.take()
     bench.clock.advance(2_500)
     assert bench.sweep().dead == 0

@@ -101,7 +101,7 @@ class Workflows(RuleBasedStateMachine):
         if not well:
             self.dead.append(job_id)
         end = NodeState.COMPLETED if well else NodeState.FAILED
-        # What a dead letter comes to does not count any more.
+        # The outcome of a dead letter that is retried does not count any more.
         self.flows[flow_id].ends.setdefault(kind, end)
 
     @precondition(lambda self: self.held)

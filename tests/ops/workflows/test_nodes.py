@@ -100,7 +100,7 @@ def test_members_that_end_at_once_on_two_nodes(nodes: Nodes) -> None:
         ends = [Ack(job_id) for job_id, _ in fired]
         nodes.at_once(ends[:1], ends[1:])
         assert view(nodes.stores[0], started.workflow_id).workflow.state == "completed"
-    # Four by the first node, two by the other; nobody undid anybody's work.
+    # Four by the first node, two by the other, and none repeated.
     assert [store.transactions for store in nodes.stores] == [5 * ROUNDS, 2 * ROUNDS]
 
 

@@ -158,7 +158,7 @@ def test_a_workflow_needs_room_for_all_its_jobs_at_once_in_the_rate_only(flows: 
     flows.bench.do(start(three, ("", "workflow", "k"), b"other"))
     with pytest.raises(TenantFull):
         flows.bench.do(start(parse_workflow(chain(job("d")), tenant="acme")))
-    # What follows from a workflow that was let in is not turned away.
+    # Later jobs of an accepted workflow are not refused.
     assert flows.take() == ["a"]
     flows.bench.put(type="d", meta={"tenant_id": "acme"})
     flows.bench.ack(flows.job_ids()[0])

@@ -183,7 +183,7 @@ def test_the_oldest_events_before_a_moment_are_removed(store: Store, clock: Hand
 def test_events_are_counted_stretch_by_stretch(store: Store) -> None:
     log(store, *(an_event() for _ in range(5)))
     with store.transaction() as tx:
-        # What is written by the transaction that counts is for the next count.
+        # Events written by the transaction that counts belong to the next count.
         tx.insert_events([an_event()])
         assert tx.tally_events(3) == EventTally(3, behind=True)
         assert tx.tally_events(3) == EventTally(5, behind=False)

@@ -40,7 +40,7 @@ def test_rows_that_an_old_transaction_has_are_told(store: Store, other: Store) -
         tx.load_jobs(["j1"])
         assert len(tx.load_limits(["#queue:q", "k1"])) == 2
         if store.embedded:
-            # Its one writer has the file, and asks nobody.
+            # SQLite has one writer, which holds the whole file.
             assert store.held(WANTED, 0) == Contended()
             return
         assert store.held(WANTED, 3_600_000) == Contended(set(), set(), set())

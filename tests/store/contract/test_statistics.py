@@ -63,7 +63,7 @@ def test_each_event_is_counted_once_in_its_minute_and_hour(store: Store, clock: 
 def test_what_tenants_did_is_counted_apart(store: Store) -> None:
     with store.transaction() as tx:
         tx.begin_tenancy()
-        # What tells the next transaction of it.
+        # Shows the next transaction that there are tenants.
         tx.add_counts({"a/": {"available": 1}})
     mine = b'{"worker_id":"\\"tenant_id\\":\\"b\\"","tenant_id":"a"}'
     log(store, happened("job.enqueued", data=mine), happened("job.enqueued"))

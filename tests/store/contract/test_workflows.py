@@ -156,7 +156,7 @@ def test_what_a_job_came_to_is_kept(store: Store) -> None:
                 WorkflowJob("w1", 2, error=b"{}", ended_at=START + 1),
             ]
         )
-        # What is not said stays.
+        # Members that are not set keep their values.
         tx.update_workflow_jobs([WorkflowJob("w1", 1)])
     with store.transaction() as tx:
         assert tx.load_workflow_results([("w1", 1), ("w1", 2), ("w1", 3)]) == {

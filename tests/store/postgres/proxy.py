@@ -35,7 +35,7 @@ class Proxy:
         port = self._listening.getsockname()[1]
         self.url = parts._replace(netloc=f"{parts.username}@127.0.0.1:{port}").geturl()
         self.fault = Fault.NONE
-        # What has to be said in one piece with a COMMIT for the fault to happen.
+        # The fault happens only if these bytes are sent together with a COMMIT.
         self.marker = b""
         self.broken = threading.Event()
         self.refusing = False

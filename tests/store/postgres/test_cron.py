@@ -78,7 +78,7 @@ def test_two_nodes_that_fire_at_once_fire_each_due_time_once(
         for _ in range(ROUNDS):
             clock.forward(1000)
             fired = list(pool.map(fire, nodes))
-            # A node may have passed over what the other was busy with; nobody fires twice.
+            # A node may have skipped entries that the other has locked, but no entry fires twice.
             assert sum(fired) == ENTRIES
     with nodes[1].reader() as reader:
         for number in range(ENTRIES):

@@ -20,7 +20,7 @@ from tests.store.busy import PATIENCE_MS, limit, locked
 from tests.store.postgres.server import query
 from tests.store.records import a_job, put, whole
 
-# As a newer node might have it: what reads jobs answers with another type.
+# A change by a newer node: statements that read jobs have another result type.
 MIGRATE = "ALTER TABLE jobs ALTER COLUMN releases TYPE int4"
 
 
@@ -125,7 +125,7 @@ def test_whoever_is_cut_off_has_no_database(postgres_url: str) -> None:
         connection.execute("SET idle_in_transaction_session_timeout = 20")
         connection.execute("BEGIN")
         select.select([connection], [], [])
-        # By its class, or as a lost connection where the last words came with the answer before.
+        # As this class, or as a lost connection if the message came with the previous answer.
         with pytest.raises(psycopg.Error) as cut_off:
             connection.execute("SELECT 1")
         assert isinstance(translated(cut_off.value), StoreUnavailable)

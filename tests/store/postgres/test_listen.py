@@ -296,7 +296,7 @@ def test_nodes_tell_of_their_events_while_somebody_follows(node: OpenNode, run: 
 
     async def body() -> None:
         async with hearing_of_events(near) as heard, hearing_of_events(far) as far_heard:
-            # Nobody has asked yet, and the node itself needs no notice.
+            # No node has asked for notices yet, and the node itself needs none.
             await asyncio.to_thread(log, far, an_event())
             near.note_following(60_000)
             await until_told(far, heard)

@@ -69,7 +69,7 @@ def test_a_beat_waits_for_a_settling_node_and_learns_the_outcome(
         tx = open_.enter_context(first.transaction())
         tx.write_changes([change(record(first, "j1"), state="completed")])
         tx.drop_leases(["j1"])
-        # What is asked now has the changes sent and made.
+        # This query makes the transaction send its changes.
         assert tx.load_states(["j1"]) == {"j1": "completed"}
         beating = apart(beat)
         wait_until(lambda: blocked(postgres_store) == 1)

@@ -195,7 +195,7 @@ def test_places_rise_on_in_a_cluster_that_has_counted_fewer_transactions(
     with restored.transaction() as tx:
         assert tx.position() > 2 * far
     assert subjects(restored) == ["old", "new"]
-    # Whoever was connected all along goes on from there, too.
+    # A node that was connected all along continues from there, too.
     log(first, an_event(subject="newer"))
     assert subjects(restored) == ["old", "new", "newer"]
 

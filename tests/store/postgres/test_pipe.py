@@ -85,7 +85,7 @@ def test_an_error_shows_at_the_next_answer_and_nothing_after_it_is_done(
         pipe.rows(ALL, {})
     assert pipe.lives
     pipe.roll_back()
-    # What was to be prepared behind the error is prepared again.
+    # The statement after the error was not prepared, so it is prepared again.
     pipe = begun(connection, prepare)
     assert pipe.rows(ALL, {}) == []
     pipe.send("DELETE FROM things WHERE size > %(size)s::int8", {"size": 5})

@@ -137,7 +137,7 @@ def test_a_listener_that_hears_nothing_of_its_database_connects_anew(
         task = asyncio.create_task(store.listener(heard.put_nowait).run())
         try:
             async with asyncio.timeout(LIMIT_S):
-                # Whoever listens anew has everybody look once.
+                # After connecting, the listener reports that anything may have changed.
                 assert await heard.get() is None
                 proxy.freeze()
                 await asyncio.sleep(2 * ANSWER_S)

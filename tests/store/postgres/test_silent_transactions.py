@@ -106,7 +106,7 @@ def test_a_transaction_that_waits_for_the_database_is_not_silent(
         with busy.transaction() as tx:
             return set(tx.load_jobs(["j1"]))
 
-    # Whoever is no server of ours may take its time.
+    # Transactions of other programs are not ended.
     with psycopg.connect(store_url) as somebody:
         somebody.execute("SELECT pg_current_xact_id(), id FROM jobs FOR UPDATE")
         taken = apart(take)
@@ -125,7 +125,7 @@ def test_a_server_that_was_held_up_gives_its_own_transaction_up(
         with frozen.transaction() as tx:
             tx.insert_jobs([a_job("j1")])
             tx.insert_new_jobs([a_job("j2")])
-            # Nobody ended it; and yet it must not come late.
+            # The transaction was not ended by another node, but must not commit late.
             monkeypatch.setattr(pipe, "GIVEN_UP_S", -1.0)
 
     with pytest.raises(StoreUnavailable, match="held up for"):
@@ -141,7 +141,7 @@ def test_the_database_watches_its_clients(store_url: str) -> None:
         names = ["tcp_keepalives_idle", "tcp_user_timeout", "client_connection_check_interval"]
         set_to = [connection.execute(f"SHOW {name}".encode()).fetchone() for name in names]
         assert set_to == [("5",), ("10000",), ("2s",)]
-    # A pooler would keep it for whoever comes next.
+    # A pooler would keep the setting for the next client.
     with closing(address_of(store_url, pooled=True).connect()) as connection:
         assert connection.execute("SHOW client_connection_check_interval").fetchone() == ("0",)
 
@@ -155,7 +155,7 @@ def test_from_version_17_on_the_database_bounds_transactions_itself(
     ((version,),) = query(postgres_store, "SELECT current_setting('server_version_num')::int4")
     with closing(open_store(postgres_store, clock=clock)) as store:
         if version < BOUNDS_TRANSACTIONS:
-            # An older one does not know the setting, and must not be told of it.
+            # Older versions do not know the setting, so it must not be sent.
             put(store, a_job("j1"))
             return
 

@@ -48,7 +48,7 @@ def test_a_commit_whose_wait_was_cancelled_is_asked_for_until_it_is_safe(
         asked = apart(carried_out, store, partial(add, job_id="j1"))
         first = waiting(url)
         query(url, f"SELECT pg_cancel_backend({first})")
-        # The transaction is there, and whoever asks for it waits as it should have.
+        # The transaction is committed here; the query for its outcome waits for the standby too.
         second = waiting(url, first)
         assert (asked.done(), stored(url)) == (False, ["before", "j1"])
         query(url, f"SELECT pg_cancel_backend({second})")

@@ -20,7 +20,7 @@ from ojs_server.store.postgres.store import PostgresStore
 from tests.ops.bench import Bench, HandClock, enqueue
 from tests.postgres import uncounted
 
-# So often the database plans a statement for what it is given, before it looks for a better way.
+# Executions that PostgreSQL plans for their values, before it considers a generic plan.
 AT_FIRST = 5
 RUNNING = WorkerState.RUNNING
 READ = "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = 'jobs'"
@@ -68,7 +68,7 @@ def watched(postgres_store: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wa
         psycopg.connect(postgres_store, autocommit=True) as other,
         closing(PostgresStore(postgres_store)) as store,
     ):
-        # The readers' pool makes its connections meanwhile.
+        # The pool of readers connects in the background.
         writer = Noted.made[0]
         # New statistics would be a reason to plan anew.
         uncounted(postgres_store)

@@ -37,7 +37,7 @@ def test_an_equal_job_waits_and_sees_what_became_of_the_first(
     first, second = node("a"), node("b")
     with first.transaction() if stored else undone(first) as tx:
         tx.lock_unique([ONE])
-        # What is asked now has the locks sent and taken.
+        # This query makes the transaction take its locks.
         assert tx.find_unique([(ONE, "available")]) == {}
         waiting = pool.submit(store_once, second, ONE, "j2")
         wait_until(lambda: blocked(postgres_store) == 1)

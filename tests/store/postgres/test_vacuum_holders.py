@@ -50,7 +50,7 @@ def test_sessions_prepared_transactions_and_slots_are_named(durable_postgres: Se
         # Since when is hidden of another role's session.
         assert {(one.held_s, one.at_least) for one in found} == {(int(LATER), True)}
         session.rollback()
-        # Of a prepared transaction everybody sees that.
+        # The age of a prepared transaction is visible to all roles.
         moved = [
             (*row[:6], 1000 * LONG_S if row[0] == "prepared" else row[6]) for row in seen(store)
         ]

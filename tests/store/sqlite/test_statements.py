@@ -11,7 +11,7 @@ from ojs_server.store.queries import Query
 from ojs_server.store.sqlite.statements import ALIKE_FROM, FEW, SIZES, binding, filled_up, parts
 
 ROWS = Query("q", "SELECT * FROM ({rows})", rows_of("a text, b json, c text, d text"))
-# Where bytes of a text are bound.
+# Index of a column whose texts are bound as bytes.
 TEXT = 1
 SAME: list[Any] = [None, 0, 7, 1.5, "a", "☃"]
 values = st.sampled_from(SAME)

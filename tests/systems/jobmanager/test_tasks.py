@@ -164,7 +164,7 @@ async def test_1_34_failed_is_final(world: World, client: JobManagerClient) -> N
         await world.call("PATCH", f"/tasks/{task.id}", {"status": word}, status=409)
 
 
-# What users of this system expect beyond the rows.
+# Expectations of the system's users beyond the rows.
 
 
 async def test_tasks_are_submitted_listed_cancelled_and_waited_for(

@@ -37,6 +37,6 @@ class Inner:
 @pytest.fixture
 def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Inner:
     """An empty project."""
-    # What is added to the path is taken out again, also where a setting adds it.
+    # A copy, so that additions to the path are undone, also those by a setting.
     monkeypatch.setattr(sys, "path", [str(pytester.path), *sys.path])
     return Inner(pytester)

@@ -169,7 +169,7 @@ async def test_whoever_gives_a_stream_of_another_loop_up_has_hung_up(thread: Loo
     app.pieces.put_nowait(b"one")
     pieces = AsgiTransport(app, loop=thread.loop).stream(Request("GET", "/"))
     assert await anext(pieces) == b"one"
-    # What follows reaches the other loop all at once.
+    # Blocks the other loop, so that the following calls reach it all at once.
     thread.loop.call_soon_threadsafe(busy.wait)
     waiting = asyncio.ensure_future(anext(pieces))
     await asyncio.sleep(0)

@@ -601,7 +601,7 @@ def a_claim_whose_answer_was_lost_is_repeated(world: World) -> None:
 
 @scenario
 def a_provider_that_is_silent_is_a_timeout(world: World) -> None:
-    # Nobody is told of the read: this manager has no Socket.IO.
+    # No events follow the read: this manager has no Socket.IO.
     manager = JobManager(world.api, max_startup_retries=1)
     world.managers.append(manager)
     made = manager.register_provider(Files, name="disk", handler={}, room=world.room)
