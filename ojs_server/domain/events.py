@@ -361,7 +361,7 @@ def _of_cron(
         job_type,
         codec.encode(
             {
-                # The catalogue and the cron document name the same things differently.
+                # The event catalogue and the cron document use different names.
                 "cron_name": name,
                 "cron_expr": entry.expression,
                 "cron_expression": entry.expression,

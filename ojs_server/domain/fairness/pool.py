@@ -16,7 +16,7 @@ STRATEGIES: Final = ("strict", "round-robin", "weighted", "least-loaded")
 DEFAULT_STRATEGY: Final = "round-robin"
 MAX_QUEUES: Final = 100
 MAX_WEIGHT: Final = 1000
-# The locked row that a pool's concurrency is judged under.
+# Prefix of the row that is locked to check a pool's concurrency.
 OF_POOL: Final = "#pool:"
 LABEL: Final = "pool:"
 MEMBERS: Final = frozenset(

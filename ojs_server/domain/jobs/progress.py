@@ -14,7 +14,7 @@ from ojs_server.domain.jobs.job import Job, Lease, State
 
 MAX_DATA: Final = 16 * 1024
 MAX_CHECKPOINT: Final = 1024 * 1024
-# Reports may come more often than anybody wants to read of them.
+# Least time between two progress events of a job, as reports may be frequent.
 TOLD_EVERY_MS: Final = 1000
 
 

@@ -18,7 +18,7 @@ MAX_FRAMES: Final = 50
 MAX_NAME: Final = 255
 MAX_DETAILS: Final = 64 * 1024
 MAX_RETRIES: Final = 1000
-# A handler asks for an action by `details.action`, or by these values of `code`.
+# Values of `code` that request an action, as `details.action` does.
 _ACTIONS: Final[Mapping[str, Action]] = {
     "RETRY": "retry",
     "DISCARD": "discard",

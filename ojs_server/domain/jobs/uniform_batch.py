@@ -43,7 +43,7 @@ def parse_uniform(bodies: Sequence[object], *, strict: bool = False) -> UniformD
     args = [one.pop("args", None) for one in shared]
     if set(map(type, args)) != {list}:
         return None
-    # By their texts, not their values: to Python `true`, `1` and `1.0` are equal.
+    # Compare texts, not values: to Python `true`, `1` and `1.0` are equal.
     said = codec.texts(shared)
     if said.count(said[0]) != len(said):
         return None

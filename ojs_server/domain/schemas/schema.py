@@ -15,13 +15,13 @@ from ojs_server.domain.version import Version, parse_version
 from ojs_wire.codec import Json, encode
 from ojs_wire.values import kind_of
 
-# Treatment of a job whose arguments violate the schema.
+# Treatment of jobs whose arguments violate the schema.
 MODES: Final = ("off", "warn", "strict")
 MAX_SCHEMA: Final = 64 * 1024
 MAX_SCHEMAS: Final = 1000
 MAX_COMPATIBLE: Final = 10
 MAX_URI: Final = 512
-# An absolute URI as RFC 3986 has it, near enough: a scheme, and no character that needs an escape.
+# Approximation of RFC 3986 for absolute URIs: a scheme, and no character that needs an escape.
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x20<>\"{}|\\^`\x7f-\U0010ffff]+")
 _URN: Final = re.compile(r"urn:ojs:schema:([^:]+):v([0-9.]+)", re.ASCII)
 
