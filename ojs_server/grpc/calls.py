@@ -28,7 +28,7 @@ from ojs_wire import codes
 from ojs_wire.codec import decode, encode
 
 MAX_REQUEST_ID: Final = 128
-# Metadata that have another name than the header that says the same.
+# Metadata keys, with the HTTP headers that they stand for.
 _HEADERS: Final[Mapping[str, bytes]] = {
     "authorization": b"authorization",
     "traceparent": b"traceparent",
@@ -41,7 +41,7 @@ _HEADERS: Final[Mapping[str, bytes]] = {
 }
 _KEY: Final = "x-ojs-api-key"
 REQUEST_ID: Final = "x-ojs-request-id"
-# What RPCs whose client has left are counted as.
+# Status under which RPCs are counted whose client has left.
 CLIENT_LEFT: Final = 499
 
 Told = TypeVar("Told")
@@ -65,10 +65,10 @@ class Rpc:
     def __init__(self, desk: "Desk", context: Context) -> None:
         self.server = desk.server
         self.context = context
-        # What it is counted as.
+        # Status under which the RPC is counted.
         self.status = 200
         self._desk = desk
-        # Once nobody waits for the answer any more.
+        # Set once the client no longer waits for the answer.
         self.left = asyncio.Event()
         metadata = {
             str(name): value if isinstance(value, str) else value.decode("latin-1")
@@ -82,7 +82,7 @@ class Rpc:
         if _KEY in metadata:
             key = f"Bearer {metadata[_KEY]}".encode("utf-8", "replace")
             self._headers.setdefault(b"authorization", key)
-        # The result of its work, or an error that ends it before; None once it has ended.
+        # The outcome of its work, or the error that ends it earlier; None once it has ended.
         self._outcome: asyncio.Future[Any] | None = None
         self._client = _client_of(context.peer())
         # Bytes of its message or body that count towards the budget.
@@ -147,7 +147,7 @@ class Rpc:
             ],
         }
         call = Call(scope, _receiving(body, self.left), self.server)
-        # The body takes the place of the message in the budget.
+        # The body replaces the message in the budget.
         call.held = self._held
         call.request_id, call.sent_request_id = self.request_id, self._sent_request_id
         call.media_type = PLAIN_JSON
@@ -185,7 +185,7 @@ class Rpc:
             self._refuse(error)
             return None
         finally:
-            # They would be in a cycle: future, error, traceback, this frame.
+            # Break the cycle of future, error, traceback and this frame.
             del outcome, task
             self._outcome = None
 
@@ -272,7 +272,7 @@ class Desk:
     def __init__(self, server: Services, routes: Iterable[Route], connections: Connections) -> None:
         settings = server.settings
         self.bodies = server.bodies.split(settings.grpc_share)
-        # The bodies that handlers of routes read are of the same share.
+        # Bodies that handlers of routes read come out of the same share.
         self.server = msgspec.structs.replace(server, bodies=self.bodies)
         self.connections = connections
         self.routes = {(route.method, route.path): route for route in routes}

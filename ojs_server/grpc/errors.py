@@ -13,7 +13,7 @@ from ojs_server.http.errors import error_object
 from ojs_wire import codes
 
 DOMAIN: Final = "openjobspec.org"
-# By the status that HTTP has for a code; codes that need another are listed below.
+# gRPC statuses by HTTP status; codes that need another one are listed below.
 _BY_STATUS: Final[Mapping[int, StatusCode]] = {
     400: StatusCode.INVALID_ARGUMENT,
     401: StatusCode.UNAUTHENTICATED,

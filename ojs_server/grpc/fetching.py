@@ -24,7 +24,7 @@ from ojs_server.ops.workers.wakeups import first
 from ojs_wire.calls import FetchRequest
 from ojs_wire.codec import decode
 
-# Another node may settle what a stream has pushed, and its news does not travel.
+# Another node may settle a job of this stream, and no notice of that reaches this node.
 _LOOK_AGAIN_S: Final = 1.0
 
 

@@ -13,13 +13,13 @@ from ojs_server.grpc.proto import ojs_v1_pb2 as pb
 Json = Mapping[str, Any]
 _STATES: Final = "JOB_STATE_"
 _CONFLICTS: Final = "UNIQUE_CONFLICT_ACTION_"
-# A result of a job that is no object stands in one under this name.
+# The member that holds a job's result if it is not an object.
 VALUE: Final = "value"
 
 
 def name_of(enum: Any, prefix: str, number: int) -> str | None:
     """Return the JSON name of a member of an enum; None for the unspecified one."""
-    # A number that this version does not know is not passed on as a word of its own.
+    # An unknown number keeps the prefix, so that it cannot be mistaken for a word of the API.
     name = enum.Name(number) if number in enum.values() else f"{prefix}{number}"
     word = str(name).removeprefix(prefix).lower()
     return None if word == "unspecified" else word

@@ -320,7 +320,7 @@ def _behaviour(row: Row) -> Behaviour:
     return behave
 
 
-# Calls that need no key.
+# Calls without a key.
 PUBLIC: Final = frozenset({"Health", "Manifest"})
 
 BEHAVIOURS: Final[Mapping[str, Behaviour]] = {

@@ -27,18 +27,18 @@ from ojs_server.store.records import EventFilter
 from ojs_wire.codec import decode
 
 NAMESPACE: Final = "/"
-# The events of rooms that have a page ask anew.
+# Events on which clients reload a list of their room.
 _INVALID: Final = {
     joblib.JOBS_CHANGED: "jobs_invalidate",
     providers.CHANGED: "providers_invalidate",
 }
-# The events of providers: what clients call them, and who is told.
+# Events of providers, with the clients' names for them and the room that gets them.
 _OF_PROVIDERS: Final = {
     providers.REQUESTED: ("provider_request", provider_room),
     providers.ANSWERED: ("provider_result_ready", plain_room),
 }
 TOLD: Final = (*joblib.STATUS_TOLD, *_INVALID, *_OF_PROVIDERS)
-# How often a node whose clients have gone looks whether to follow the log any more.
+# Interval at which a node without clients checks whether to stop following the log.
 IDLE_S: Final = 1.0
 
 log = logging.getLogger("ojs.socketio")

@@ -31,10 +31,10 @@ class SocketServer:
         self._services = services
         self._sio = socketio.AsyncServer(
             async_mode="asgi",
-            # What a client says is done in its order, and no more of it is read meanwhile.
+            # Handle the messages of a client in order, and read no more meanwhile.
             async_handlers=False,
             max_http_buffer_size=MAX_MESSAGE,
-            # Pages of other origins are refused before.
+            # Origins have been checked before.
             cors_allowed_origins=lambda origin, environ: True,
         )
         self._app = socketio.ASGIApp(self._sio, socketio_path=SOCKETIO)
@@ -141,7 +141,7 @@ class SocketServer:
 
 
 def _check_length(headers: Mapping[bytes, bytes]) -> None:
-    # All of a body is read before it is looked at.
+    # The library reads the whole body before it checks the size.
     length = headers.get(b"content-length", b"0")
     if b"transfer-encoding" in headers or not length.isdigit():
         raise InvalidRequest("a Content-Length is needed here")

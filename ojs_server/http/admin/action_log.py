@@ -29,7 +29,7 @@ async def listing(call: Call) -> Answer:
         since=_moment(query, "since"),
         until=_moment(query, "until"),
     )
-    # One more than is shown tells whether there is more.
+    # Read one more than shown, to know whether there is a next page.
     found = await call.server.engine.read(lambda reader: reader.actions(wanted, below, limit + 1))
     told: dict[str, Any] = {"limit": limit, "has_more": len(found) > limit}
     if len(found) > limit:

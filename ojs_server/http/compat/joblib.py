@@ -43,7 +43,7 @@ Item = TypeVar("Item")
 LARGEST_PAGE: Final = 500
 USUAL_PAGE: Final = 50
 TASKS: Final = "/v1/joblib/tasks"
-# In seconds: when a client is to look at a new task for the first time.
+# Seconds after which a client should first ask for a new task.
 LOOK_AGAIN: Final = "1"
 
 
@@ -117,7 +117,7 @@ async def submit(call: Call) -> Answer:
         "args": [request.payload],
         "meta": meta if name.room == room else {**meta, rooms.HOME: name.room},
         "queue": kind.queue,
-        # What fails has failed: nothing tries it again.
+        # A failed task is not retried.
         "retry": {"max_attempts": 1},
     }
     done = await call.server.engine.run(Enqueue((parse_draft(body),)))
@@ -148,7 +148,7 @@ async def _list(call: Call, wanted: JobFilter) -> Answer:
     def read(reader: Reader) -> tuple[list[Shown], int]:
         found = reader.find_jobs(wanted, LOOK_AHEAD).ids
         if states == (State.ACTIVE,):
-            # Claimed and running are told apart by the lease alone.
+            # Only the lease distinguishes claimed from running.
             found = [job_id for job_id in found if _has_status(reader, job_id, word)]
         part = found[page.offset : page.offset + page.limit]
         shown = [one for job_id in part if (one := task_of(reader, job_id)) is not None]
@@ -261,7 +261,7 @@ def _find_staffed(reader: Reader, room: str, name: str) -> Staffed | None:
 def _staffed(reader: Reader, room: str, name: str) -> Staffed:
     found = _find_staffed(reader, room, name)
     if found is None:
-        # Its worker has left at once.
+        # Its worker has left in the meantime.
         raise joblib.unknown_job(rooms.full_name(room, name))
     return found
 

@@ -90,7 +90,7 @@ def _at_fault(error: Duplicate, drafts: Sequence[Draft]) -> int:
     """Return the index of the job that made the whole call fail."""
     details = error.details or {}
     if "existing_job_id" not in details and "index" not in details:
-        # It is about the key of the request, not about a job.
+        # The error concerns the idempotency key, not a job.
         raise error
     ids = [draft.id for draft in drafts]
     existing = details.get("existing_job_id")

@@ -58,7 +58,7 @@ async def poll(call: Call) -> Answer:
         return Answer(array("items", listed(part), pagination=pagination))
     limit = number(query, "limit", _LIMIT, 1, _MOST)
     page = await call.server.engine.read(lambda reader: reader.events(after, wanted, limit))
-    # The cursor goes on from what was looked at, wanted or not.
+    # The cursor passes events that do not match the filter.
     cursor = cursor_of(page.cursor) if page.cursor else None
     return Answer(array("events", shown(page.events), cursor=cursor, has_more=page.has_more))
 

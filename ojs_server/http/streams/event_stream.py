@@ -33,7 +33,7 @@ async def everything(call: Call) -> Answer:
     if kind == "job" and name:
         return await _job(call, name, "catalogue")
     if kind == "queue" and name:
-        # A client may listen before it enqueues the first job, so the queue need not be there yet.
+        # The queue need not exist: a client may listen before it enqueues the first job.
         return await _open(call, _of_queue(call, parse_queue("channel", name), "catalogue"))
     if channel != "all":
         words = ("all", "job:ID", "queue:NAME")
@@ -112,10 +112,11 @@ async def _open(
     follower = log_reader.admit(asked.wanted)
     stream = kind(call.server, asked, follower, call.disconnected())
     try:
-        # What happens during a long replay is in the log; only a job's few events can wait here.
+        # Events during a replay are in the log anyway. Only streams of a job buffer them, as they
+        # are few.
         if asked.after is None or find is not None:
             await stream.follow()
-        # After that, so that the end of a job that has not ended yet will be among its events.
+        # After `follow`, so that an end in between is among the events.
         stream.job = None if find is None else await find()
     except BaseException:
         stream.close()
@@ -132,7 +133,7 @@ def _asked(call: Call, channel: str, form: Form, wanted: EventFilter) -> Subscri
             raise invalid("format", f"must be one of {allowed}{nearest(given, _FORMATS)}")
         form = known
     kinds = names(query, "types") + names(query, "event_types")
-    # A job's stream must see its end, and moves have names of their own: these are sifted later.
+    # Filtered later: a job's stream must see its end, and moves have other names.
     sifted = form == "realtime" or wanted.subject is not None
     wanted = EventFilter(
         types=() if sifted else kinds,
@@ -145,7 +146,7 @@ def _asked(call: Call, channel: str, form: Form, wanted: EventFilter) -> Subscri
     for parameter in ("since", "last_event_id", "after"):
         if query.get(parameter):
             after = position(query[parameter], parameter)
-    # A browser that comes back sends the header, and the address that it once began with.
+    # A reconnecting browser sends the header, and the query of its first request.
     last = call.header(b"last-event-id")
     unknown = None
     if last and is_place(last):

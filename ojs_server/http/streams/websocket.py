@@ -103,7 +103,7 @@ class Socket:
         self._server = call.server
         self._socket = socket
         self._channels: dict[str, Channel] = {}
-        # Where channels begin that this connection has not had yet, after a resume.
+        # After a resume: the position at which new channels begin.
         self._after: int | None = None
 
     async def run(self) -> None:
@@ -162,7 +162,7 @@ class Socket:
         asked = await self._asked(order)
         name = asked.channel
         if name in self._channels:
-            # What is told already is not told again: a new filter goes on where the old one was.
+            # A new filter continues at the position of the old one, so that no event is sent twice.
             after: int | None = await self._leave(name)
         elif len(self._channels) >= MAX_CHANNELS:
             raise InvalidRequest(f"{MAX_CHANNELS} channels are open on this connection already")
@@ -193,7 +193,7 @@ class Socket:
         stream = ChannelStream(self._server, asked, follower)
         try:
             if asked.after is None:
-                # Before the client hears that it is subscribed: from then on nothing is missed.
+                # Before the acknowledgement, so that the client misses nothing after it.
                 await stream.follow()
             if acknowledged is not None:
                 await self._say(**acknowledged)
@@ -227,7 +227,7 @@ class Socket:
                 type="error", code=error.answer_code.name, message=error.message, channel=name
             )
         except GONE:
-            # The client has gone; the other task of this connection sees it, too.
+            # The receiving task notices the end of the connection, too.
             return
         except Exception:
             log.exception("a channel of a WebSocket failed; the connection ends")

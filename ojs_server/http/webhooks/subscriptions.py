@@ -39,7 +39,7 @@ async def subscribe(call: Call) -> Answer:
     call.check_members(body, WebhookRequest)
     changes = parse_changes(body, call.server.settings.reach)
     secret = changes.secret or new_secret(call.server.environment.secret(_SECRET_BYTES))
-    # Refused here, a wrong request costs the writer nothing.
+    # Refuse an invalid request before it reaches the writer.
     subscribed(changes, "", secret, 0)
     webhook = await call.server.engine.run(Subscribe(changes, secret, call.tenant))
     call.server.webhooks_changed()

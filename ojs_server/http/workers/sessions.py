@@ -35,11 +35,11 @@ async def hold(call: Call) -> Answer:
             hint="session_grace turns them on; without it heartbeats are all it goes by",
         )
     if call.scope["method"] == "HEAD":
-        # Whoever only asks for it opens none.
+        # HEAD opens no session.
         await known_worker(call)
         return Answer(b"", headers=HEADERS, media_type=EVENT_STREAM)
     worker_id = known_as(call, call.path_params["id"])
-    # A place among the streams, which end when the server stops; it follows no events.
+    # Takes one of the bounded places of event streams and ends with them, but follows no events.
     follower = engine.log_reader.admit(EventFilter(subject=worker_id))
     try:
         worker = await engine.run(OpenSession(worker_id))
@@ -77,7 +77,7 @@ class Session(HeldStream):
             if self._engine.log_reader.closed:
                 yield SHUTDOWN
         finally:
-            # Only the client's own leaving says something of the worker.
+            # Only a disconnect by the client says something about the worker.
             if self._left.done() and not self._engine.log_reader.closed:
                 await self._drop()
 
@@ -85,7 +85,7 @@ class Session(HeldStream):
         try:
             await self._engine.run(DropSession(self._worker.id, self._worker.session))
         except NotFound:
-            # It said goodbye, or was found dead otherwise.
+            # The worker has deregistered, or was declared dead.
             pass
         except OjsError as error:
             log.warning("the end of a worker's session was not stored: %s", error.message)

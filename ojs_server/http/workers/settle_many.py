@@ -74,7 +74,7 @@ def _settle(call: Call, body: bytes) -> Asked:
     settlements = tuple(one for one in taken if not isinstance(one, OjsError))
     operation = SettleAndFetch(settlements, claim)
     if request.fetch is not None and claim is not None and not request.results:
-        # Nobody waits for news of a job: this is a plain FETCH, which may wait for work.
+        # Without results this is a plain FETCH, which may wait for jobs.
         wait_ms, headers = wait_of(call, request.fetch.wait_ms)
         return Asked(operation, partial(_fetch, call, claim, wait_ms), _Told((), (), headers))
     told = _Told(request.results, taken)
@@ -104,7 +104,7 @@ def _settled(call: Call, asked: Asked, done: SettledAndFetched) -> Answer:
     return Answer(body, headers=about.headers)
 
 
-# Settles every job that may be settled, then fetches; each refusal stays its own.
+# Settles all jobs that may be settled, then fetches; a refusal affects only its own job.
 settle: Final = HotCall(_settle, _settled)
 
 

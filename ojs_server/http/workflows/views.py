@@ -106,7 +106,7 @@ class _Drawing:
         cancelled = one.state == WorkflowState.CANCELLED
         moments = {
             "created_at": format_timestamp(one.created_at),
-            # What waits for nothing is enqueued in the transaction that stores the workflow.
+            # Its first steps are enqueued in the transaction that stores the workflow.
             "started_at": format_timestamp(one.created_at),
             "completed_at": None if cancelled else timestamp(one.finished_at),
             "cancelled_at": timestamp(one.finished_at) if cancelled else None,
