@@ -20,7 +20,7 @@ from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Tx
 from ojs_server.store.records import BYTES
 
-# Every node looks this often what falls due; of what falls due sooner the others are told.
+# Poll interval of every node; only what falls due sooner is announced to the others.
 NEAR_MS: Final = 500
 
 
@@ -67,18 +67,18 @@ class Ledger:
         self.schedulers = schedulers
         self.wakes: Counter[str] = Counter()
         self.ended: list[str] = []
-        # Workers that fetched, whose rows say what is not much older.
+        # Workers that fetched, but whose rows are recent enough not to be written again.
         self.heard: list[str] = []
         self.due_at: int | None = None
         self._told_due: int | None = None
         self._ended_members: list[tuple[str, Change]] = []
-        # The place of the last event, once they are written.
+        # Position of the last event, once events are written.
         self.logged = 0
         self.events = EventBuffer()
         self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        # Free places of bounded queues that producers may wait for, by queue.
+        # Room made in bounded queues that producers may wait for, by queue.
         self.freed: Counter[str] = Counter()
-        # Number of jobs that no longer wait, regardless of those that came instead.
+        # Number of jobs that stopped waiting, regardless of those that came instead.
         self.departed: Counter[str] = Counter()
         self._listeners: tuple[LedgerListener, ...] = ()
 

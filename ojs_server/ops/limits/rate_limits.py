@@ -23,13 +23,13 @@ from ojs_server.ops.ledger import Ledger
 from ojs_server.store.records import Claimed
 from ojs_wire.values import format_timestamp
 
-# How many jobs of a queue and type are released at a time.
+# Most jobs of a queue and type that are released at a time.
 BEFORE: Final = 200
-# Another node has locked a job that is to be released: look again.
+# Retry interval if another node has locked a job that is to be released.
 AGAIN_MS: Final = 200
-# Delay of a rescheduled job that waits for running jobs to end, as their end is unknown.
+# Delay of a rescheduled job that waits for running jobs, as their end is unknown.
 LATER_MS: Final = 5_000
-# No worker closes a key for longer.
+# Longest time for which a worker can close a key.
 MAX_HOLD_MS: Final = 86_400_000
 
 _LIMITED: Final = Fault(
@@ -54,7 +54,7 @@ class RateLimits:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        # Keys whose jobs have moved, with a job that knows the policy.
+        # Keys whose jobs have moved, with a job that has the policy.
         self._touched: dict[str, Job | None] = {}
         self._declared: dict[str, Policy] = {}
         self._finished: Counter[str] = Counter()
@@ -149,7 +149,8 @@ class RateLimits:
         ledger = self._ledger
         jobs = {one.job.rate_key: one.job for one in claimed if one.job.rate_key is not None}
         self.lock(jobs, jobs)
-        # Time has reopened these, and jobs that still wait may come before those at hand.
+        # These limits have reopened with time; jobs that wait for them go before those just
+        # claimed.
         late = {
             key
             for key in jobs

@@ -33,7 +33,7 @@ from ojs_wire.values import format_timestamp
 _profile = msgspec.json.Decoder(dict[str, Any])
 
 
-# A clean-up deletes so many workers at a time.
+# Most workers that a clean-up deletes per transaction.
 CLEANUP_STEP: Final = 500
 
 
@@ -67,7 +67,7 @@ DROPPED = Farewell(
 
 
 class Known(msgspec.Struct, frozen=True):
-    """The worker after the call, or the number of workers that were told."""
+    """The worker after the call, or the number of workers that it changed."""
 
     now: int
     worker: Worker | None = None
@@ -262,7 +262,7 @@ def register(work: Work, op: Register, known: Worker | None) -> Worker:
     link(work, worker.id, op.kinds)
     work.note(arrival(worker, registered=True))
     if known is None:
-        # The first presence of a worker is no change.
+        # A new worker's presence is not a change.
         begins = presence(worker, work.now, work.rules.profile.thresholds)
         return msgspec.structs.replace(worker, presence=begins)
     return noticed(work, worker)
@@ -368,7 +368,7 @@ def noticed(work: Work, worker: Worker, at: int | None = None) -> Worker:
         )
     )
     if found is Presence.DELETED:
-        # Dying deletes under some profiles, and is no more than dying.
+        # Some profiles delete dead workers; such a worker still counts as dead.
         dead = worker.died and worker.deleted_at is not None
         worker = msgspec.structs.replace(worker, deleted_at=work.now, died=dead)
         unlink(work, [worker.id])

@@ -10,7 +10,7 @@ from ojs_server.store.base import Reader, Tx
 from ojs_server.store.records import NodePlace
 from ojs_wire import codec
 
-# A job is given at most this much of what those before it left; the rest by reference.
+# Most bytes of earlier results that a job gets in full; the others are references.
 MAX_PARENT_RESULTS: Final = 256 * 1024
 
 Wanted = tuple[str, Plan, NodeStates, Launch]
@@ -25,7 +25,7 @@ def hand_on(
         for flow, plan, progress, launch in launches
     }
     parents = dict.fromkeys(place for places in asked.values() for place in places)
-    # Sizes first: of a thousand large results only those are read that are handed on.
+    # Sizes first, so that only the results are read that are passed on.
     known = tx.load_workflow_jobs(dict.fromkeys([*asked, *parents]))
     fitting = {place: _fitting(places, known) for place, places in asked.items()}
     wanted = dict.fromkeys(place for places in fitting.values() for place in places)
