@@ -112,7 +112,7 @@ def _grpc(settings: Settings) -> "GrpcServer | None":
     if port is None:
         return None
     try:
-        # Its dependencies are optional.
+        # Optional dependencies.
         from ojs_server.grpc.serving import GrpcServer
     except ImportError as error:
         if asked is not None:

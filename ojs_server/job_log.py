@@ -10,7 +10,7 @@ from ojs_server.domain.jobs.job import Event
 
 log = logging.getLogger("ojs.jobs")
 
-# A failed attempt is told by what follows it: another one, or none.
+# No entry for a failed attempt: the event that follows it, a retry or a discard, is logged.
 LEVELS: Final = {
     "job.enqueued": logging.INFO,
     "job.scheduled": logging.INFO,

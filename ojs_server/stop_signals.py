@@ -1,7 +1,7 @@
-"""Signals that end the process, as the application hears them.
+"""Handling of the signals that end the process.
 
-An ASGI server that is to stop waits for open requests first, and tells the application only then: a
-FETCH that waits for a job, or a stream, would hold it for as long as they last.
+An ASGI server that is to stop waits for open requests before it notifies the application: a FETCH
+that waits for a job, or a stream, would delay the stop for as long as they last.
 """
 
 import asyncio
@@ -20,7 +20,8 @@ def stop_signals(begin_stop: Callable[[], None]) -> Iterator[None]:
     """Call `begin_stop` in the event loop when a signal is to end the process, before the handler
     that the ASGI server has for it. Signals without a handler are left alone."""
     if threading.current_thread() is not threading.main_thread():
-        # Signals are the main thread's. Here whoever made this one, a test client say, ends it.
+        # Only the main thread gets signals; in another one the code that started the server, such
+        # as a test client, stops it.
         yield
         return
     loop = asyncio.get_running_loop()
@@ -40,6 +41,6 @@ def stop_signals(begin_stop: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         for sig, handle in ours.items():
-            # The server may have put its own back already.
+            # The server may have restored its own handler already.
             if signal.getsignal(sig) is handle:
                 signal.signal(sig, before[sig])
