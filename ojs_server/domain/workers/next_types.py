@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from itertools import chain, zip_longest
 from typing import Final
 
-# Up to this many types are read in parallel; of more, those that have jobs are looked up first.
+# Up to this many types are read one by one; of more, those that have jobs are looked up first.
 FEW: Final = 10
-# Most types read in parallel.
+# Most types that are read one by one.
 MOST: Final = 100
 # Types looked up beyond the number of jobs, since first jobs may be locked or expired.
 SPARE: Final = 10
