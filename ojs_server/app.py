@@ -109,7 +109,7 @@ class Server:
         """Carry out a complete request if it is a hot call; returns False if it is not."""
         return self._dispatcher.take(exchange, body)
 
-    def _heard(self, queues: Mapping[str, int] | None) -> None:
+    def _wake(self, queues: Mapping[str, int] | None) -> None:
         """Wake fetches for another node's jobs; None if their queues are unknown."""
         if queues is None:
             self.engine.wakeups.wake_all()
@@ -180,7 +180,7 @@ class Server:
                 self.engine.on_logged = deliver.nudge
                 loops.start("deliver", deliver.run)
             listener = self.store.listener(
-                self._heard, self.engine.log_reader.wake, housekeeping.expect
+                self._wake, self.engine.log_reader.wake, housekeeping.expect
             )
             if listener is not None:
                 loops.start("listener", listener.run)

@@ -26,7 +26,7 @@ def stop_signals(begin_stop: Callable[[], None]) -> Iterator[None]:
         return
     loop = asyncio.get_running_loop()
 
-    def heard_before(handler: Callable[[int, FrameType | None], Any]) -> Any:
+    def stopping_before(handler: Callable[[int, FrameType | None], Any]) -> Any:
         def handle(sig: int, frame: FrameType | None) -> None:
             loop.call_soon_threadsafe(begin_stop)
             handler(sig, frame)
@@ -34,7 +34,7 @@ def stop_signals(begin_stop: Callable[[], None]) -> Iterator[None]:
         return handle
 
     before = {sig: signal.getsignal(sig) for sig in STOPS}
-    ours = {sig: heard_before(handler) for sig, handler in before.items() if callable(handler)}
+    ours = {sig: stopping_before(handler) for sig, handler in before.items() if callable(handler)}
     for sig, handle in ours.items():
         signal.signal(sig, handle)
     try:

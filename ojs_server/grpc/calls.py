@@ -115,14 +115,14 @@ class Rpc:
         self._desk.bodies.give(self._held)
         self._held = 0
 
-    def call(self, method: str, path: str, asked: RouteRequest = NOTHING) -> Call:
+    def call(self, method: str, path: str, request: RouteRequest = NOTHING) -> Call:
         """Return the call of a route after the check of its caller; raises Denied."""
-        return self._admitted(self._desk.routes[method, path], asked)
+        return self._admitted(self._desk.routes[method, path], request)
 
-    async def ask(self, method: str, path: str, asked: RouteRequest = NOTHING) -> Any:
+    async def ask(self, method: str, path: str, request: RouteRequest = NOTHING) -> Any:
         """Call a route and return the JSON of its answer."""
         route = self._desk.routes[method, path]
-        call = self._admitted(route, asked)
+        call = self._admitted(route, request)
         try:
             return _json_of(await route.handler(call))
         finally:
@@ -132,14 +132,14 @@ class Rpc:
         """Take one of the places for waiting RPCs; raises Unavailable if there is none."""
         return self._desk.waiting.take()
 
-    def _admitted(self, route: Route, asked: RouteRequest) -> Call:
-        body = b"" if asked.body is None else encode(asked.body)
+    def _admitted(self, route: Route, request: RouteRequest) -> Call:
+        body = b"" if request.body is None else encode(request.body)
         scope = {
             "type": "http",
             "method": route.method,
             "path": route.path,
-            "query_string": urlencode(asked.query).encode(),
-            "path_params": asked.params,
+            "query_string": urlencode(request.query).encode(),
+            "path_params": request.params,
             "client": self._client,
             "headers": [
                 (b"content-length", str(len(body)).encode()),
@@ -175,8 +175,8 @@ class Rpc:
         task = asyncio.ensure_future(work)
         task.add_done_callback(partial(_settle, outcome))
         try:
-            told: Told = await outcome
-            return told
+            result: Told = await outcome
+            return result
         except asyncio.CancelledError:
             self.left.set()
             self.status = CLIENT_LEFT

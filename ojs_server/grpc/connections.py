@@ -47,7 +47,7 @@ class Connections:
             pause_s = LOOK_S
             if max(len(descriptors), len(self._proven)) > self._most // 2:
                 pause_s = LOOK_S if await self._make_room(port) else CALM_S
-            self._tell(asyncio.get_running_loop().time())
+            self._warn(asyncio.get_running_loop().time())
             await asyncio.sleep(pause_s)
 
     async def _make_room(self, port: int) -> bool:
@@ -67,7 +67,7 @@ class Connections:
             self._untold += closed
         return excess > 0 and not self._proven.issuperset(found)
 
-    def _tell(self, now: float) -> None:
+    def _warn(self, now: float) -> None:
         if not self._untold or now < self._tell_at:
             return
         log.warning(

@@ -60,9 +60,9 @@ def refusal_of(error: Exception, request_id: str) -> Refusal:
     detail = any_pb2.Any()
     detail.Pack(info)
     number: int = status.value[0]
-    told = status_pb2.Status(code=number, message=shown["message"], details=[detail])
+    wire_status = status_pb2.Status(code=number, message=shown["message"], details=[detail])
     metadata: list[tuple[str, str | bytes]] = [
-        ("grpc-status-details-bin", told.SerializeToString()),
+        ("grpc-status-details-bin", wire_status.SerializeToString()),
     ]
     after = error.headers.get("Retry-After") if isinstance(error, OjsError) else None
     if after is not None:

@@ -70,7 +70,7 @@ class Ledger:
         # Workers that fetched, but whose rows are recent enough not to be written again.
         self.heard: list[str] = []
         self.due_at: int | None = None
-        self._told_due: int | None = None
+        self._due_to_announce: int | None = None
         self._ended_members: list[tuple[str, Change]] = []
         # Position of the last event, once events are written.
         self.logged = 0
@@ -196,8 +196,8 @@ class Ledger:
 
     def expect(self, moment: int | None) -> None:
         """Schedule housekeeping for a moment, on every node."""
-        if moment is not None and (self._told_due is None or moment < self._told_due):
-            self._told_due = moment
+        if moment is not None and (self._due_to_announce is None or moment < self._due_to_announce):
+            self._due_to_announce = moment
         self.expect_here(moment)
 
     def expect_here(self, moment: int | None) -> None:
@@ -214,8 +214,8 @@ class Ledger:
         self.logged = self.tx.insert_events(self.events)
         if self.wakes or self.freed:
             self.tx.announce(self.wakes | self.freed)
-        if self._told_due is not None and self._told_due <= self.now + NEAR_MS:
-            self.tx.announce_due(self._told_due)
+        if self._due_to_announce is not None and self._due_to_announce <= self.now + NEAR_MS:
+            self.tx.announce_due(self._due_to_announce)
 
     def _added(self, job: Job) -> None:
         for listener in self._listeners:

@@ -22,10 +22,10 @@ Asked = TypeVarTuple("Asked")
 Answer = TypeVar("Answer")
 
 
-def outcome_of(decide: Callable[[*Asked], Answer], *asked: *Asked) -> Answer | OjsError:
+def outcome_of(decide: Callable[[*Asked], Answer], *arguments: *Asked) -> Answer | OjsError:
     """Return the result of a call, or the error to be shown to its caller."""
     try:
-        return decide(*asked)
+        return decide(*arguments)
     except OjsError as error:
         return error
 

@@ -110,22 +110,22 @@ class SocketServer:
             await self.sessions.keep_socket(session)
         over = asyncio.ensure_future(session.over.wait())
 
-        async def hear() -> Message:
+        async def receive_checked() -> Message:
             """Return the next message that is checked, and the end once the session is over."""
-            heard = asyncio.ensure_future(receive())
+            received = asyncio.ensure_future(receive())
             try:
-                await asyncio.wait({heard, over}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({received, over}, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                if not heard.done():
-                    heard.cancel()
-            if heard.done():
-                message = heard.result()
+                if not received.done():
+                    received.cancel()
+            if received.done():
+                message = received.result()
                 if message["type"] != "websocket.receive" or await self._is_good(session, message):
                     return message
             return {"type": "websocket.disconnect", "code": _NOT_ALLOWED}
 
         try:
-            await self._app(scope, hear, send)
+            await self._app(scope, receive_checked, send)
         finally:
             over.cancel()
             session.has_socket = False

@@ -55,10 +55,10 @@ class _Meta(msgspec.Struct):
 
 def phase_of(meta: bytes) -> Phase:
     """Return the phase of a job; EXECUTE if it names none."""
-    said = msgspec.json.decode(meta, type=_Meta).phase
+    phase = msgspec.json.decode(meta, type=_Meta).phase
     return (
-        Phase(said.upper())
-        if isinstance(said, str) and said.upper() in Phase.__members__
+        Phase(phase.upper())
+        if isinstance(phase, str) and phase.upper() in Phase.__members__
         else Phase.EXECUTE
     )
 
@@ -125,8 +125,8 @@ def parse_push(
     if word in _SUCCESS:
         return Push(result, _acquires(acquires), _updates(updates), None)
     # Workers that do not know `error` report the failure in `result`.
-    said = error if error is not None else result if isinstance(result, str | dict) else None
-    return Push(None, None, None, parse_fault(said))
+    fault = error if error is not None else result if isinstance(result, str | dict) else None
+    return Push(None, None, None, parse_fault(fault))
 
 
 def _acquires(given: object) -> list[Any] | dict[str, Any] | None:

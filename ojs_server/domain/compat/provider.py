@@ -125,12 +125,12 @@ def changed(room: str) -> Event:
 
 def requested(provider: Provider, request_hash: str, params: bytes) -> Event:
     """Build the event that a provider is requested."""
-    told = {
+    data = {
         "provider_name": str(provider.full_name),
         "request_id": request_hash,
         "params": params.decode(),
     }
-    return Event(REQUESTED, provider.id, None, None, codec.encode(told))
+    return Event(REQUESTED, provider.id, None, None, codec.encode(data))
 
 
 def answered(provider: Provider, request_hash: str) -> Event:

@@ -74,9 +74,9 @@ def parse_pool(body: Mapping[str, Any]) -> Pool:
     weights: dict[str, int] = {}
     if isinstance(given, dict):
         for name, value in given.items():
-            said = object_of(f"queues.{name}", value) or {}
-            refuse_unknown(f"queues.{name}.", said, {"weight"})
-            weights |= parse_weights(f"queues.{name}", {name: said.get("weight", 1)})
+            terms = object_of(f"queues.{name}", value) or {}
+            refuse_unknown(f"queues.{name}.", terms, {"weight"})
+            weights |= parse_weights(f"queues.{name}", {name: terms.get("weight", 1)})
     elif not isinstance(given, list):
         raise invalid("queues", f"must be an array or an object, not {kind_of(given)}")
     if not 0 < len(given) <= MAX_QUEUES:

@@ -378,8 +378,8 @@ def _discard(
         error=noted,
         errors=append_entry(ended.errors, noted),
     )
-    told = (*happened, events.discarded(after, fault), events.buried(after, fault))
-    return Change(before, after, told, dead_letter=dead_letter, ended_by=_holder(lease))
+    emitted = (*happened, events.discarded(after, fault), events.buried(after, fault))
+    return Change(before, after, emitted, dead_letter=dead_letter, ended_by=_holder(lease))
 
 
 def _entry(job: Job, lease: Lease | None, fault: Fault, now: int) -> bytes:

@@ -48,9 +48,9 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def action(self) -> Action:
         """Return the action that the handler asked for, or `retry`."""
-        asked = (self.details or {}).get("action")
-        if isinstance(asked, str) and asked in _ACTIONS:
-            return _ACTIONS[asked]
+        requested = (self.details or {}).get("action")
+        if isinstance(requested, str) and requested in _ACTIONS:
+            return _ACTIONS[requested]
         return _ACTIONS.get(self.code, "retry")
 
     @property

@@ -44,8 +44,8 @@ def parse_uniform(bodies: Sequence[object], *, strict: bool = False) -> UniformD
     if set(map(type, args)) != {list}:
         return None
     # Compare texts, not values: to Python `true`, `1` and `1.0` are equal.
-    said = codec.texts(shared)
-    if said.count(said[0]) != len(said):
+    shared_texts = codec.texts(shared)
+    if shared_texts.count(shared_texts[0]) != len(shared_texts):
         return None
     texts = codec.texts(args)
     with suppress(OjsError):

@@ -123,8 +123,8 @@ def _meta_of(
 ) -> Mapping[str, Any]:
     if given is None and tenant is None and request_id is None:
         return shape.metadata
-    said = fields.object_of("meta", given) or {}
-    return recorded(with_tenant({**said, **shape.metadata}, tenant), request_id)
+    own = fields.object_of("meta", given) or {}
+    return recorded(with_tenant({**own, **shape.metadata}, tenant), request_id)
 
 
 def configured(draft: Draft, config: QueueConfig) -> Draft:

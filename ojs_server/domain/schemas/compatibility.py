@@ -137,10 +137,10 @@ def _types(old: Any, new: Any, at: str) -> Iterator[Breach]:
 
 
 def _type_names(schema: Any) -> set[str] | None:
-    said = schema.get("type")
-    if said is None:
+    declared = schema.get("type")
+    if declared is None:
         return None
-    names = {said} if isinstance(said, str) else set(said)
+    names = {declared} if isinstance(declared, str) else set(declared)
     return names | {"integer"} if "number" in names else names
 
 

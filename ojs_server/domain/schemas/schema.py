@@ -116,8 +116,8 @@ def applying(marks: Sequence[SchemaMark], version: Version | None) -> SchemaMark
 
 def compatible_with(given: Mapping[str, Any]) -> tuple[Version, ...]:
     """Return the versions that a registration claims to be compatible with."""
-    said = given.get("compatible_with")
-    listed = [] if said is None else said if isinstance(said, list) else [said]
+    named = given.get("compatible_with")
+    listed = [] if named is None else named if isinstance(named, list) else [named]
     if len(listed) > MAX_COMPATIBLE:
         raise invalid("compatible_with", f"may name {MAX_COMPATIBLE} versions, not {len(listed)}")
     return tuple(parse_version("compatible_with", one) for one in listed)

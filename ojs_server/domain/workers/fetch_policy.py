@@ -66,8 +66,8 @@ def withheld(worker: Worker, now: int, profile: Profile) -> Withheld | None:
     if may_fetch(worker) and seen is Presence.ONLINE:
         return None
     # A resume counts as done only once the worker reports that it runs.
-    told = None if worker.directive == Directive.RESUME else worker.directive
-    state = None if may_fetch(worker) else directed_state(WorkerState(worker.state), told)
+    directive = None if worker.directive == Directive.RESUME else worker.directive
+    state = None if may_fetch(worker) else directed_state(WorkerState(worker.state), directive)
     return Withheld(state, None if seen is Presence.ONLINE else seen)
 
 

@@ -160,11 +160,11 @@ def directed_state(
     """
     if directive == Directive.RESUME and reported is WorkerState.QUIET:
         reported = WorkerState.RUNNING
-    asked = [reported]
+    states = [reported]
     for word in (directive, *test_directives):
         if word in (WorkerState.QUIET, WorkerState.TERMINATE):
-            asked.append(WorkerState(word))
-    return max(asked, key=_ORDER.__getitem__)
+            states.append(WorkerState(word))
+    return max(states, key=_ORDER.__getitem__)
 
 
 def standing_directive(directive: str | None, reported: WorkerState) -> str | None:

@@ -165,8 +165,8 @@ def _check(place: int, given: _Given) -> Roles:
 
 def _in_text(text: str) -> Iterator[_Given]:
     for item in filter(None, map(str.strip, text.split(","))):
-        said, _, key = item.partition(":")
-        name, is_named, roles = said.rpartition("=")
+        before_key, _, key = item.partition(":")
+        name, is_named, roles = before_key.rpartition("=")
         yield _given(roles, key, name.strip() if is_named else None)
 
 
@@ -204,8 +204,8 @@ def _named(name: str, table: Mapping[str, Any]) -> Iterator[_Given]:
         yield _Given(roles, table.get("tenant"), one, name)
 
 
-def _given(said: str, key: Any, name: Any) -> _Given:
-    roles, is_bound, tenant = said.partition("@")
+def _given(spelling: str, key: Any, name: Any) -> _Given:
+    roles, is_bound, tenant = spelling.partition("@")
     words = [role.strip() for role in roles.split("+")]
     return _Given(words, tenant.strip() if is_bound else None, key, name)
 

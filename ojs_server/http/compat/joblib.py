@@ -121,7 +121,7 @@ async def submit(call: Call) -> Answer:
         "retry": {"max_attempts": 1},
     }
     done = await call.server.engine.run(Enqueue((parse_draft(body),)))
-    shown = await _told(call, done.jobs[0].job.id)
+    shown = await _shown_task(call, done.jobs[0].job.id)
     headers = {"Location": f"{TASKS}/{shown['id']}", "Retry-After": LOOK_AGAIN}
     return Answer(shown, 202, headers)
 
@@ -193,7 +193,7 @@ async def read_task(call: Call) -> Answer:
     wait_ms = preference(call).wait_ms(engine.rules.profile.max_wait_ms)
     if wait_ms and not rooms.is_over(stored.job):
         await wait_for_end(engine, stored, wait_ms / 1000)
-    return Answer(await _told(call, stored.job.id), headers=applied(wait_ms))
+    return Answer(await _shown_task(call, stored.job.id), headers=applied(wait_ms))
 
 
 async def move_task(call: Call) -> Answer:
@@ -214,7 +214,7 @@ async def move_task(call: Call) -> Answer:
     else:
         fault = parse_fault({"message": request.error, "retryable": False})
         await engine.run(Fail(job.id, fault, worker_id, attempt=job.attempt))
-    return Answer(await _told(call, job.id))
+    return Answer(await _shown_task(call, job.id))
 
 
 def require_admin(call: Call, why: str) -> None:
@@ -287,7 +287,7 @@ def _missing(task_id: str) -> NotFound:
     )
 
 
-async def _told(call: Call, job_id: str) -> Shown:
+async def _shown_task(call: Call, job_id: str) -> Shown:
     shown = await call.server.engine.read(lambda reader: task_of(reader, job_id))
     if shown is None:
         raise _missing(job_id)

@@ -121,7 +121,7 @@ async def _answer(call: Call, provider: Provider, params: bytes, wait_s: int) ->
 
     if (found := await engine.read(look)) is not None:
         return found
-    # Follow the log before sending the request, so that an answer at any node is not missed.
+    # Followed before it is asked, so that its answer is not missed, on whichever node that comes.
     wanted = EventFilter(types=(providers.ANSWERED,), subject=provider.id)
     follower = engine.log_reader.admit(wanted)
     try:

@@ -78,9 +78,9 @@ async def _all_or_none(
         except Duplicate as error:
             refused = {_at_fault(error, whole): error}
         else:
-            told = {one.index: (one,) for one in done.complaints}
+            complaints = {one.index: (one,) for one in done.complaints}
             return [
-                BulkEntry(job, earlier, told.get(index, ()))
+                BulkEntry(job, earlier, complaints.get(index, ()))
                 for index, (job, earlier) in enumerate(zip(done.jobs, done.earlier, strict=True))
             ]
     return [refused.get(index) for index in range(len(drafts))]

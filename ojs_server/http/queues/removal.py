@@ -45,8 +45,8 @@ async def delete(call: Call) -> Answer:
     given."""
     name = parse_queue("queue", call.path_params["name"])
     request = await call.read(DeleteQueueRequest, optional=True)
-    asked = call.query_params.get("strategy") or "reject"
-    strategy = asked if request.strategy is None else request.strategy
+    in_query = call.query_params.get("strategy") or "reject"
+    strategy = in_query if request.strategy is None else request.strategy
     if strategy not in STRATEGIES:
         raise invalid(
             "strategy", f"must be one of {', '.join(STRATEGIES)}{nearest(strategy, STRATEGIES)}"

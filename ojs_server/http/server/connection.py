@@ -419,5 +419,5 @@ class Connection(asyncio.Protocol):
         self.transport.close()
 
 
-def _address(said: Any) -> tuple[str, int] | None:
-    return (str(said[0]), int(said[1])) if isinstance(said, list | tuple) else None
+def _address(address: Any) -> tuple[str, int] | None:
+    return (str(address[0]), int(address[1])) if isinstance(address, list | tuple) else None

@@ -79,7 +79,7 @@ class ConnectionLimit:
         else:
             self._refused += 1
         self._count(1)
-        self._tell(now)
+        self._warn(now)
         return found is not None
 
     def _look(self, newest: Member, members: Set[Any], now: float) -> None:
@@ -101,7 +101,7 @@ class ConnectionLimit:
                 return waits[1], member
         return None
 
-    def _tell(self, now: float) -> None:
+    def _warn(self, now: float) -> None:
         if now < self._tell_at:
             return
         self._tell_at = now + _TOLD_EVERY_S

@@ -47,12 +47,12 @@ class Exchange:
 
     __slots__ = (
         "_chunked",
+        "_has_news",
         "_head",
         "_line",
         "_news",
         "_owed",
         "_pieces",
-        "_told",
         "complete",
         "disconnected",
         "keep_alive",
@@ -79,7 +79,7 @@ class Exchange:
         self.size = 0
         self.more_body = True
         # True if there is something to receive, and the event that the receiver waits for.
-        self._told = False
+        self._has_news = False
         self._news: asyncio.Event | None = None
         # The answer: its unsent head, whether it is chunked, and the bytes missing to its length.
         self._head = b""
@@ -101,7 +101,7 @@ class Exchange:
 
     def tell(self) -> None:
         """Wake the receiver of the body."""
-        self._told = True
+        self._has_news = True
         if self._news is not None:
             self._news.set()
 
@@ -146,11 +146,11 @@ class Exchange:
             self.waits_to_send = False
         if not (self.disconnected or self.complete):
             self._line.read_on()
-            if not self._told:
+            if not self._has_news:
                 self._news = self._news or asyncio.Event()
                 await self._news.wait()
                 self._news.clear()
-            self._told = False
+            self._has_news = False
         if self.disconnected or self.complete:
             return {"type": "http.disconnect"}
         return {"type": "http.request", "body": self.body(), "more_body": self.more_body}

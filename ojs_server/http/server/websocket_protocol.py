@@ -167,8 +167,8 @@ class WebSocketConnection(asyncio.Protocol):
             self._transport.close()
         elif event.message_finished:
             whole, self._piece = bytes(self._piece), bytearray()
-            said = {"text": whole.decode()} if is_text else {"bytes": whole}
-            self._messages.put_nowait({"type": "websocket.receive", **said})
+            content = {"text": whole.decode()} if is_text else {"bytes": whole}
+            self._messages.put_nowait({"type": "websocket.receive", **content})
             self._flow.pause_reading()
 
     def _end(self, event: events.CloseConnection) -> None:

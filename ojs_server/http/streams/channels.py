@@ -56,7 +56,7 @@ class ChannelStream(EventStream):
         return message(self._asked.channel, "system.gap", data, self._wall_ms())
 
     def _dropped(self, lost: Lost) -> bytes:
-        told = {
+        warning = {
             "type": "warning",
             "code": "events_dropped",
             "channel": self._asked.channel,
@@ -65,7 +65,7 @@ class ChannelStream(EventStream):
             "newest_dropped_id": event_id(lost.newest),
             "after": cursor_of(self.cursor),
         }
-        return encode(told) + b"\n"
+        return encode(warning) + b"\n"
 
 
 def message(channel: str, name: str, data: bytes, at: int, place: str | None = None) -> bytes:

@@ -74,11 +74,11 @@ class EventStream(HeldStream):
             yield self._gap(self._asked.unknown, self.cursor)
         ended = self.job is not None and self.job.state in TERMINAL
         if self._asked.after is not None:
-            told = False
+            replayed = False
             async for piece in self._replayed():
-                told = True
+                replayed = True
                 yield piece
-            if ended and not told:
+            if ended and not replayed:
                 yield self._state_now()
         elif ended:
             yield self._state_now()

@@ -44,8 +44,8 @@ async def poll(call: Call) -> Answer:
     source = call.server.settings.source
 
     def shown(events: Sequence[PlacedEvent]) -> Iterable[bytes]:
-        told = (envelope(placed, source) for placed in events)
-        return map(cloud_event, told) if form == "cloudevents" else told
+        envelopes = (envelope(placed, source) for placed in events)
+        return map(cloud_event, envelopes) if form == "cloudevents" else envelopes
 
     def listed(events: Sequence[PlacedEvent]) -> Iterable[bytes]:
         if form == "cloudevents":

@@ -55,5 +55,5 @@ class ProgressStream(EventStream):
 
     def _state_now(self) -> bytes:
         assert self.job is not None
-        told = {"job_id": self.job.id, "state": self.job.state}
-        return frame(_ENDS[self.job.state], encode(told))
+        state = {"job_id": self.job.id, "state": self.job.state}
+        return frame(_ENDS[self.job.state], encode(state))

@@ -98,14 +98,14 @@ async def test(call: Call) -> Answer:
         reply = Reply(None, "this server sends no webhooks, as it runs with --conformance", 0)
     else:
         reply = await _tested(call, webhook)
-    told = {
+    outcome = {
         "success": reply.taken,
         "status_code": reply.answer,
         "response_time_ms": reply.took_ms,
         "response_body": reply.excerpt,
         "error": reply.error,
     }
-    return Answer(dialects.tried_webhook(told))
+    return Answer(dialects.tried_webhook(outcome))
 
 
 def new_secret(random: bytes) -> str:

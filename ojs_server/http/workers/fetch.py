@@ -49,11 +49,11 @@ def _read_fetch(body: bytes, tenant: str | None, *, strict: bool) -> tuple[Claim
 
 def _handed_out(call: Call, asked: Asked, jobs: FetchedJobs) -> Answer:
     wait_ms, headers = asked.about
-    told = withheld_members(jobs)
+    members = withheld_members(jobs)
     granted = call.server.engine.rules.profile.max_wait_ms
     if wait_ms > granted:
-        told["granted_wait_ms"] = granted
-    return fetch_answer(call, fetched(call, jobs), told, headers)
+        members["granted_wait_ms"] = granted
+    return fetch_answer(call, fetched(call, jobs), members, headers)
 
 
 # Hands out available jobs; with `wait_ms`, waits for the first.

@@ -46,8 +46,8 @@ async def hold(call: Call) -> Answer:
     except BaseException:
         engine.log_reader.leave(follower)
         raise
-    told = {"worker_id": unscoped(call.tenant, worker.id), "session_grace": in_seconds(grace_ms)}
-    stream = Session(call.server, worker, follower, call.disconnected(), encode(told))
+    opened = {"worker_id": unscoped(call.tenant, worker.id), "session_grace": in_seconds(grace_ms)}
+    stream = Session(call.server, worker, follower, call.disconnected(), encode(opened))
     return Answer(stream, headers=HEADERS, media_type=EVENT_STREAM)
 
 
@@ -61,17 +61,17 @@ class Session(HeldStream):
         worker: Worker,
         follower: Follower,
         left: Coroutine[Any, Any, None],
-        told: bytes,
+        opened: bytes,
     ) -> None:
-        """Set up the stream; `told` is the data of its first event."""
+        """Set up the stream; `opened` is the data of its first event."""
         super().__init__(server.engine, follower, left)
         self._worker = worker
-        self._told = told
+        self._opened = opened
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """Yield a first event, and then heartbeats."""
         try:
-            yield OPENING + frame("session.opened", self._told)
+            yield OPENING + frame("session.opened", self._opened)
             while not await self._follower.wait(HEARTBEAT_S):
                 yield comment("heartbeat")
             if self._engine.log_reader.closed:

@@ -131,7 +131,7 @@ class GroupCommit:
         self._monotonic = environment.monotonic
         self._batches = environment.threads.inbox("ojs-writer", self._write)
         self._asking = environment.threads.executor(ASKING, "ojs-outcome")
-        self._asked: set[asyncio.Future[Committed]] = set()
+        self._look_ups: set[asyncio.Future[Committed]] = set()
 
     @property
     def depth(self) -> int:
@@ -175,8 +175,8 @@ class GroupCommit:
         self._try_again()
         await self._idle.wait()
         await asyncio.to_thread(self._batches.close)
-        if self._asked:
-            await asyncio.wait(self._asked)
+        if self._look_ups:
+            await asyncio.wait(self._look_ups)
         self._asking.shutdown()
 
     def _begin_soon(self) -> None:
@@ -280,9 +280,9 @@ class GroupCommit:
             self._start()
         try:
             if committed.doubt is None:
-                self._tell(batch, committed)
+                self._answer(batch, committed)
             else:
-                self._ask(batch, committed)
+                self._look_up(batch, committed)
             if committed.away:
                 # Each batch would find that out for itself, one after the other.
                 callers = [caller for _, caller in self._held_up]
@@ -296,12 +296,12 @@ class GroupCommit:
             if not begun:
                 self._gather(TURNS)
 
-    def _ask(self, batch: list[Waiting], committed: Committed) -> None:
+    def _look_up(self, batch: list[Waiting], committed: Committed) -> None:
         """Look up the outcome of a batch in the store, then answer its callers.
 
         Callers whose wait ends earlier are answered that it is unknown; the look-up continues.
         """
-        asked = self._loop.run_in_executor(self._asking, committed.resolved)
+        looking_up = self._loop.run_in_executor(self._asking, committed.resolved)
         asked_at = self._monotonic()
         callers = dict(enumerate(caller for _, caller, _ in batch))
         timers = [
@@ -309,14 +309,14 @@ class GroupCommit:
             for due in {max(asked_at + ASKED_S, one.patient_until) for one in callers.values()}
         ]
 
-        def told(answer: asyncio.Future[Committed]) -> None:
+        def answer_callers(answer: asyncio.Future[Committed]) -> None:
             for timer in timers:
                 timer.cancel()
-            self._asked.discard(answer)
+            self._look_ups.discard(answer)
             error = answer.exception()
             done = answer.result() if error is None else Committed([error] * len(batch), asked=True)
             given_up = len(batch) - len(callers)
-            self._tell(
+            self._answer(
                 [batch[place] for place in callers],
                 msgspec.structs.replace(
                     done,
@@ -325,15 +325,15 @@ class GroupCommit:
                 ),
             )
 
-        self._asked.add(asked)
-        asked.add_done_callback(told)
+        self._look_ups.add(looking_up)
+        looking_up.add_done_callback(answer_callers)
 
     def _give_up(self, callers: dict[int, Caller], now: float) -> None:
         """Answer callers whose wait has ended that the outcome is unknown, and forget them."""
         for place in [place for place, one in callers.items() if one.patient_until <= now]:
             self._resolve(callers.pop(place), refusal(OutcomeUnknown("")))
 
-    def _tell(self, batch: list[Waiting], committed: Committed) -> None:
+    def _answer(self, batch: list[Waiting], committed: Committed) -> None:
         for (operation, caller, _), outcome in zip(batch, committed.outcomes, strict=True):
             if isinstance(outcome, LocksBusy) and self._put_off(operation, caller):
                 continue

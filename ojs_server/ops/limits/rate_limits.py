@@ -206,13 +206,15 @@ class RateLimits:
             row = msgspec.structs.replace(row, policy=policy, used_at=self._ledger.now)
         if (until := self._holds.pop(name, None)) is not None:
             row = limits.hold(row, until)
-            self._tell("dynamic_adjusted", name, until=format_timestamp(until), reason="worker")
+            self._note_event(
+                "dynamic_adjusted", name, until=format_timestamp(until), reason="worker"
+            )
         if (word := self._overrides.pop(name, None)) is not None:
             row = msgspec.structs.replace(
                 row, override=word[0], override_until=word[1], used_at=self._ledger.now
             )
             ends = None if word[1] is None else format_timestamp(word[1])
-            self._tell("dynamic_adjusted", name, until=ends, reason="operator")
+            self._note_event("dynamic_adjusted", name, until=ends, reason="operator")
         self._rows[name] = row
 
     def refresh(self, names: Sequence[str]) -> int:
@@ -245,7 +247,7 @@ class RateLimits:
         for name in wanted:
             row = self._rows[name]
             if row.waits_since is not None and name in first:
-                self._tell("released", name, strategy="wait", job_id=first[name])
+                self._note_event("released", name, strategy="wait", job_id=first[name])
             self._rows[name] = msgspec.structs.replace(
                 row,
                 waits_since=row.waits_since if name in late else None,
@@ -256,7 +258,7 @@ class RateLimits:
     def _close(self, name: str, free: Capacity, *, waited_for: bool) -> None:
         row = self._rows[name]
         if waited_for and row.waits_since is None:
-            self._tell(
+            self._note_event(
                 "exceeded",
                 name,
                 strategy="wait",
@@ -280,5 +282,5 @@ class RateLimits:
         self._ledger.expect_here(moment)
         return moment
 
-    def _tell(self, kind: str, name: str, **data: object) -> None:
+    def _note_event(self, kind: str, name: str, **data: object) -> None:
         self._ledger.note(events.of_limit(f"rate_limit.{kind}", name, **data))

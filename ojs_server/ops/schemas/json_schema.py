@@ -120,9 +120,9 @@ def _kind(document: dict[str, Any], field: str) -> type[Validator]:
 
     In older drafts `items` may be an array, as in the published cases.
     """
-    said = document.get("$schema")
-    if said is not None:
-        known = isinstance(said, str) and said.rstrip("#") in _DRAFTS
+    named = document.get("$schema")
+    if named is not None:
+        known = isinstance(named, str) and named.rstrip("#") in _DRAFTS
         if not known:
             raise _wrong(f"{field}.$schema", "is not a supported draft of JSON Schema")
         kinds: tuple[type[Validator], ...] = (validators.validator_for(document),)

@@ -309,8 +309,8 @@ class EventLogReader:
         shared: defaultdict[tuple[Follower, ...], list[LogEntry]] = defaultdict(list)
         for placed in page:
             event = placed.event
-            whose = tenant_of(event) if self._tenanted else None
-            kind = (event.type, event.queue, event.job_type, whose)
+            tenant = tenant_of(event) if self._tenanted else None
+            kind = (event.type, event.queue, event.job_type, tenant)
             if kind not in alike:
                 followers = self._followers_of(event)
                 alike[kind] = shared[followers] if followers else None

@@ -156,11 +156,11 @@ def _spread(work: Work, op: Spread) -> Reported:
     if same:
         moved = [msgspec.structs.replace(one, cursor=news.cursor) for one in same]
         work.tx.update_webhooks(moved)
-        whose = {webhook.id: webhook.tenant for webhook in same}
+        tenants = {webhook.id: webhook.tenant for webhook in same}
         made = [
-            _made(work, name, whose[name], placed, op.source)
+            _made(work, name, tenants[name], placed, op.source)
             for name, placed in news.wanted
-            if name in whose
+            if name in tenants
         ]
         if made:
             work.tx.insert_deliveries(made)
@@ -201,7 +201,7 @@ def _take(work: Work, op: Take) -> DueDeliveries:
     ]
     if due:
         work.tx.update_deliveries(due)
-        _tell(work, (one for one in due if one.status == Status.DEAD))
+        _note_results(work, (one for one in due if one.status == Status.DEAD))
     return DueDeliveries(work.now, tuple(one for one in due if one.status == Status.PENDING))
 
 
@@ -221,7 +221,7 @@ def _report(work: Work, ops: Sequence[RecordAttempt]) -> list[Reported]:
         reported.append(Reported(True, moved[-1]))
     if moved:
         work.tx.update_deliveries(moved)
-        _tell(work, moved)
+        _note_results(work, moved)
     return reported
 
 
@@ -233,7 +233,7 @@ _EVENTS: Final = {
 }
 
 
-def _tell(work: Work, deliveries: Iterable[Delivery]) -> None:
+def _note_results(work: Work, deliveries: Iterable[Delivery]) -> None:
     for delivery in deliveries:
         for kind in _EVENTS[Status(delivery.status)]:
             work.note(events.of_delivery(kind, delivery))

@@ -268,13 +268,13 @@ def _numbered(
         return answers
     jobs = {one.claimed.job.id: one.claimed.job for index in wanted for one in answers[index]}
     numbers = numbers_of(work, list(jobs.values()))
-    told = list(answers)
+    numbered = list(answers)
     for index in wanted:
-        told[index] = FetchedJobs(
+        numbered[index] = FetchedJobs(
             msgspec.structs.replace(one, number=numbers[one.claimed.job.id])
             for one in answers[index]
         )
-    return told
+    return numbered
 
 
 def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, FetchedJobs]:

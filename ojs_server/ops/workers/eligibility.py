@@ -64,7 +64,7 @@ def load_fetching(
         if known is not None and (error := refusal(known, profile)) is not None:
             refused[worker_id] = error
             continue
-        worker = _met(work, worker_id, known)
+        worker = _after_fetch(work, worker_id, known)
         if worker is not known:
             changed.append(worker)
         else:
@@ -77,7 +77,7 @@ def load_fetching(
     return FetchingWorkers(workers, barred, refused, unknown)
 
 
-def _met(work: Work, worker_id: str, known: Worker | None) -> Worker:
+def _after_fetch(work: Work, worker_id: str, known: Worker | None) -> Worker:
     """Return the worker as its FETCH leaves it; unchanged if it was seen recently."""
     profile = work.rules.profile
     if known is None:

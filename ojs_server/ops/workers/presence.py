@@ -199,9 +199,9 @@ class Direct(Operation[Known], frozen=True):
             if known is None or known.gone_at is not None:
                 raise unknown_worker(self.worker_id)
             found = [known]
-        told = [msgspec.structs.replace(one, directive=self.directive) for one in found]
-        work.tx.save_workers(told)
-        return Known(work.now, None if self.worker_id is None else told[0], updated=len(told))
+        changed = [msgspec.structs.replace(one, directive=self.directive) for one in found]
+        work.tx.save_workers(changed)
+        return Known(work.now, None if self.worker_id is None else changed[0], updated=len(changed))
 
 
 class Cleanup(Operation[Cleaned], frozen=True):
@@ -361,10 +361,10 @@ def noticed(work: Work, worker: Worker, at: int | None = None) -> Worker:
     found = presence(worker, work.now if at is None else at, work.rules.profile.thresholds)
     if found == worker.presence:
         return worker
-    heard = None if worker.beat_at is None else format_timestamp(worker.beat_at)
+    beat_at = None if worker.beat_at is None else format_timestamp(worker.beat_at)
     work.note(
         events.worker(
-            f"worker.{found}", worker.id, previous=worker.presence, last_heartbeat_at=heard
+            f"worker.{found}", worker.id, previous=worker.presence, last_heartbeat_at=beat_at
         )
     )
     if found is Presence.DELETED:
