@@ -169,16 +169,17 @@ openapi: $(VENV)/.dev ## Write openapi.yaml from its parts in openapi/
 reference: $(VENV)/.dev ## Write docs/reference/ from the docstrings and signatures of the SDK
 	$(BIN)/python -m tests.reference
 
-lint: $(VENV)/.dev ## Check format, lint rules and types
+lint: $(VENV)/.dev ## Check format, lint rules, types, and first words of comments
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy $(PACKAGES) demo examples tests requirements/sbom.py
+	$(BIN)/python -m tests.words $(PACKAGES) demo examples tests docs requirements .ci/run Makefile $(wildcard *.toml)
 
 format: $(VENV)/.dev ## Rewrite the code in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-check: lint test ## What must hold before a change is handed in, with a tenth of the planted faults and a few mutants
+check: lint test ## Lint and test before a change is handed in, with a tenth of the planted faults and a few mutants
 	$(BIN)/python -m tests.faulty --tenth today
 	$(BIN)/python -m tests.mutants --count 20 --tenth today
 

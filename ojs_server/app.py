@@ -45,7 +45,7 @@ from ojs_server.store.open import open_store
 from ojs_server.webhooks.client import WebhookClient
 
 if TYPE_CHECKING:
-    # Its dependencies are optional.
+    # Optional dependencies.
     from ojs_server.http.tracing import Tracing
     from ojs_server.socketio.serving import SocketServer
 
@@ -55,7 +55,7 @@ log = logging.getLogger("ojs.server")
 class Server:
     """One node, from its start to its end."""
 
-    # While it runs.
+    # Set while the server runs.
     engine: Engine
     services: Services
     calls: Calls
@@ -83,7 +83,7 @@ class Server:
         self._metrics = Metrics()
         self._lifetime = Lifetime(self._environment.monotonic)
         self.ports = Ports()
-        # Why the database could not be used in the time for the start.
+        # The error, if the database could not be used within the time limit of the start.
         self.failure: str | None = None
         self.on_failure: Callable[[], None] = lambda: log.error("%s", self.failure)
 
@@ -98,7 +98,7 @@ class Server:
         return self._metrics.connections_closed("http")
 
     def begin_stop(self) -> None:
-        """Answer all waiting requests; called as soon as the process is asked to end."""
+        """Answer all waiting requests; called as soon as the process is to end."""
         self._lifetime.stopping = True
         self.engine.wakeups.close()
         self.engine.endings.close()
@@ -106,10 +106,10 @@ class Server:
         self.engine.producers.close()
 
     def take(self, exchange: Exchange, body: bytes) -> bool:
-        """Carry out a request that has come whole if it is a hot call; tell whether it is."""
+        """Carry out a complete request if it is a hot call; returns False if it is not."""
         return self._dispatcher.take(exchange, body)
 
-    def _heard(self, queues: Mapping[str, int] | None) -> None:
+    def _wake(self, queues: Mapping[str, int] | None) -> None:
         """Wake fetches for another node's jobs; None if their queues are unknown."""
         if queues is None:
             self.engine.wakeups.wake_all()
@@ -176,11 +176,11 @@ class Server:
             loops.start("housekeeping", housekeeping.run)
             loops.start("announce", partial(announce, self.engine, self._announcement))
             if not self.settings.conformance:
-                # Published cases subscribe addresses on the internet, and then make events.
+                # Published conformance cases subscribe public addresses, which must not be called.
                 self.engine.on_logged = deliver.nudge
                 loops.start("deliver", deliver.run)
             listener = self.store.listener(
-                self._heard, self.engine.log_reader.wake, housekeeping.expect
+                self._wake, self.engine.log_reader.wake, housekeeping.expect
             )
             if listener is not None:
                 loops.start("listener", listener.run)
@@ -224,7 +224,7 @@ class Server:
             log.warning("%s", warning)
 
     def _announcement(self) -> Announcement:
-        """Return what this node says of itself."""
+        """Return the announcement of this node."""
         return Announcement(
             host=self._environment.host,
             process=self._environment.process,
@@ -282,13 +282,13 @@ class Application(Starlette):
             middleware=middleware(lambda: server.calls),
             lifespan=lifespan,
         )
-        # An API answers a path with a slash too many as one that is not there.
+        # A path with a trailing slash is not found; Starlette would redirect it.
         self.router.redirect_slashes = False
         self.router.default = server.paths.refuse
 
     async def _serve_socketio(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert self._server.socketio is not None
-        # The library knows nothing of mounts.
+        # The library does not support a mount prefix, so remove it.
         root = scope["root_path"].removesuffix(SOCKETIO.rstrip("/"))
         path = scope["path"].removeprefix(root)
         await self._server.socketio({**scope, "path": path, "root_path": ""}, receive, send)
@@ -320,7 +320,7 @@ def tracing_of(settings: Settings) -> "Tracing | None":
     """Return the tracing if it is enabled; raise ImportError if OpenTelemetry is not installed."""
     if not settings.traces:
         return None
-    # Its dependencies are optional.
+    # Optional dependencies.
     from ojs_server.http import tracing
 
     return tracing.set_up()
@@ -331,7 +331,7 @@ def socket_server_of(settings: Settings) -> "type[SocketServer] | None":
     if not settings.profile.serves_joblib:
         return None
     try:
-        # Its dependencies are optional.
+        # Optional dependencies.
         from ojs_server.socketio.serving import SocketServer
     except ImportError as error:
         log.warning("clients of the job manager find their tasks by polling: %s", error)

@@ -107,15 +107,15 @@ def _serve(settings: Settings, store: Store, environment: Environment) -> int:
 
 def _grpc(settings: Settings) -> "GrpcServer | None":
     """Return the gRPC server where a port is asked for or the profile's clients look for one."""
-    asked, usual = settings.grpc_port, settings.profile.grpc_port
-    port = usual if asked is None else asked
+    chosen, usual = settings.grpc_port, settings.profile.grpc_port
+    port = usual if chosen is None else chosen
     if port is None:
         return None
     try:
-        # Its dependencies are optional.
+        # Optional dependencies.
         from ojs_server.grpc.serving import GrpcServer
     except ImportError as error:
-        if asked is not None:
+        if chosen is not None:
             raise
         log.warning("gRPC is not served on port %d: %s", port, error)
         return None

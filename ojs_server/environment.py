@@ -28,7 +28,7 @@ class Chance(msgspec.Struct, frozen=True):
 
     bits: RandomBits
     dice: Callable[[], float]
-    # Identifiers of one millisecond, in ascending order.
+    # Takes a time and a number; returns that many ids of this millisecond, in ascending order.
     new_ids: Callable[[int, int], Sequence[str]]
 
 
@@ -56,11 +56,11 @@ class Environment(msgspec.Struct, frozen=True):
     """Everything that a server takes from the machine, except its store and connections."""
 
     chance: Chance
-    # So many bytes that nobody can guess.
+    # Returns a number of cryptographically random bytes.
     secret: Callable[[int], bytes]
     # Milliseconds since 1970.
     wall_ms: Callable[[], int]
-    # Seconds of a stopwatch, which nobody sets back.
+    # Seconds of a monotonic clock.
     monotonic: Callable[[], float]
     threads: Threads
     host: str
@@ -79,7 +79,7 @@ class ThreadInbox(Generic[Item]):
     """An inbox with its own thread. It is a daemon: if it hangs, the process can still end."""
 
     def __init__(self, name: str, do: Callable[[Item], None]) -> None:
-        # None is the end, so that items stand in a tuple.
+        # None ends the thread; items are wrapped in tuples, so that an item may be None.
         self._items: SimpleQueue[tuple[Item] | None] = SimpleQueue()
         self._do = do
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -97,7 +97,7 @@ class ThreadInbox(Generic[Item]):
     def _run(self) -> None:
         while (item := self._items.get()) is not None:
             self._do(*item)
-            # Do not keep the finished item until the next one comes.
+            # Release the item before waiting for the next one.
             del item
 
 

@@ -10,7 +10,7 @@ from ojs_server.domain.jobs.job import Event
 
 log = logging.getLogger("ojs.jobs")
 
-# A failed attempt is told by what follows it: another one, or none.
+# No entry for a failed attempt: the event that follows it, a retry or a discard, is logged.
 LEVELS: Final = {
     "job.enqueued": logging.INFO,
     "job.scheduled": logging.INFO,
@@ -27,7 +27,7 @@ LEVELS: Final = {
 }
 
 
-class _Told(msgspec.Struct):
+class _Members(msgspec.Struct):
     """The members of an event that a log line shows; never arguments, results or messages."""
 
     attempt: int | None = None
@@ -36,7 +36,7 @@ class _Told(msgspec.Struct):
     trace_id: str | None = None
 
 
-_told: Final = msgspec.json.Decoder(_Told)
+_members: Final = msgspec.json.Decoder(_Members)
 
 
 def write(events: Iterable[Event]) -> None:
@@ -45,13 +45,13 @@ def write(events: Iterable[Event]) -> None:
         level = LEVELS.get(event.type)
         if level is None or not log.isEnabledFor(level):
             continue
-        told = _told.decode(event.own)
+        members = _members.decode(event.own)
         extra = {
             "job_id": event.subject,
             "job_type": event.job_type,
             "queue": event.queue,
-            "attempt": told.total_attempts if told.attempt is None else told.attempt,
-            "worker_id": told.worker_id,
-            "trace_id": told.trace_id,
+            "attempt": members.total_attempts if members.attempt is None else members.attempt,
+            "worker_id": members.worker_id,
+            "trace_id": members.trace_id,
         }
         log.log(level, "%s %s (%s)", event.type, event.subject, event.job_type, extra=extra)

@@ -10,11 +10,11 @@ from ojs_server.domain.event_buffer import EventBuffer, Labels
 from ojs_server.domain.jobs.job import Event
 from ojs_server.tallies import Tally, Times
 
-# So many values of a label have series of their own. Clients choose them, and a series is never
-# forgotten.
+# Most values of a label with series of their own: clients choose the values, and series are never
+# removed.
 MAX_SERIES: Final = 1000
 OTHER: Final = "other"
-# No tenant can be called so.
+# Not a valid name of a tenant.
 OTHERS: Final = "_other"
 
 _COUNTED: Final = {
@@ -46,9 +46,9 @@ _OF_TENANT: Final = {
 }
 _RUNS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _WAITS: Final = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600)
-# With the state in which an attempt ended; a start ends the wait.
+# Events that end a duration, with the state of the attempt; a start ends the wait.
 _TIMED: Final = {"job.started": "", "job.completed": "completed", "job.failed": "failed"}
-# All others are only counted.
+# Events that are more than counted.
 _LOOKED_AT: Final = frozenset({*_TIMED, *_OF_QUEUE})
 
 Pair = tuple[str, str]

@@ -6,7 +6,7 @@ from typing import Final
 
 from ojs_wire.lines import JsonFormatter
 
-# Members that a line may have besides its message.
+# Members that a log line may have besides its message.
 NAMES: Final = (
     *("job_id", "job_type", "queue", "attempt", "worker_id"),
     *("trace_id", "span_id", "request_id"),
@@ -24,7 +24,7 @@ def set_up(log_format: str, level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    # uvicorn's own lines repeat what the start line and the answers say.
+    # uvicorn's own lines add nothing to the start line and the answers.
     logging.getLogger("uvicorn").setLevel("WARNING")
-    # And those of the pool, one for each attempt to connect, what the store says once.
+    # The store logs a failure to connect once, the pool each attempt.
     logging.getLogger("psycopg.pool").setLevel("ERROR")

@@ -42,7 +42,7 @@ examples:
   ojs-server --database postgresql://ojs@localhost/ojs
   ojs-server migrate --database postgresql://ojs@localhost/ojs
 """
-# The heads of the help, each before the setting with which its part of the table begins.
+# Section headings of the help, each before the first setting of its section.
 SECTIONS: Final[Mapping[str, str]] = {
     "host": "where it listens, and where jobs are kept",
     "conformance": "who may call, and how strictly",
@@ -119,7 +119,7 @@ def make_parser(shown: Sequence[Setting] | None = None) -> argparse.ArgumentPars
 
 def refuse_unknown(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
     """End with the option that is near a misspelt one."""
-    # argparse takes the value behind a misspelt option for the command, and complains of that.
+    # argparse would take the value behind a misspelt option for the command, and report that.
     known = [setting.flag for setting in TABLE] + _OTHER_OPTIONS
     for argument in arguments:
         name = argument.partition("=")[0]

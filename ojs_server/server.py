@@ -21,7 +21,7 @@ from ojs_server.settings import Settings
 from ojs_server.stop_signals import STOPS
 
 if TYPE_CHECKING:
-    # Its dependencies are optional.
+    # Optional dependencies.
     from ojs_server.grpc.serving import GrpcServer
 
 log = logging.getLogger("ojs.server")
@@ -49,7 +49,7 @@ class OjsUvicorn(uvicorn.Server):
         server.on_failure = self._give_up
         self._on_start = on_start
         self._beside = beside
-        # The share of the server beside it.
+        # The number of connections of the server beside it.
         self._connections = connections
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -68,7 +68,7 @@ class OjsUvicorn(uvicorn.Server):
         """Announce the addresses once they are bound."""
         self._loop = asyncio.get_running_loop()
         try:
-            # Before the store is opened; uvicorn would bind after that.
+            # Before the store is opened; uvicorn would bind afterwards.
             bound = await self._bind()
         except OSError as error:
             self._cannot_listen(error)
@@ -84,9 +84,9 @@ class OjsUvicorn(uvicorn.Server):
                 self._cannot_listen(error)
                 await self.shutdown(sockets)
                 return
-        # These objects stay, so exclude them from garbage collection.
+        # Exclude the objects made so far from garbage collection, as they stay.
         gc.freeze()
-        # Nor often through the requests that are under way, which leave next to no cycles.
+        # Collect less often, as requests leave few cycles.
         gc.set_threshold(20_000, 20, 100)
         if self.started:
             self._server.ports.http = self.servers[0].sockets[0].getsockname()[1]
@@ -146,7 +146,7 @@ def serve(
     )
     of_grpc = 0 if beside is None else max(most * settings.grpc_share // 100, 1)
     server.ports.connections = max(most - of_grpc, 1)
-    # uvicorn calls it as it would a class.
+    # uvicorn calls it like a class.
     protocol: Any = partial(
         Connection,
         limit=ConnectionLimit(server.ports.connections, server.connections_closed),
@@ -159,7 +159,7 @@ def serve(
         port=settings.port,
         loop="uvloop",
         http=protocol,
-        # The connection has WebSockets of its own.
+        # The connection handles WebSockets itself.
         ws="none",
         lifespan="on",
         log_config=None,

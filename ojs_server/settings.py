@@ -73,10 +73,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     default_execution_timeout_ms: int | None = None
     login_ms: int = 12 * 3_600_000
     ui_read_only: bool = False
-    # Of the jobs that clients of the job manager may register.
+    # Categories of jobs that clients of the job manager may register.
     job_categories: tuple[str, ...] = CATEGORIES
     profile_name: str = "ojs"
-    # The profile of that name, under what was set beside it.
+    # The profile of that name, adjusted by the other settings.
     profile: Profile = OJS
     retry_priority: Literal["equal", "prefer_retry", "prefer_new"] = "equal"
     schema_validation: Literal["off", "warn", "strict"] = "warn"
@@ -138,7 +138,7 @@ class Setting(msgspec.Struct, frozen=True):
     variable: str = ""
     # The unit of a bare number, in milliseconds.
     unit: int = 1000
-    # Part of the profile, whose default holds where nothing is set.
+    # True if the default comes from the profile.
     of_profile: bool = False
 
     @property
@@ -163,7 +163,7 @@ def value_of(settings: Settings, setting: Setting) -> Any:
     return getattr(thresholds if hasattr(thresholds, name) else settings.profile, name)
 
 
-# The kinds of settings in `Retention`: durations and counts.
+# The kinds of the settings in `Retention`: durations and counts.
 KEPT: Final = ("retention", "kept")
 _LEVELS: Final = ("debug", "info", "warning", "error")
 TABLE: Final[tuple[Setting, ...]] = (
@@ -434,7 +434,7 @@ TABLE: Final[tuple[Setting, ...]] = (
 KEYS_ENV: Final = "OJS_KEYS"
 CONFIG_ENV: Final = "OJS_CONFIG"
 NO_MIGRATE_ENV: Final = "OJS_NO_MIGRATE"
-# Not in the table, since the settings hold its opposite.
+# Not in TABLE, because the settings hold the opposite.
 _NO_MIGRATE: Final = Setting("no_migrate", "flag", "", variable=NO_MIGRATE_ENV)
 
 
@@ -512,7 +512,7 @@ def _given(
 ) -> tuple[Any, str]:
     if flags.get(setting.name) is not None:
         return flags[setting.name], setting.flag
-    # A Kubernetes service named `ojs` gives every container OJS_PORT=tcp://ADDRESS:PORT.
+    # A Kubernetes service named `ojs` sets OJS_PORT=tcp://ADDRESS:PORT in every container.
     if (value := environ.get(setting.env)) and not value.startswith("tcp://"):
         return value, setting.env
     return file.get(setting.name), f"`{setting.name}` in the configuration file"
@@ -524,7 +524,7 @@ def _value(setting: Setting, given: Any, where: str) -> Any:
             case "flag":
                 return given if isinstance(given, bool) else _truth(given)
             case "number" | "kept":
-                # Not int(): it takes 3.7, True and 1_000 for whole numbers.
+                # Not int(), which accepts 3.7, True and 1_000.
                 if not str(given).isdecimal():
                     raise ValueError(f"must be a whole number, not {given!r}")
                 number = int(given)

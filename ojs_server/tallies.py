@@ -14,9 +14,9 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-# Number of durations that are counted together.
+# Number of durations that are added to the counts at a time.
 MOST_TAKEN: Final = 100
-# Numbers are spelled when they are read.
+# Numbers are formatted when they are read.
 Labels = tuple[str | int, ...]
 
 
@@ -57,9 +57,9 @@ class Times(Collector):
     ) -> None:
         self._family: Final = (name, text, labels)
         self._bounds: Final = tuple(buckets)
-        # What fell into each bucket alone, with one more for what is longer than all; then the sum.
+        # The count of each bucket by itself, with one more for longer durations; then the sum.
         self._counts: dict[Labels, list[float]] = {}
-        # What is not among these yet: to count many times together costs a fraction.
+        # Durations not counted yet: counting many at a time is much cheaper.
         self._taken: defaultdict[Labels, list[float]] = defaultdict(list)
         registry.register(self)
 

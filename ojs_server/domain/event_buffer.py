@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ojs_server.domain.jobs.job import Event
 
-# The kind of an event, its queue, the type of its job, and its tenant.
+# An event's type and queue, the type of its job, and its tenant.
 Labels = tuple[str, str | None, str | None, str | None]
 
 
@@ -65,7 +65,7 @@ class EventBuffer:
 
     def add(self, events: Sequence[Event]) -> None:
         """Append events."""
-        # Not isinstance, which asks each class that it is not what it is.
+        # Not isinstance, which is slow for an abstract base class such as Sequence.
         if type(events) is UniformEvents:
             self.runs.append(events)
         elif not events:

@@ -28,8 +28,8 @@ def enqueued(job: Job, unique_key: bytes | None = None) -> Event:
 def enqueued_uniform(template: Job, ids: Sequence[str]) -> Sequence[Event]:
     """Jobs became available that differ only in their ids."""
     if template.trace_id is not None or template.tenant is not None:
-        told_too = {"priority": template.priority}
-        return [_of(replace(template, id=job_id), "job.enqueued", told_too) for job_id in ids]
+        data = {"priority": template.priority}
+        return [_of(replace(template, id=job_id), "job.enqueued", data) for job_id in ids]
     own = codec.encode({"priority": template.priority})
     return UniformEvents(Event("job.enqueued", "", template.queue, template.type, own), ids)
 
@@ -42,39 +42,39 @@ def scheduled(job: Job) -> Event:
 
 def started(job: Job, worker_id: str | None, pool: str | None = None) -> Event:
     """A worker has the job, as a member of a `pool` or not; `job` is the record after the claim."""
-    told: dict[str, Any] = {
+    data: dict[str, Any] = {
         "worker_id": worker_id and unscoped(job.tenant, worker_id),
         "attempt": job.attempt,
     }
     waited = None
     if job.started_at is not None and job.enqueued_at is not None:
-        waited = told["queue_time_ms"] = max(0, job.started_at - job.enqueued_at)
+        waited = data["queue_time_ms"] = max(0, job.started_at - job.enqueued_at)
     if pool is not None:
-        told["pool"] = pool
-    return _of(job, "job.started", told, waited, pool)
+        data["pool"] = pool
+    return _of(job, "job.started", data, waited, pool)
 
 
 def running(job: Job, worker_id: str | None) -> Event:
     """The worker of a task said that it has begun."""
-    told = {"worker_id": worker_id and unscoped(job.tenant, worker_id), "attempt": job.attempt}
-    return _of(job, "task.running", told)
+    data = {"worker_id": worker_id and unscoped(job.tenant, worker_id), "attempt": job.attempt}
+    return _of(job, "task.running", data)
 
 
 def completed(job: Job, worker_id: str | None, now: int) -> Event:
     """A worker's result was accepted."""
     took = _duration(job, now)
-    told = {
+    data = {
         "worker_id": worker_id and unscoped(job.tenant, worker_id),
         "attempt": job.attempt,
         "duration_ms": took,
     }
-    return _of(job, "job.completed", told, took)
+    return _of(job, "job.completed", data, took)
 
 
 def failed(job: Job, lease: Lease | None, fault: Fault, now: int) -> Event:
     """One delivery ended without success."""
     took = _duration(job, now)
-    told = {
+    data = {
         "worker_id": _holder(job, lease),
         "attempt": job.attempt,
         "duration_ms": took,
@@ -85,7 +85,7 @@ def failed(job: Job, lease: Lease | None, fault: Fault, now: int) -> Event:
             "retryable": fault.retryable,
         },
     }
-    return _of(job, "job.failed", told, took)
+    return _of(job, "job.failed", data, took)
 
 
 def retrying(job: Job, fault: Fault, at: int) -> Event:
@@ -227,21 +227,21 @@ def progressed(job: Job, lease: Lease | None, progress: Progress) -> tuple[Event
     updated = _of(job, "progress.updated", {"progress": progress.value, "data": data})
     if progress.value is None:
         return (updated,)
-    told: dict[str, Any] = {
+    members: dict[str, Any] = {
         "worker_id": _holder(job, lease),
         "attempt": job.attempt,
         "progress_percent": round(progress.value * 100, 2),
     }
     if progress.message is not None:
-        told["progress_message"] = Raw(progress.message)
-    return (_of(job, "job.progress", told), updated)
+        members["progress_message"] = Raw(progress.message)
+    return (_of(job, "job.progress", members), updated)
 
 
 def progress_completed(job: Job, now: int) -> Event:
     """A job that reported progress is done."""
     took = _duration(job, now)
-    told = {"duration": None if took is None else in_seconds(took), "duration_ms": took}
-    return _of(job, "progress.completed", {"progress": 1.0, **told})
+    data = {"duration": None if took is None else in_seconds(took), "duration_ms": took}
+    return _of(job, "progress.completed", {"progress": 1.0, **data})
 
 
 def progress_stalled(job: Job, progress: Progress) -> Event:
@@ -300,8 +300,8 @@ def worker(kind: str, worker_id: str, **data: Any) -> Event:
 def job_types_changed(room: str) -> Event:
     """The workers of a room have changed, and with them its available jobs."""
     tenant, room = apart(room)
-    told = {"room": room} if tenant is None else {"room": room, "tenant_id": tenant}
-    return Event("job_types.changed", room, None, None, codec.encode(told))
+    data = {"room": room} if tenant is None else {"room": room, "tenant_id": tenant}
+    return Event("job_types.changed", room, None, None, codec.encode(data))
 
 
 def of_webhook(kind: str, webhook: Webhook) -> Event:
@@ -311,7 +311,7 @@ def of_webhook(kind: str, webhook: Webhook) -> Event:
 
 def of_delivery(kind: str, delivery: Delivery) -> Event:
     """`webhook.delivered`, `webhook.failed` or `webhook.dead`: the result of an attempt."""
-    told = {
+    data = {
         "delivery_id": delivery.id,
         "event_id": delivery.event_id,
         "event_type": delivery.event_type,
@@ -320,14 +320,14 @@ def of_delivery(kind: str, delivery: Delivery) -> Event:
         "error": delivery.error,
         "next_attempt_at": None if delivery.due_at is None else format_timestamp(delivery.due_at),
     }
-    return _of_webhook(kind, delivery.webhook_id, delivery.tenant, told)
+    return _of_webhook(kind, delivery.webhook_id, delivery.tenant, data)
 
 
 def _of_webhook(kind: str, name: str, tenant: str | None, more: dict[str, Any]) -> Event:
-    told = {"subscription_id": name, **more}
+    data = {"subscription_id": name, **more}
     if tenant is not None:
-        told["tenant_id"] = tenant
-    return Event(kind, name, None, None, codec.encode(told))
+        data["tenant_id"] = tenant
+    return Event(kind, name, None, None, codec.encode(data))
 
 
 def cron_triggered(entry: CronEntry, job: Job, run_at: int, now: int, *, manual: bool) -> Event:
@@ -361,7 +361,7 @@ def _of_cron(
         job_type,
         codec.encode(
             {
-                # The catalogue and the cron document name the same things differently.
+                # The event catalogue and the cron document use different names.
                 "cron_name": name,
                 "cron_expr": entry.expression,
                 "cron_expression": entry.expression,
@@ -384,12 +384,12 @@ def _of(
     took_ms: int | None = None,
     pool: str | None = None,
 ) -> Event:
-    told = data
+    members = data
     if job.trace_id is not None:
-        told = {**told, "trace_id": job.trace_id}
+        members = {**members, "trace_id": job.trace_id}
     if job.tenant is not None:
-        told = {**told, "tenant_id": job.tenant}
-    own = codec.encode(told)
+        members = {**members, "tenant_id": job.tenant}
+    own = codec.encode(members)
     return Event(kind, job.id, job.queue, job.type, own, took_ms, job.tenant, pool)
 
 

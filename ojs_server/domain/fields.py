@@ -31,7 +31,6 @@ def parse_queue(field: str, value: object) -> str:
 
 @lru_cache(maxsize=4096)
 def _is_queue(name: str) -> bool:
-    # A few names are used all the time.
     return QUEUE.fullmatch(name) is not None
 
 

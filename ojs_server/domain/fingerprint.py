@@ -27,7 +27,7 @@ def canonical_text(value: object) -> bytes:
     if isinstance(value, str):
         return encode(unicodedata.normalize("NFC", value))
     if isinstance(value, float) and value.is_integer() and MIN_INTEGER <= value <= MAX_INTEGER:
-        # JSON may have spelled it as an integer instead.
+        # A JSON encoder may write this number as an integer.
         return encode(int(value))
     return encode(value)
 
@@ -37,5 +37,5 @@ def _member(name: str, value: object) -> bytes:
 
 
 def _place(member: tuple[str, Any]) -> tuple[bytes, str]:
-    # In UTF-16, as RFC 8785 has it. The raw name, too: two may have the same NFC.
+    # RFC 8785 sorts by UTF-16. The raw name breaks ties: two names may have the same NFC form.
     return unicodedata.normalize("NFC", member[0]).encode("utf-16-be"), member[0]

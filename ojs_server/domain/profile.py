@@ -1,6 +1,6 @@
 """Profiles: sets of defaults that make the server behave like other job systems.
 
-A profile is a record and nothing else. The rules read its fields; no code asks for its name.
+A profile is a record and nothing else. The rules read its fields; no code depends on its name.
 """
 
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ import msgspec
 
 from ojs_server.domain.workers.worker import Thresholds
 
-# Treatment of a job lost by its worker: back into its queue, or as after a FAIL.
+# Treatment of a job whose worker died: `requeue` it, or `fail` the attempt.
 Recovery = Literal["requeue", "fail"]
-# Treatment of a job whose lease ran out; `refund` is `requeue` without counting the attempt.
+# Treatment of a job whose lease expired; `refund` is `requeue` without counting the attempt.
 Expiry = Literal["requeue", "refund", "fail"]
-# Which of a worker's leases a sign of life renews: those it lists, all, or none.
+# The leases of a worker that a sign of life renews.
 Renewal = Literal["listed", "all", "none"]
 LateAck = Literal["reject", "accept_unfinished"]
 
@@ -33,7 +33,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     stuck_ms            how long a delivery may take whatever its worker says; None: for ever
     max_attempts        of jobs without a retry policy; None: as the default policy says
     sweep_interval_ms   the least time between two looks for expired leases; 0: none
-    check_interval_ms   how often presence is looked at, and told of
+    check_interval_ms   how often presence is checked and announced
     session_grace_ms    how long a worker may lack the session that it held; None: for ever
     gates_fetch         a worker that is not online is handed nothing
     ping_revives        a ping brings a worker back that had gone
@@ -149,8 +149,8 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     session_grace_ms: int | None = None
 
 
-# The cascade goes by ratio: offline after 3 times unreachable, stuck after 2 times offline. Six
-# beats fit in before a worker is unreachable.
+# Ratios for thresholds that are not set: offline after 3 times unreachable, stuck after 2 times
+# offline. Six heartbeats fit into the time until unreachable.
 BEATS_RATIO: Final = 6
 OFFLINE_RATIO: Final = 3
 STUCK_RATIO: Final = 2
@@ -181,7 +181,7 @@ def adjusted(profile: Profile, given: Given) -> Profile:
     interval_ms = given.heartbeat_interval_ms or profile.heartbeat_interval_ms
     if given.heartbeat_interval_ms is None and given.unreachable_ms is not None:
         interval_ms = min(interval_ms, given.unreachable_ms // BEATS_RATIO)
-    # A lease that nothing renews is the time that a delivery may take.
+    # A lease that nothing renews bounds the delivery, so it lasts as long as one may take.
     absolute = profile.renewal == "none" and stuck_ms is not None
     lease_ms = given.lease_ms or ((absolute and stuck_ms) or profile.lease_ms)
     plain = {name: value for name in _PLAIN if (value := getattr(given, name)) is not None}

@@ -7,11 +7,11 @@ them.
 import re
 from typing import Final
 
-# A repeated group makes the ways exponential; back references and look-around hide how many.
+# Repeated groups backtrack exponentially; for back references and look-around no bound is known.
 _REPEATED_GROUP: Final = re.compile(r"\)[+*{]|\\[1-9]|\(\?[^:]")
-# Each `?` and each alternative inside a group doubles them.
+# Each `?`, and each alternative inside a group, doubles the steps.
 _CHOICES: Final = re.compile(r"(?<!\()\?|\|")
-# Each of these multiplies them by the length of the text. `{3}` does not.
+# Each of these multiplies the steps by the length of the text; `{3}` does not.
 _REPETITIONS: Final = re.compile(r"[+*]|\{[0-9]*,[0-9]*\}")
 
 
@@ -22,7 +22,7 @@ def is_boundless(pattern: str) -> bool:
 
 def choices(pattern: str) -> int:
     """Return the number of doublings of the ways to match."""
-    # Alternatives outside of groups are tried one after the other and multiply nothing.
+    # Alternatives outside of groups are tried one after the other, and multiply nothing.
     return len(_CHOICES.findall(pattern)) if "(" in pattern else pattern.count("?")
 
 

@@ -5,10 +5,10 @@ from difflib import SequenceMatcher, get_close_matches
 
 from ojs_server.domain.errors import ValidationError
 
-# Longer names are compared by their beginning.
+# Longer names are compared by their first characters.
 _COMPARED = 100
 _SIMILAR = 0.8
-# Least length of a part of a name.
+# Least length of a compared part of a name.
 _PART = 2
 
 

@@ -12,7 +12,7 @@ import msgspec
 from ojs_server.domain.errors import invalid
 
 MAX_RANGE: Final = 100
-# Nine digits at most, so that every part fits into a column.
+# Nine digits at most, so that every part fits into an integer column.
 _PART: Final = r"(?:0|[1-9][0-9]{0,8})"
 _VERSION: Final = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}", re.ASCII)
 _BOUND: Final = re.compile(rf"(>=|<=|>|<|=)? *({_VERSION.pattern})", re.ASCII)
@@ -54,7 +54,7 @@ Range = tuple[_Bound, ...]
 
 def read_version(value: object) -> Version | None:
     """Return the version in an integer or a text of one to three numbers; None for other values."""
-    # To JSON 2.0 is an integer.
+    # JSON does not distinguish 2.0 from 2.
     whole = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
     text = f"{value:.0f}" if whole else value
     if not isinstance(text, str) or not _VERSION.fullmatch(text):

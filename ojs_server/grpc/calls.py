@@ -28,7 +28,7 @@ from ojs_wire import codes
 from ojs_wire.codec import decode, encode
 
 MAX_REQUEST_ID: Final = 128
-# Metadata that have another name than the header that says the same.
+# Metadata keys, with the HTTP headers that they stand for.
 _HEADERS: Final[Mapping[str, bytes]] = {
     "authorization": b"authorization",
     "traceparent": b"traceparent",
@@ -41,7 +41,7 @@ _HEADERS: Final[Mapping[str, bytes]] = {
 }
 _KEY: Final = "x-ojs-api-key"
 REQUEST_ID: Final = "x-ojs-request-id"
-# What RPCs whose client has left are counted as.
+# Status under which RPCs are counted whose client has left.
 CLIENT_LEFT: Final = 499
 
 Told = TypeVar("Told")
@@ -65,10 +65,10 @@ class Rpc:
     def __init__(self, desk: "Desk", context: Context) -> None:
         self.server = desk.server
         self.context = context
-        # What it is counted as.
+        # Status under which the RPC is counted.
         self.status = 200
         self._desk = desk
-        # Once nobody waits for the answer any more.
+        # Set once the client no longer waits for the answer.
         self.left = asyncio.Event()
         metadata = {
             str(name): value if isinstance(value, str) else value.decode("latin-1")
@@ -82,7 +82,7 @@ class Rpc:
         if _KEY in metadata:
             key = f"Bearer {metadata[_KEY]}".encode("utf-8", "replace")
             self._headers.setdefault(b"authorization", key)
-        # The result of its work, or an error that ends it before; None once it has ended.
+        # The outcome of its work, or the error that ends it earlier; None once it has ended.
         self._outcome: asyncio.Future[Any] | None = None
         self._client = _client_of(context.peer())
         # Bytes of its message or body that count towards the budget.
@@ -115,14 +115,14 @@ class Rpc:
         self._desk.bodies.give(self._held)
         self._held = 0
 
-    def call(self, method: str, path: str, asked: RouteRequest = NOTHING) -> Call:
+    def call(self, method: str, path: str, request: RouteRequest = NOTHING) -> Call:
         """Return the call of a route after the check of its caller; raises Denied."""
-        return self._admitted(self._desk.routes[method, path], asked)
+        return self._admitted(self._desk.routes[method, path], request)
 
-    async def ask(self, method: str, path: str, asked: RouteRequest = NOTHING) -> Any:
+    async def ask(self, method: str, path: str, request: RouteRequest = NOTHING) -> Any:
         """Call a route and return the JSON of its answer."""
         route = self._desk.routes[method, path]
-        call = self._admitted(route, asked)
+        call = self._admitted(route, request)
         try:
             return _json_of(await route.handler(call))
         finally:
@@ -132,14 +132,14 @@ class Rpc:
         """Take one of the places for waiting RPCs; raises Unavailable if there is none."""
         return self._desk.waiting.take()
 
-    def _admitted(self, route: Route, asked: RouteRequest) -> Call:
-        body = b"" if asked.body is None else encode(asked.body)
+    def _admitted(self, route: Route, request: RouteRequest) -> Call:
+        body = b"" if request.body is None else encode(request.body)
         scope = {
             "type": "http",
             "method": route.method,
             "path": route.path,
-            "query_string": urlencode(asked.query).encode(),
-            "path_params": asked.params,
+            "query_string": urlencode(request.query).encode(),
+            "path_params": request.params,
             "client": self._client,
             "headers": [
                 (b"content-length", str(len(body)).encode()),
@@ -147,7 +147,7 @@ class Rpc:
             ],
         }
         call = Call(scope, _receiving(body, self.left), self.server)
-        # The body takes the place of the message in the budget.
+        # The body replaces the message in the budget.
         call.held = self._held
         call.request_id, call.sent_request_id = self.request_id, self._sent_request_id
         call.media_type = PLAIN_JSON
@@ -175,8 +175,8 @@ class Rpc:
         task = asyncio.ensure_future(work)
         task.add_done_callback(partial(_settle, outcome))
         try:
-            told: Told = await outcome
-            return told
+            result: Told = await outcome
+            return result
         except asyncio.CancelledError:
             self.left.set()
             self.status = CLIENT_LEFT
@@ -185,7 +185,7 @@ class Rpc:
             self._refuse(error)
             return None
         finally:
-            # They would be in a cycle: future, error, traceback, this frame.
+            # Break the cycle of future, error, traceback and this frame.
             del outcome, task
             self._outcome = None
 
@@ -272,7 +272,7 @@ class Desk:
     def __init__(self, server: Services, routes: Iterable[Route], connections: Connections) -> None:
         settings = server.settings
         self.bodies = server.bodies.split(settings.grpc_share)
-        # The bodies that handlers of routes read are of the same share.
+        # Bodies that handlers of routes read come out of the same share.
         self.server = msgspec.structs.replace(server, bodies=self.bodies)
         self.connections = connections
         self.routes = {(route.method, route.path): route for route in routes}

@@ -1,8 +1,8 @@
 """Room for new connections at the port of gRPC.
 
-The library refuses connections above a number, but tells nothing of those that it has, and closes
-none for another. So while more than half of them are taken, those on which no call has shown a
-valid key are shut down, the oldest first. They are found among the descriptors of the process.
+The library refuses connections above a number, but does not list those that it has, and closes none
+to make room. So while more than half of them are taken, those on which no call has shown a valid
+key are shut down, the oldest first. They are found among the descriptors of the process.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from typing import Final
 log = logging.getLogger("ojs.grpc")
 
 _DESCRIPTORS: Final = "/dev/fd"
-# Time between two looks: while connections are few or have to be closed, and while they are many
-# and all of them are in use.
+# Pauses between two checks: while connections are few or have to be closed, and while they are many
+# and all have shown a key.
 LOOK_S: Final = 0.2
 CALM_S: Final = 2.0
 _TOLD_EVERY_S: Final = 10.0
@@ -28,10 +28,10 @@ class Connections:
 
     def __init__(self, most: int, count: Callable[[int], None]) -> None:
         self._most = most
-        # Called with the number of connections that were closed.
+        # Called with the number of closed connections.
         self._count = count
         self._proven: set[str] = set()
-        # Those of the last look, the oldest first.
+        # Connections at the last check, the oldest first.
         self._seen: dict[str, None] = {}
         self._tell_at = 0.0
         self._untold = 0
@@ -47,17 +47,18 @@ class Connections:
             pause_s = LOOK_S
             if max(len(descriptors), len(self._proven)) > self._most // 2:
                 pause_s = LOOK_S if await self._make_room(port) else CALM_S
-            self._tell(asyncio.get_running_loop().time())
+            self._warn(asyncio.get_running_loop().time())
             await asyncio.sleep(pause_s)
 
     async def _make_room(self, port: int) -> bool:
         """Close connections without a key if there are too many; return True if there were."""
         proven = frozenset(self._proven)
         found = await asyncio.to_thread(open_sockets, port)
-        # Others may have shown their key since the look began.
+        # Forget peers that are gone. Peers that have shown a key since the check began may be
+        # missing in `found`.
         self._proven -= proven - found.keys()
         excess = len(found) - self._most // 2
-        # New ones are spared once, to show their key.
+        # Spare new connections once, so that they can show their key.
         known = [peer for peer in self._seen if peer in found]
         self._seen = dict.fromkeys([*known, *found])
         victims = [peer for peer in known if peer not in self._proven][: max(excess, 0)]
@@ -66,7 +67,7 @@ class Connections:
             self._untold += closed
         return excess > 0 and not self._proven.issuperset(found)
 
-    def _tell(self, now: float) -> None:
+    def _warn(self, now: float) -> None:
         if not self._untold or now < self._tell_at:
             return
         log.warning(
@@ -91,7 +92,7 @@ def open_sockets(port: int) -> dict[str, int]:
             with _socket_of(int(name)) as connection:
                 peer = _peer_of(connection, port)
         except OSError:
-            # It is no socket, not connected, or closed since.
+            # Not a socket, not connected, or closed meanwhile.
             continue
         if peer is not None:
             found[peer] = int(name)
@@ -125,7 +126,7 @@ def _socket_of(descriptor: int) -> socket.socket:
 def _peer_of(connection: socket.socket, port: int) -> str | None:
     """Return the name that the library has for the client of a connection at this port."""
     own = connection.getsockname()
-    # Addresses of other families are texts.
+    # Addresses of other families are strings.
     if not isinstance(own, tuple) or own[1] != port:
         return None
     host, number = connection.getpeername()[:2]

@@ -13,7 +13,7 @@ from ojs_server.http.errors import error_object
 from ojs_wire import codes
 
 DOMAIN: Final = "openjobspec.org"
-# By the status that HTTP has for a code; codes that need another are listed below.
+# gRPC statuses by HTTP status; codes that need another one are listed below.
 _BY_STATUS: Final[Mapping[int, StatusCode]] = {
     400: StatusCode.INVALID_ARGUMENT,
     401: StatusCode.UNAUTHENTICATED,
@@ -60,9 +60,9 @@ def refusal_of(error: Exception, request_id: str) -> Refusal:
     detail = any_pb2.Any()
     detail.Pack(info)
     number: int = status.value[0]
-    told = status_pb2.Status(code=number, message=shown["message"], details=[detail])
+    wire_status = status_pb2.Status(code=number, message=shown["message"], details=[detail])
     metadata: list[tuple[str, str | bytes]] = [
-        ("grpc-status-details-bin", told.SerializeToString()),
+        ("grpc-status-details-bin", wire_status.SerializeToString()),
     ]
     after = error.headers.get("Retry-After") if isinstance(error, OjsError) else None
     if after is not None:

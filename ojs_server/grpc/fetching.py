@@ -24,13 +24,13 @@ from ojs_server.ops.workers.wakeups import first
 from ojs_wire.calls import FetchRequest
 from ojs_wire.codec import decode
 
-# Another node may settle what a stream has pushed, and its news does not travel.
+# Another node may settle a job of this stream, and no notice of that reaches this node.
 _LOOK_AGAIN_S: Final = 1.0
 
 
 async def fetch(rpc: Rpc, message: pb.FetchRequest) -> pb.FetchResponse:
     """Deliver jobs without waiting."""
-    call, claim = _asked(rpc, message, message.count or 1)
+    call, claim = _claim_in(rpc, message, message.count or 1)
     jobs, _ = await _take(call, claim, 0)
     return pb.FetchResponse(jobs=jobs)
 
@@ -52,7 +52,7 @@ async def stream_jobs(rpc: Rpc, message: pb.StreamJobsRequest) -> None:
                 if len(held) >= most:
                     await _until_settled(engine, held, left)
                     continue
-                call, claim = _asked(rpc, message, most - len(held))
+                call, claim = _claim_in(rpc, message, most - len(held))
                 jobs, leases = await _take(call, claim, engine.rules.profile.max_wait_ms)
                 for place, (job, lease) in enumerate(zip(jobs, leases, strict=True)):
                     if not await rpc.write(job):
@@ -64,7 +64,7 @@ async def stream_jobs(rpc: Rpc, message: pb.StreamJobsRequest) -> None:
         left.cancel()
 
 
-def _asked(
+def _claim_in(
     rpc: Rpc, message: pb.FetchRequest | pb.StreamJobsRequest, count: int
 ) -> tuple[Call, Claim]:
     """Return the call and the claim of a client, checked as a FETCH of HTTP is."""

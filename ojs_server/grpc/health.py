@@ -7,8 +7,8 @@ from grpc.aio import ServicerContext
 
 from ojs_server.grpc.calls import NOTHING, Desk, Rpc
 
-# Messages with one number in their one field. No module is made for them: one of this name is
-# loaded already where a program has another library for the same service.
+# Encoded messages with one enum field. No module is generated for them: another library for the
+# same service may have registered one of this name already.
 SERVING: Final = b"\x08\x01"
 NOT_SERVING: Final = b"\x08\x02"
 

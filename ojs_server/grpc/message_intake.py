@@ -14,10 +14,11 @@ from grpc.aio import ServicerContext
 from ojs_server.domain.errors import MalformedPayload, OjsError, TooSlow, Unavailable
 from ojs_server.http.server.body_budget import BodyBudget
 
-# Number of messages that are read at a time without taking any of the budget, and for how long.
+# Number of messages read at a time without being counted in the budget, and the time limit for
+# that.
 MOST_AT_ONCE: Final = 4
 AT_ONCE_S: Final = 0.025
-# Time for a whole message.
+# Time limit for a whole message.
 MESSAGE_S: Final = 60.0
 
 GiveUp = Callable[[OjsError], None]

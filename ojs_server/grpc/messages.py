@@ -13,13 +13,13 @@ from ojs_server.grpc.proto import ojs_v1_pb2 as pb
 Json = Mapping[str, Any]
 _STATES: Final = "JOB_STATE_"
 _CONFLICTS: Final = "UNIQUE_CONFLICT_ACTION_"
-# A result of a job that is no object stands in one under this name.
+# The member that holds a job's result if it is not an object.
 VALUE: Final = "value"
 
 
 def name_of(enum: Any, prefix: str, number: int) -> str | None:
     """Return the JSON name of a member of an enum; None for the unspecified one."""
-    # A number that this version does not know is not passed on as a word of its own.
+    # An unknown number keeps the prefix, so that it cannot be mistaken for a word of the API.
     name = enum.Name(number) if number in enum.values() else f"{prefix}{number}"
     word = str(name).removeprefix(prefix).lower()
     return None if word == "unspecified" else word
@@ -47,52 +47,52 @@ def job_request(message: Any, field: str = "") -> dict[str, Any]:
 
 def options_in(message: pb.EnqueueOptions, field: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the `meta` and the options of a message."""
-    said: dict[str, Any] = {
+    options: dict[str, Any] = {
         "queue": message.queue or None,
         "priority": message.priority or None,
         "tags": list(message.tags) or None,
         "max_attempts": message.max_attempts or None,
     }
     if message.HasField("delay_until"):
-        said["delay_until"] = values.moment_in(message.delay_until, f"{field}.delay_until")
+        options["delay_until"] = values.moment_in(message.delay_until, f"{field}.delay_until")
     for name, option in (
         ("timeout", "timeout"),
         ("ttl", "enqueue_ttl"),
         ("visibility_timeout", "visibility_timeout"),
     ):
         if message.HasField(name):
-            said[option] = values.duration_in(getattr(message, name), f"{field}.{name}")
+            options[option] = values.duration_in(getattr(message, name), f"{field}.{name}")
     if message.HasField("retry"):
-        said["retry"] = _retry_in(message.retry, f"{field}.retry")
+        options["retry"] = _retry_in(message.retry, f"{field}.retry")
     if message.HasField("unique"):
-        said["unique"] = _unique_in(message.unique, f"{field}.unique")
+        options["unique"] = _unique_in(message.unique, f"{field}.unique")
     meta = values.object_of(message.meta, f"{field}.meta")
     if message.trace_id:
         meta["trace_id"] = message.trace_id
-    return meta, {name: value for name, value in said.items() if value is not None}
+    return meta, {name: value for name, value in options.items() if value is not None}
 
 
 def _retry_in(message: pb.RetryPolicy, field: str) -> dict[str, Any]:
-    said: dict[str, Any] = {"jitter": message.jitter}
+    policy: dict[str, Any] = {"jitter": message.jitter}
     if message.max_attempts:
-        said["max_attempts"] = message.max_attempts
+        policy["max_attempts"] = message.max_attempts
     if message.backoff_coefficient:
-        said["backoff_coefficient"] = message.backoff_coefficient
+        policy["backoff_coefficient"] = message.backoff_coefficient
     if message.non_retryable_errors:
-        said["non_retryable_errors"] = list(message.non_retryable_errors)
+        policy["non_retryable_errors"] = list(message.non_retryable_errors)
     if message.on_exhaustion:
-        said["on_exhaustion"] = message.on_exhaustion
+        policy["on_exhaustion"] = message.on_exhaustion
     if message.HasField("initial_interval"):
-        said["initial_interval"] = values.duration_in(
+        policy["initial_interval"] = values.duration_in(
             message.initial_interval, f"{field}.initial_interval"
         )
     if message.HasField("max_interval"):
-        said["max_interval"] = values.duration_in(message.max_interval, f"{field}.max_interval")
-    return said
+        policy["max_interval"] = values.duration_in(message.max_interval, f"{field}.max_interval")
+    return policy
 
 
 def _unique_in(message: pb.UniquePolicy, field: str) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    policy: dict[str, Any] = {
         "keys": list(message.key) or None,
         "args_keys": list(message.args_keys) or None,
         "meta_keys": list(message.meta_keys) or None,
@@ -100,8 +100,8 @@ def _unique_in(message: pb.UniquePolicy, field: str) -> dict[str, Any]:
         "on_conflict": name_of(pb.UniqueConflictAction, _CONFLICTS, message.on_conflict),
     }
     if message.HasField("period"):
-        said["period"] = values.duration_in(message.period, f"{field}.period")
-    return {name: value for name, value in said.items() if value is not None}
+        policy["period"] = values.duration_in(message.period, f"{field}.period")
+    return {name: value for name, value in policy.items() if value is not None}
 
 
 def job(shown: Json) -> pb.Job:
@@ -194,16 +194,16 @@ def error(shown: Json) -> pb.JobError:
 
 def error_in(message: pb.JobError) -> dict[str, Any]:
     """The error that a worker reports."""
-    said: dict[str, Any] = {"retryable": message.retryable}
+    error: dict[str, Any] = {"retryable": message.retryable}
     if message.code:
-        said["code"] = message.code
+        error["code"] = message.code
     if message.message:
-        said["message"] = message.message
+        error["message"] = message.message
     if message.backtrace:
-        said["backtrace"] = message.backtrace
+        error["backtrace"] = message.backtrace
     if message.HasField("details"):
-        said["details"] = values.object_of(message.details, "error.details")
-    return said
+        error["details"] = values.object_of(message.details, "error.details")
+    return error
 
 
 def cron_entry(shown: Json) -> pb.CronEntry:

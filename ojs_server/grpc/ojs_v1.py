@@ -58,9 +58,9 @@ def _beat_of(message: pb.HeartbeatRequest) -> RouteRequest:
         body["active_job_ids"] = [message.id]
     if message.HasField("extend_by"):
         body["visibility_timeout_ms"] = values.milliseconds_in(message.extend_by, "extend_by")
-    said = messages.name_of(pb.WorkerState, _WORKER_STATES, message.current_state)
-    if said is not None:
-        body["state"] = said
+    state = messages.name_of(pb.WorkerState, _WORKER_STATES, message.current_state)
+    if state is not None:
+        body["state"] = state
     return RouteRequest(body=body)
 
 
@@ -114,8 +114,8 @@ def _health(shown: Any) -> pb.HealthResponse:
 
 
 def _page(message: Any) -> dict[str, str]:
-    said = {"limit": str(message.limit) if message.limit else "", "cursor": message.cursor}
-    return {name: text for name, text in said.items() if text}
+    query = {"limit": str(message.limit) if message.limit else "", "cursor": message.cursor}
+    return {name: text for name, text in query.items() if text}
 
 
 def _queues(shown: Any) -> pb.ListQueuesResponse:
@@ -320,7 +320,7 @@ def _behaviour(row: Row) -> Behaviour:
     return behave
 
 
-# Calls that need no key.
+# Calls without a key.
 PUBLIC: Final = frozenset({"Health", "Manifest"})
 
 BEHAVIOURS: Final[Mapping[str, Behaviour]] = {

@@ -14,19 +14,19 @@ from ojs_server.grpc.health import Health
 from ojs_server.http.route import Route
 from ojs_server.http.services import Services
 
-# How long RPCs that are under way may take at a stop; those that wait are answered at once.
+# Time for running RPCs to end when the server stops; waiting ones are answered at once.
 GRACE_S: Final = 25.0
 _PING_S: Final = 30
-# Clients that hold a stream open ping through it.
+# Least interval of pings that is accepted from clients, which ping through open streams.
 _PING_LEAST_S: Final = 10
-# Time for the first frames of a connection, and for a connection without RPCs.
+# Time limits for the handshake of a connection, and for a connection without RPCs.
 HANDSHAKE_S: Final = 10
 IDLE_S: Final = 120
-# RPCs of a connection at a time; its client keeps others back.
+# Concurrent RPCs of a connection; its client queues further ones.
 MOST_STREAMS: Final = 128
-# RPCs that may wait to be looked at; the library drops others, whoever sent them.
+# RPCs that may wait to be accepted; the library drops further ones, of any client.
 MOST_PENDING: Final = 8192
-# Bytes of a message that a client may send before it is read: the usual window of HTTP/2.
+# Bytes of a message that a client may send before it is read: the default window of HTTP/2.
 WINDOW: Final = 65_535
 
 
@@ -47,7 +47,7 @@ class GrpcServer:
         settings = services.settings
         serving = aio.server(
             options=[
-                # Two servers on one port would each be given half of the connections.
+                # Otherwise two servers on one port would share its connections.
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_receive_message_length", settings.max_body_bytes),
                 ("grpc.max_send_message_length", -1),
@@ -58,9 +58,9 @@ class GrpcServer:
                 ("grpc.server_handshake_timeout_ms", HANDSHAKE_S * 1000),
                 ("grpc.max_connection_idle_ms", IDLE_S * 1000),
                 ("grpc.http2.lookahead_bytes", WINDOW),
-                # Or windows would grow with what a client sends.
+                # Otherwise windows would grow with the amount that a client sends.
                 ("grpc.http2.bdp_probe", 0),
-                # A client whose machine is gone must not be waited for.
+                # Detect clients whose machine is gone.
                 ("grpc.keepalive_time_ms", _PING_S * 1000),
                 ("grpc.keepalive_timeout_ms", _PING_S * 1000),
                 ("grpc.keepalive_permit_without_calls", 1),

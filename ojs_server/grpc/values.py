@@ -63,7 +63,7 @@ def _number(number: float, field: str) -> int | float:
             raise invalid(field[:200], "must be a finite number")
         return number
     if abs(number) > EXACT:
-        # Whoever sent it may have rounded it without knowing.
+        # The sender may have rounded it without noticing.
         raise invalid(field[:200], "is beyond 2^53, where doubles round; send it as a string")
     return int(number)
 

@@ -26,7 +26,7 @@ from ojs_server.ops.workers.fetch import give_back
 from ojs_wire.codec import encode
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["Gateway"]
-# A stream takes so many jobs at a time, so that few wait for a client that does not read.
+# Most jobs that a stream takes at a time, so that few wait for a client that does not read.
 _PUSHED: Final = 16
 
 _FETCH: Final = ("POST", f"{V1}/workers/fetch")
@@ -239,7 +239,7 @@ def _created(created: Created) -> dict[str, Any]:
     }
 
 
-# Calls that need no key.
+# Calls without a key.
 PUBLIC: Final = frozenset({"Topology"})
 
 BEHAVIOURS: Final[Mapping[str, Behaviour]] = {

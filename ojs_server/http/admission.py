@@ -16,7 +16,7 @@ from ojs_server.http.access.authorization import denied, identify
 from ojs_server.http.call import Call
 from ojs_server.http.route import Route
 
-# Beside the key, which is remembered by its hash.
+# The headers that the decision depends on, besides the key, which is kept as a hash.
 _DECIDING: Final = (
     b"host",
     b"origin",
@@ -27,7 +27,7 @@ _DECIDING: Final = (
     b"x-ojs-tenant",
     b"x-ojs-tenant-id",
 )
-# So many results are remembered, of values of so many bytes together.
+# Most remembered decisions, and the total length of the headers up to which one is remembered.
 MOST: Final = 1024
 MOST_BYTES: Final = 1024
 
@@ -49,7 +49,7 @@ class Admission:
     def admit(self, call: Call, route: Route) -> None:
         """Check whether a call may use its route; raises the error that it is refused with."""
         if call.login is not None:
-            # A session may end at any time.
+            # Not remembered, because a session may end at any time.
             _decide(call, route)
             return
         headers = call.fields

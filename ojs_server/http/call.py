@@ -20,13 +20,13 @@ from ojs_wire.values import RandomBits, kind_of, uuid7
 Wanted = TypeVar("Wanted", bound=msgspec.Struct)
 
 MEDIA_TYPES: Final = ("application/openjobspec+json", "application/json")
-# Where the scope of a request has its call.
+# The key under which an ASGI scope holds its call.
 CALL: Final = "ojs.call"
-# The extension of a server that sends a WebSocket several texts at once.
+# The ASGI extension for sending several texts to a WebSocket at once.
 TEXTS: Final = "ojs.texts"
-# The extension of a request whose server waits for the rest of its body no longer: the error.
+# The ASGI extension for a request whose body is no longer awaited; it holds the error.
 GIVEN_UP: Final = "ojs.given-up"
-# As they are nearly always written.
+# The usual spellings, which are accepted without parsing.
 _USUAL_TYPES: Final = {None, *(name.encode() for name in MEDIA_TYPES)}
 ANONYMOUS: Final = ""
 
@@ -57,30 +57,31 @@ class Call(HTTPConnection):
     its caller, and its body (read once, bounded)."""
 
     principal = ANONYMOUS
-    # The same without the tenant that was named: whose key it is.
+    # The principal of the key itself, without the prefix of a tenant.
     key_holder = ANONYMOUS
-    # The session by which it was recognised.
+    # The session that identified the caller.
     login: Login | None = None
-    # Whose alone it may see and change; None for all.
+    # The only tenant whose data the caller may see and change; None for all.
     tenant: str | None = None
     request_id = ""
-    # The client's own one, where it sent one that can be used.
+    # The request id that the client sent, if it is valid.
     sent_request_id: str | None = None
-    # The lines of its answer for a page of another origin.
+    # CORS headers for the page of another origin.
     for_page = ""
-    # What its answer is, unless the handler says something else; None where that is still unknown.
+    # The media type of the answer, unless the handler chooses one; None until it is known.
     media_type: str | None = None
-    # Its route, once it is found, and whether its answer is counted.
+    # The route, once it is found, and whether the answer is counted in the metrics.
     route: Any = None
     counts = False
-    # What its body takes of the budget for large ones.
+    # Bytes of the body that count towards the budget of large bodies.
     held = 0
 
     def __init__(self, scope: Scope, receive: Receive, server: Services) -> None:
         super().__init__(scope)
         self.server = server
         self._receive = receive
-        # The headers in bytes, of each name the last; `headers` would look each up in a list.
+        # Headers as bytes, the last value of each name; Starlette's `headers` searches a list each
+        # time.
         self.fields: dict[bytes, bytes] = dict(scope["headers"])
 
     @property
@@ -102,8 +103,8 @@ class Call(HTTPConnection):
 
     @property
     def is_own_page(self) -> bool:
-        """True if a page of this server sent the request: browsers say the Origin of what is to
-        change something, and that it is this server's was looked at before anything else."""
+        """True if a page of this server sent the request: browsers name the Origin of requests that
+        may change something, and requests of other origins were refused before."""
         return b"origin" in self.fields and not self.for_page
 
     async def json(self) -> Any:
@@ -120,7 +121,7 @@ class Call(HTTPConnection):
 
     def parsed(self, body: bytes, wanted: type[Wanted], *, optional: bool = False) -> Wanted:
         """Decode a body as a request type."""
-        # Not straight into its type: what a type leaves out would not be read, however bad it is.
+        # Not decoded into its type directly: members outside the type would not be checked.
         return self.typed(parsed_if_any(body) if optional else parsed(body), wanted)
 
     def typed(self, value: Mapping[str, Any], wanted: type[Wanted]) -> Wanted:
@@ -165,7 +166,7 @@ class Call(HTTPConnection):
         size."""
         headers = self.fields
         length = headers.get(b"content-length", b"0")
-        # What is empty is of no type, whatever its head says.
+        # An empty body is of no type, whatever its Content-Type.
         is_empty = length == b"0" and b"transfer-encoding" not in headers
         any_type = of_any_type or is_empty
         if headers.get(b"content-type") not in _USUAL_TYPES and not any_type:
@@ -214,7 +215,7 @@ class RequestIds:
         if now >= self._until:
             self._until = now + 1000
             self._head = f"req_{uuid7(now, self._random_bits)[:-12]}"
-            # Half of the room is free.
+            # 47 of 48 bits, so that the counter cannot overflow within a second.
             self._numbers = count(self._random_bits(47))
         return f"{self._head}{next(self._numbers):012x}"
 
@@ -248,7 +249,7 @@ def typed(value: Mapping[str, Any], wanted: type[Wanted], *, strict: bool) -> Wa
 
 
 def _read_again(value: Mapping[str, Any], wanted: type[Wanted]) -> Wanted:
-    # JSON Schema, and languages without integers, take 1.0 for one.
+    # JSON Schema, and languages without integers, regard 1.0 as an integer.
     types = {field.name: field.type for field in msgspec.structs.fields(wanted)}
     whole = {
         name: int(item)

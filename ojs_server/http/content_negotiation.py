@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-# An element of Accept; its other parameters narrow a type that has none of them here.
+# An element of Accept, with its parameters.
 _RANGE: Final = re.compile(
     r"\s*([!#$%&'*+.^_`|~\w-]+)/([!#$%&'*+.^_`|~\w-]+)\s*((?:;[^;]*)*)", re.ASCII
 )
@@ -23,7 +23,7 @@ def preferred(accept: str | None, offers: Sequence[str]) -> str:
     if not ranges:
         return offers[0]
     weights = {offer: _weight(offer, ranges) for offer in offers}
-    # Of equal ones `max` takes the first.
+    # `max` returns the first of equal ones.
     return max(offers, key=weights.__getitem__)
 
 

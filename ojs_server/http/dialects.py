@@ -15,7 +15,7 @@ from ojs_wire.codec import encode
 OPENJOBSPEC: Final = "application/openjobspec+json"
 PLAIN_JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
-# A public SDK decodes a body only when its media type contains this very text.
+# A public SDK decodes a body only if its media type contains exactly this text.
 WITH_ALTERNATIVE: Final = f'{OPENJOBSPEC}; alt="{PLAIN_JSON}"'
 
 VERSION: Final = "1.0"
@@ -50,7 +50,7 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("POST", "/ojs/v1/workers/progress"): ("PUT", "/ojs/v1/jobs/{id}/progress"),
     ("POST", _CHECKPOINT): ("PUT", _CHECKPOINT),
     **_checkpoints("/ojs/v1/checkpoints/{id}"),
-    # Two SDKs repeat the base path here.
+    # Two SDKs repeat the base path.
     **_checkpoints("/ojs/v1/ojs/v1/checkpoints/{id}"),
     ("GET", "/ojs/v1/ojs/v1/checkpoints/{id}/resume"): ("GET", "/ojs/v1/checkpoints/{id}/resume"),
     ("GET", "/ojs/v1/crons"): ("GET", "/ojs/v1/cron"),
@@ -104,9 +104,9 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("GET", "/ojs/v1/admin/config"): ("GET", "/ojs/v1/admin/system/config"),
     ("GET", "/ojs/v1/admin/observability/health"): ("GET", "/ojs/v1/health"),
     ("GET", "/ojs/v1/metrics"): ("GET", "/metrics"),
-    # Adapters of the JavaScript SDK enqueue under a path of their own.
+    # Adapters of the JavaScript SDK enqueue at this path.
     ("POST", "/api/v1/jobs"): ("POST", "/ojs/v1/jobs"),
-    # The command line's doctor leaves the first part of the path out.
+    # The command line's doctor omits the first part of the path.
     ("GET", "/v1/health"): ("GET", "/ojs/v1/health"),
     ("GET", "/v1/queues"): ("GET", "/ojs/v1/queues"),
     ("GET", "/v1/dead-letter"): ("GET", "/ojs/v1/dead-letter"),
@@ -131,7 +131,7 @@ def fetch_answer(
 ) -> Answer:
     """Build the answer to a FETCH: one object, or a job per line if the client asks for that."""
     if NDJSON in (call.header(b"accept") or ""):
-        # No JSON of ours has a line's end in it.
+        # Encoded JSON contains no line breaks.
         lines = (*jobs, encode(told)) if told else jobs
         body = b"".join(line + b"\n" for line in lines)
         return Answer(body, headers=headers, media_type=NDJSON)
@@ -152,7 +152,7 @@ def is_administration(call: Call) -> bool:
     return call.path.startswith("/ojs/v1/admin/")
 
 
-# One text on HTTP has a longer name for the header.
+# The second name is that of one document on HTTP.
 _TENANT: Final = (b"x-ojs-tenant", b"x-ojs-tenant-id")
 
 

@@ -77,7 +77,7 @@ def _parts(error: BaseException, request_id: str) -> tuple[Code, dict[str, Any],
     if details is not None:
         body["details"] = details
         if code in (QUEUE_FULL, TENANT_LIMIT_EXCEEDED):
-            # Where the documents on backpressure and tenants have them.
+            # The documents on backpressure and tenants have these members at the top level.
             body.update(details)
     return code, body, headers
 
@@ -94,7 +94,7 @@ def summary_of(error: OjsError) -> dict[str, Any]:
     return summary if error.details is None else {**summary, "details": error.details}
 
 
-# Names of problems by code, and by the thing or the field that they are about.
+# Names of problems, by error code and by the resource type or field in question.
 _PROBLEMS = {
     (NOT_FOUND, "room_job"): "job-not-found",
     (NOT_FOUND, "worker"): "worker-not-found",

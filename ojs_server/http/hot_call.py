@@ -12,7 +12,7 @@ import msgspec
 from ojs_server.http.call import Answer, Call
 from ojs_server.ops.operation import AnyOperation
 
-# Work that has to wait, and comes to the outcome of an operation.
+# Work that has to wait before it has the outcome of an operation.
 Work = Coroutine[Any, Any, Any]
 
 
@@ -20,9 +20,9 @@ class Asked(msgspec.Struct, frozen=True):
     """The operation of a hot call, as its handler has read it from the request."""
 
     operation: AnyOperation
-    # Carries the operation out where one transaction may not be enough.
+    # Set if one transaction may not be enough to carry the operation out.
     patiently: Callable[[], Work] | None = None
-    # What its answer is made of beside the outcome.
+    # Values that the answer needs besides the outcome.
     about: Any = None
 
 

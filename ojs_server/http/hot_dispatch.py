@@ -26,19 +26,19 @@ class Dispatcher:
     def __init__(self, calls: Calls, routes: Sequence[Route], admission: Admission) -> None:
         self._calls = calls
         self._admission = admission
-        # What is traced is a handler of another kind, and has a context, which is a task's.
+        # Traced handlers are not hot calls: they need a task, because spans live in its context.
         hot = [one for one in routes if isinstance(one.handler, HotCall)]
         self._paths = Paths(hot, admission)
 
     def take(self, exchange: Exchange, body: bytes) -> bool:
-        """Carry out a request if it is a hot call; tell whether it is."""
+        """Carry out a request if it is a hot call; returns False if it is not."""
         methods, params = self._paths.find(exchange.scope["path"]) or ({}, {})
         route = methods.get(exchange.scope["method"])
         if route is None:
             return False
         call = self._calls.begin(exchange.scope, exchange.receive)
         if b"cookie" in call.fields or b"origin" in call.fields:
-            # It is a page's: whose it is has to be read, and what it does to be noted.
+            # From a browser page: its session has to be read, and its action recorded.
             return False
         exchange.scope["path_params"] = params
         _Taken(self._calls, exchange, call, route).begin(body, self._admission)
@@ -70,7 +70,7 @@ class _Taken:
             if asked.patiently is None:
                 call.server.engine.enter(asked.operation, self)
             else:
-                self._exchange.wait(self._outlast(asked.patiently()))
+                self._exchange.wait(self._finish(asked.patiently()))
         except Exception as error:
             self._refuse(error)
 
@@ -91,17 +91,17 @@ class _Taken:
                 again = self._hot.retry(call, asked, outcome)
                 if again is None:
                     raise outcome
-                self._exchange.wait(self._outlast(again))
+                self._exchange.wait(self._finish(again))
                 return
             answer = self._hot.render(call, asked, outcome)
-            said = responses.whole(call, answer)
+            parts = responses.whole(call, answer)
         except Exception as error:
             self._refuse(error)
             return
         self._hot.measure(call, asked, self._calls.monotonic() - self._started)
-        self._reply(said)
+        self._reply(parts)
 
-    async def _outlast(self, work: Work) -> None:
+    async def _finish(self, work: Work) -> None:
         try:
             outcome = await work
         except Exception as error:
@@ -112,7 +112,7 @@ class _Taken:
     def _refuse(self, error: Exception) -> None:
         self._reply(responses.whole(self._call, answer_of(error, self._call.request_id)))
 
-    def _reply(self, said: tuple[int, bytes, bytes, bool]) -> None:
-        self._calls.observe(self._call, self._route, said[0], self._started)
-        # The next request may be behind it already.
-        self._exchange.reply(*said)
+    def _reply(self, parts: tuple[int, bytes, bytes, bool]) -> None:
+        self._calls.observe(self._call, self._route, parts[0], self._started)
+        # Last, because this may begin the next request at once.
+        self._exchange.reply(*parts)

@@ -20,7 +20,7 @@ async def job_id_of(call: Call, given: str | None = None) -> str:
 def job_id_in(call: Call, given: str | None) -> str:
     """Return the id of the job that a call is about, whoever owns it."""
     job_id = _meant(call, "job_id", given)
-    # An id of another form names no job, whatever it is.
+    # Not a valid id, so there is no such job.
     if not UUID7.fullmatch(job_id):
         raise missing(job_id[:100])
     return job_id

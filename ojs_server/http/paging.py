@@ -112,7 +112,7 @@ def number(query: Mapping[str, str], name: str, default: int, least: int, most: 
     if text is None or text == "":
         return default
     digits = text.isascii() and text.isdigit()
-    # Nothing is gained by reading what is beyond the most anyhow.
+    # Longer numbers are capped, without converting them.
     value = int(text) if digits and len(text) <= 20 else most
     if not digits or value < least:
         raise invalid(name, f"must be a whole number from {least}")

@@ -25,7 +25,7 @@ from ojs_server.http.responses import NO_CONTENT, response_of
 from ojs_server.http.route import ANYONE, SOCKET, Route
 from ojs_server.ops.admin.action_log import acting
 
-# A schema is named by its type or by its URI, whose slashes reach us decoded.
+# A schema is named by its type or by its URI, whose slashes arrive decoded.
 _PARAMETERS: Final = {"schema": r"[^/:]+|[A-Za-z][A-Za-z0-9+.-]*:.+"}
 _METHODS: Final = "ojs.methods"
 
@@ -40,14 +40,14 @@ class Paths(BaseRoute):
         for route in routes:
             table = patterns if "{" in route.path else self._fixed
             table.setdefault(route.path, {})[route.method] = route
-        # What has fewer parameters says more.
+        # Fewer parameters are more specific, so they are tried first.
         by_parameters = sorted(patterns.items(), key=lambda row: row[0].count("{"))
         self._patterns = [(_pattern(path), methods) for path, methods in by_parameters]
 
     def find(self, path: str) -> tuple[Mapping[str, Route], Mapping[str, str]] | None:
         """Return the methods of a path, and its parameters."""
         if "\0" in path:
-            # Not every store can look for it, and none holds it.
+            # Not every store can look up a NUL.
             return None
         if (methods := self._fixed.get(path)) is not None:
             return methods, {}
@@ -114,7 +114,7 @@ async def _preflight(call: Call) -> Answer:
     return Answer(b"", NO_CONTENT, PREFLIGHT_HEADERS)
 
 
-# Of every path, whether or not it is there: the request itself is told.
+# For every path, even an unknown one: the request itself is answered.
 _PREFLIGHT: Final = Route("OPTIONS", "preflight", _preflight, ANYONE)
 
 

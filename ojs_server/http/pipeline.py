@@ -98,7 +98,7 @@ async def refuse(connection: HTTPConnection, error: Exception) -> Response:
     call: Call = connection.scope[CALL]
     is_socket = connection.scope["type"] == "websocket"
     if isinstance(error, ClientDisconnect) or (is_socket and not isinstance(error, OjsError)):
-        # Nobody is there to be answered, or the handshake may be over.
+        # There is no client to answer, or the handshake may be over.
         raise error
     if is_socket:
         call.media_type = dialects.OPENJOBSPEC

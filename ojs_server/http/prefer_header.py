@@ -14,14 +14,14 @@ from ojs_server.http.call import Call
 
 HEADER: Final = b"prefer"
 APPLIED: Final = "Preference-Applied"
-# Preferences behind so many characters are passed over, too.
+# Longer headers are cut here.
 _MOST: Final = 1000
-# One of them, with the texts in quotes that it may have.
+# An element of the header, with quoted strings.
 _ELEMENT: Final = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*")+')
 _SECONDS: Final = re.compile(r"[0-9]+", re.ASCII)
-# The longest wait that a client may name in numbers of its own.
+# The longest wait that a client may name outside of the Prefer header.
 MAX_TIMEOUT_S: Final = 1_000_000
-# More than any wait; it has to be a number of some size.
+# Larger than any wait that is granted; bounds the conversion.
 _LONGEST_S: Final = 10**9
 
 

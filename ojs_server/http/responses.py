@@ -55,7 +55,7 @@ class Flow(StreamingResponse):
 async def _pieces(call: Call, stream: Stream) -> AsyncGenerator[bytes, None]:
     """Yield the chunks of a stream until it ends, or the session by which it was opened."""
     watch = None if call.login is None else Watch(call, call.login)
-    # The status has been sent: whatever goes wrong now can only end the stream.
+    # The status has been sent already, so an error can only end the stream.
     with suppress(OjsError):
         async with aclosing(stream.pieces()) as pieces:
             async for piece in pieces:
@@ -78,7 +78,7 @@ def whole(call: Call, answer: Answer) -> tuple[int, bytes, bytes, bool]:
     body = answer.body
     if not isinstance(body, bytes):
         body = encode(body)
-    # What has no body has no type and no length either.
+    # An answer without a body has no type and no length.
     if answer.status in _BODILESS:
         head = lines(call.request_id, answer, None, call.for_page)
     else:

@@ -10,16 +10,16 @@ from ojs_server.http.call import Answer, Call
 
 Handler = Callable[[Call], Awaitable[Answer]]
 
-# Where the protocol's own calls are, the job manager's, and those of Camunda.
+# Prefixes of the protocol's calls, the job manager's, and Camunda's.
 V1: Final = "/ojs/v1"
 JOBLIB_BASE: Final = "/v1/joblib"
 CAMUNDA_BASE: Final = "/v2"
 SOCKET: Final = f"{V1}/ws"
-# Where clients of Socket.IO look for it.
+# The default path of Socket.IO clients.
 SOCKETIO: Final = "/socket.io/"
 
 ANYONE: Final = frozenset({Role.ANYONE})
-# Who may read events, and so open a WebSocket.
+# The roles that may read events, and so open a WebSocket.
 READERS: Final = READ
 
 

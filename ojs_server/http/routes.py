@@ -141,7 +141,7 @@ def at_root(parts: Sequence[str]) -> tuple[Route, ...]:
     )
 
 
-# The calls of the job manager's own clients, which know their prefix.
+# The calls of the job manager's own clients, which expect this prefix.
 JOBLIB: Final = under(
     JOBLIB_BASE,
     *joblib.ROUTES,
@@ -154,7 +154,7 @@ JOBLIB: Final = under(
 # The calls of Camunda's REST API for jobs.
 CAMUNDA: Final = under(CAMUNDA_BASE, *camunda.ROUTES, plain=True, problems=True, tenanted=True)
 
-# For browsers: a page takes what it shows from its query, since names may hold a slash.
+# For browsers. Names are in the query of a page, since they may contain a slash.
 DASHBOARD: Final[tuple[Route, ...]] = dashboard.ROUTES
 
 

@@ -48,7 +48,7 @@ class Ports:
 
     http: int | None = None
     grpc: int | None = None
-    # The bound on the connections of HTTP.
+    # Most connections at the HTTP port.
     connections: int = MOST_BY_DEFAULT
 
 
@@ -60,7 +60,7 @@ class Services(msgspec.Struct, frozen=True):
     engine: Engine
     lifetime: Lifetime
     ports: Ports
-    # Whether there is Socket.IO beside HTTP.
+    # True if Socket.IO is served, too.
     socketio: bool
     environment: Environment
     metrics: Metrics
@@ -72,6 +72,6 @@ class Services(msgspec.Struct, frozen=True):
     shared_stats: SharedRead[bytes]
     # To be called after a change of subscriptions or deliveries.
     webhooks_changed: Callable[[], None]
-    # When this node next removes what is kept no longer.
+    # Returns the time at which this node next removes expired records.
     prunes_at: Callable[[], int | None]
     tracer: Tracer | None

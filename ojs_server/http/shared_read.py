@@ -23,5 +23,5 @@ class SharedRead(Generic[Value]):
         if self._task is None or (self._task.done() and now >= self._until):
             self._task = asyncio.create_task(self._read())
             self._until = now + EVERY_S
-        # Others wait for it, too, when the one who began it leaves.
+        # Shielded, because other callers wait for the same read.
         return await asyncio.shield(self._task)

@@ -31,7 +31,7 @@ try:
 except ImportError as missing:
     raise ImportError("traces need OpenTelemetry: pip install 'ojs-reference[otel]'") from missing
 
-# What the SDK keeps of a span's links by default.
+# The default limit of links per span in the SDK.
 MAX_LINKS: Final = 128
 _W3C: Final = TraceContextTextMapPropagator()
 
@@ -147,7 +147,7 @@ def _links(metas: Iterable[bytes], known: int = 0) -> Iterator[Link]:
     """Return links to the spans in which jobs were enqueued, except spans of a known trace."""
     left = MAX_LINKS
     for meta in metas:
-        # Most jobs have no trace; theirs are not decoded.
+        # Most jobs have no trace, so their `meta` is not decoded.
         parent = parent_of(decode(meta)) if b"traceparent" in meta else None
         if parent is None or left == 0:
             continue

@@ -9,7 +9,7 @@ from ojs_server.domain.admin.server_node import Announcement
 from ojs_server.domain.errors import Unavailable
 
 EVERY_S: Final = 10.0
-# A node that stops does not wait longer for a database that does not answer.
+# Bounds the stop of a node whose database does not answer.
 WITHDRAW_S: Final = 1.0
 
 
@@ -27,7 +27,7 @@ async def announce(engine: Announcing, say: Callable[[], Announcement]) -> None:
     """Announce the node every few seconds until cancelled."""
     try:
         while True:
-            with suppress(Unavailable):  # whoever needs the store says so
+            with suppress(Unavailable):  # reported by the operations that need the store
                 await engine.announce(say())
             await asyncio.sleep(EVERY_S)
     finally:

@@ -20,15 +20,15 @@ from ojs_server.store.base import Clock
 from ojs_server.store.records import WebhookLoad
 from ojs_server.webhooks.client import message_of
 
-# Another node's events and subscriptions are not announced here.
+# Events and subscriptions of other nodes are not announced to this loop.
 SLOW_POLL_S: Final = 1.0
-# A busy log is read in strides, not once for each commit.
+# Pause between reads of a busy log, so that not every commit causes one.
 STRIDE_S: Final = 0.02
-# Concurrent deliveries to one target from a node, so that a target that hangs holds no more.
+# Concurrent deliveries from one node to one target, so that a hanging target occupies no more.
 AT_ONCE: Final = 4
-# After the time limit of an attempt, what its report may take.
+# Time for recording an attempt, after its own time limit.
 MARGIN_MS: Final = 30_000
-# A cursor that met nothing wanted is stored now and then only.
+# Number of pages without matching events after which a cursor is stored.
 LEAP: Final = 10
 
 log = logging.getLogger("ojs.webhooks")
@@ -104,7 +104,7 @@ class Deliver:
         if more or taken:
             return 0.0
         free = [load for load in loads if self._slots(load.webhook) > 0]
-        # Targets at their limit are looked at when an attempt ends.
+        # For targets at their limit, the end of an attempt wakes this loop.
         due = min((one.due_at for one in free if one.due_at is not None), default=None)
         return SLOW_POLL_S if due is None else max(0.0, min(SLOW_POLL_S, (due - now) / 1000))
 
@@ -156,7 +156,7 @@ class Deliver:
         free = self._at_once - len(self._tasks)
         free_slots: list[tuple[str, int]] = []
         due = [load for load in loads if load.due_at is not None and load.due_at <= now]
-        # Longest due first, so that none waits for ever behind the others.
+        # Longest overdue first, so that none starves.
         for load in sorted(due, key=lambda one: one.due_at or 0):
             slots = min(free, self._slots(load.webhook))
             if slots > 0:
@@ -181,7 +181,7 @@ class Deliver:
             if reported.kept and reported.delivery is not None:
                 self._observe(reported.delivery, reply)
         except OjsError as error:
-            # Its moment comes again, as after a crash.
+            # The delivery becomes due again, as after a crash.
             log.warning("the outcome of %s could not be stored: %s", delivery.id, error.message)
         except Exception:
             log.exception("an attempt at %s failed here", delivery.id)

@@ -17,14 +17,14 @@ from ojs_server.ops.time_limit import at_most
 from ojs_server.store.base import Clock, Reader
 from ojs_server.store.records import DueTimes
 
-# Another node tells only of what falls due sooner, and a notice can be lost.
+# Other nodes announce only what falls due sooner, and a notice can be lost.
 SLOW_POLL_S: Final = NEAR_MS / 1000
-# When something is due that may not be judged yet, or that another node is about to do.
+# Retry interval while due work may not be done yet, or another node does it.
 PAUSE_S: Final = 0.1
 PRUNE_EVERY_MS: Final = 60_000
-# Probe the store if nothing was written for this long.
+# The store is probed if nothing was written for this long.
 PROBE_EVERY_MS: Final = 5_000
-# For how long the other nodes are told at once that fetches wait here.
+# Time for which other nodes assume that fetches wait here; renewed while they do.
 WAITING_MS: Final = 5_000
 _NEVER: Final = 1 << 62
 
@@ -84,7 +84,7 @@ class Housekeeping:
                 self._refused = False
             except OjsError as error:
                 self._refuse(error)
-                # Nobody wakes it before: while the store is lost, each round is a probe.
+                # Not woken early: while the store is lost, each round is a probe.
                 await at_most(asyncio.Event().wait(), SLOW_POLL_S)
                 continue
             except Exception:
@@ -95,7 +95,7 @@ class Housekeeping:
     async def _round(self) -> float:
         """Do all due work; return the seconds until the next round."""
         self._wake.clear()
-        # Notices from here on may be missing in the read below.
+        # The read below may miss what is announced from here on.
         self._expected = _NEVER
         now, read_at, due = await self._engine.read(self._look)
         now = await self._probe(now)
@@ -103,7 +103,7 @@ class Housekeeping:
         since = self._reachability.observe(now, self._stopwatch(), unheard)
         dying = self._is_one_dying(due, now)
         if dying:
-            # It may be one of those that fetch.
+            # The silent worker may be one whose fetches are not written yet.
             await self._write_signs(now)
         prune = now - self._pruned_at >= PRUNE_EVERY_MS
         check = now - self._checked_at >= self._engine.rules.profile.check_interval_ms
@@ -119,13 +119,13 @@ class Housekeeping:
             )
             now, read_at = await self._do(due, sweep), self._stopwatch()
         if self._beside is None or self._beside.done():
-            # A task of its own, so that it does not delay what falls due meanwhile.
+            # In a task, so that it does not delay due work.
             self._beside = asyncio.create_task(self._look_beside(now))
         passed = self._stopwatch() - read_at
         return max(0, self._sleeps_until - now - passed) / 1000
 
     async def _look_beside(self, now: int) -> None:
-        """Do what has no time of its own."""
+        """Do the work that is never due at a certain time."""
         try:
             if now - self._heard_at >= self._engine.rules.profile.heard_every_ms:
                 await self._write_signs(now)
@@ -167,7 +167,7 @@ class Housekeeping:
         stall.
         """
         task = asyncio.create_task(outcome)
-        # Where a read fails first, nobody asks for the error of the outcome.
+        # Retrieve the error even if the read below fails first, or asyncio would log it.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             while not (await asyncio.wait({task}, timeout=SLOW_POLL_S))[0]:
@@ -178,8 +178,8 @@ class Housekeeping:
             task.cancel()
 
     async def _probe(self, now: int) -> int:
-        """Try whether the store takes changes, where it is lost or nothing was written for long;
-        answers its time."""
+        """Check that the store takes changes, if it is lost or nothing was written for long;
+        returns its time."""
         availability = self._engine.availability
         if availability.written != self._written:
             self._written, self._probed_at = availability.written, now
@@ -213,15 +213,15 @@ class Housekeeping:
         return due.worker is not None and silent_ms is not None and due.worker + silent_ms <= now
 
     async def _write_signs(self, now: int) -> None:
-        """Write down which workers fetch."""
+        """Store the signs of life of fetching workers."""
         if self._engine.signs:
             self._heard_at = now
             for heard in self._engine.signs.take():
                 await self._awaited(self._engine.run(heard))
 
     async def _look_for_waiters(self, now: int) -> None:
-        """Have other nodes send their news here; wake fetches that wait beside available jobs,
-        since a notice can be lost with its connection, and a wake with who was woken."""
+        """Have other nodes send their notices here, and wake fetches that wait although there are
+        jobs: a notice can be lost with its connection, and a wake-up with its fetch."""
         wakeups, producers = self._engine.wakeups, self._engine.producers
         if not (wakeups or producers):
             return
@@ -235,7 +235,7 @@ class Housekeeping:
         names = None if wakeups.everywhere else wakeups.queues()
         queues = await self._engine.read(lambda reader: reader.queues(names))
         found = {
-            # Of a queue with limits most may have to wait; one who looks is enough to find out.
+            # Wake only one fetch of a queue with limits: most of its jobs may have to wait.
             queue.name: 1 if queue.config and queue.config.limits else queue.counts["available"]
             for queue in queues
             if queue.counts["available"] > 0 and not queue.paused

@@ -34,7 +34,7 @@ async def open_in_time(
     `on_wait` is called with the reason after each attempt. A migration takes as long as it needs.
     """
     loop = asyncio.get_running_loop()
-    # It is left behind if the process is to end meanwhile.
+    # Abandoned if the process ends in the meantime.
     thread: Inbox[asyncio.Future[None]] = environment.threads.inbox(
         "ojs-opening", lambda answer: _open(store, loop, answer)
     )

@@ -2,15 +2,15 @@
 
 from typing import Final
 
-# Longer than two rounds of housekeeping: a silence of this length was a stall.
+# Longer than two rounds of housekeeping, so a longer gap was a stall.
 GAP_MS: Final = 2_000
 
 
 class Reachability:
-    """Tells since when heartbeats could arrive and be stored without interruption.
+    """The time since which heartbeats could arrive and be stored without interruption.
 
-    After a start, a stall of this process, or an absence of the store, no heartbeat could arrive or
-    be stored; `since` then starts anew, and leases are judged from there.
+    A start, a stall of this process, or an unavailable store interrupts them; `since` then starts
+    anew, and leases are judged from there.
     """
 
     def __init__(self) -> None:

@@ -19,6 +19,6 @@ class Ending(Protocol):
 async def watch_silences(engine: Ending) -> None:
     """Check once a second until cancelled."""
     while True:
-        with suppress(Unavailable):  # whoever needs the store says so
+        with suppress(Unavailable):  # reported by the operations that need the store
             await engine.end_silent_transactions()
         await asyncio.sleep(EVERY_S)

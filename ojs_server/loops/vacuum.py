@@ -19,6 +19,6 @@ class Looking(Protocol):
 async def watch_vacuum(engine: Looking) -> None:
     """Look twice a minute until cancelled."""
     while True:
-        with suppress(Unavailable):  # whoever needs the store says so
+        with suppress(Unavailable):  # reported by the operations that need the store
             await engine.look_for_vacuum_holders()
         await asyncio.sleep(EVERY_S)

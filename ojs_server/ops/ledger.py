@@ -20,7 +20,7 @@ from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Tx
 from ojs_server.store.records import BYTES
 
-# Every node looks this often what falls due; of what falls due sooner the others are told.
+# Poll interval of every node; only what falls due sooner is announced to the others.
 NEAR_MS: Final = 500
 
 
@@ -67,18 +67,18 @@ class Ledger:
         self.schedulers = schedulers
         self.wakes: Counter[str] = Counter()
         self.ended: list[str] = []
-        # Workers that fetched, whose rows say what is not much older.
+        # Workers that fetched, but whose rows are recent enough not to be written again.
         self.heard: list[str] = []
         self.due_at: int | None = None
-        self._told_due: int | None = None
+        self._due_to_announce: int | None = None
         self._ended_members: list[tuple[str, Change]] = []
-        # The place of the last event, once they are written.
+        # Position of the last event, once events are written.
         self.logged = 0
         self.events = EventBuffer()
         self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        # Free places of bounded queues that producers may wait for, by queue.
+        # Room made in bounded queues that producers may wait for, by queue.
         self.freed: Counter[str] = Counter()
-        # Number of jobs that no longer wait, regardless of those that came instead.
+        # Number of jobs that stopped waiting, regardless of those that came instead.
         self.departed: Counter[str] = Counter()
         self._listeners: tuple[LedgerListener, ...] = ()
 
@@ -196,8 +196,8 @@ class Ledger:
 
     def expect(self, moment: int | None) -> None:
         """Schedule housekeeping for a moment, on every node."""
-        if moment is not None and (self._told_due is None or moment < self._told_due):
-            self._told_due = moment
+        if moment is not None and (self._due_to_announce is None or moment < self._due_to_announce):
+            self._due_to_announce = moment
         self.expect_here(moment)
 
     def expect_here(self, moment: int | None) -> None:
@@ -214,8 +214,8 @@ class Ledger:
         self.logged = self.tx.insert_events(self.events)
         if self.wakes or self.freed:
             self.tx.announce(self.wakes | self.freed)
-        if self._told_due is not None and self._told_due <= self.now + NEAR_MS:
-            self.tx.announce_due(self._told_due)
+        if self._due_to_announce is not None and self._due_to_announce <= self.now + NEAR_MS:
+            self.tx.announce_due(self._due_to_announce)
 
     def _added(self, job: Job) -> None:
         for listener in self._listeners:

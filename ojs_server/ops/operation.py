@@ -64,7 +64,7 @@ class Stage(IntEnum):
     RETRY_WORKFLOWS = auto()
     LIMITS = auto()
     LOGINS = auto()
-    # A row of this node's own, which nobody else waits for.
+    # A node's own row, which no other node waits for.
     PROBE = auto()
 
 
@@ -74,25 +74,25 @@ class Locks:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.webhooks: set[str] = set()
-        # Entries by name, and whether those that are due are locked as well.
+        # Cron entries by name, and whether all due ones are locked as well.
         self.cron: set[str] = set()
         self.due_cron = False
         # New jobs: their fingerprints, and the limits of their queues, keys and tenants.
         self.drafts: list[Sequence[Draft | None]] = []
         self.workers: set[str] = set()
         self.all_workers = False
-        # What locks workers that it finds, but for those that another node is busy with.
+        # Functions that find and lock workers, but skip those that another node has locked.
         self.searches: list[Callable[[Work], Iterable[Worker]]] = []
         self.jobs: set[str] = set()
-        # Leases by their job, where the job itself is not locked.
+        # Leases by job, if the job itself is not locked.
         self.leases: set[str] = set()
-        # Workers whose leases and jobs go with them.
+        # Workers whose leases and jobs are locked with them.
         self.leaving: set[str] = set()
-        # Providers, which are locked after the workers that answer for them.
+        # Providers, which are locked after their workers.
         self.providers: set[str] = set()
-        # Workflows that are called off, with the jobs that they have by then.
+        # Workflows to cancel, with their unfinished jobs.
         self.workflows: set[str] = set()
-        # Queues that are claimed from; which tenants and pools a claim meets is known too late.
+        # Queues to claim from. The tenants and pools of a claim are not known in advance.
         self.queues: set[str] = set()
         self.all_tenants = False
         self.all_pools = False
@@ -101,20 +101,20 @@ class Locks:
 class Operation(msgspec.Struct, Generic[Result], frozen=True, kw_only=True):
     """A request to change something; its transaction produces a `Result`."""
 
-    # The person who makes it, if it is one; noted in the action log.
+    # The person who requested it, if any; recorded in the action log.
     by: Actor | None = None
 
     stage: ClassVar[Stage]
-    # It takes so little that a loop may do it between two requests.
+    # True if it is short enough to run on the event loop.
     light: ClassVar[bool] = False
-    # By it a worker is heard, or it judges whether one was: where it is refused, silence says
-    # nothing.
+    # True if it records or judges signs of life of workers. After its refusal, silence of a worker
+    # proves nothing.
     hears: ClassVar[bool] = False
-    # It takes from workers that were silent.
+    # True if it takes jobs away from silent workers.
     judges: ClassVar[bool] = False
-    # Its time has come: it is carried out before the requests that wait.
+    # True if it is due by time alone: it is carried out before waiting requests.
     due: ClassVar[bool] = False
-    # It changes settings that every node holds in memory.
+    # True if it changes settings that every node caches.
     settings: ClassVar[bool] = False
 
     @property
@@ -124,7 +124,7 @@ class Operation(msgspec.Struct, Generic[Result], frozen=True, kw_only=True):
 
     @property
     def job_count(self) -> int:
-        """Return the number of jobs that it enqueues, asks for, or changes."""
+        """Return the number of jobs that it enqueues, requests, or changes."""
         return 1
 
     def lock(self, locks: Locks) -> None:
@@ -140,12 +140,12 @@ class Operation(msgspec.Struct, Generic[Result], frozen=True, kw_only=True):
 
 
 class Done(msgspec.Struct, frozen=True):
-    """The result of an operation that says only when it was carried out."""
+    """The result of an operation that returns only its time."""
 
     now: int
 
 
-# One of any kind.
+# An operation of any kind.
 AnyOperation = Operation[Any]
 
 
@@ -209,7 +209,7 @@ class Composite(Operation[Result], Generic[Result], frozen=True):
             part.lock(locks)
 
 
-# An outcome is the operation's own result, or the error that its caller is to see.
+# The result of an operation, or the error for its caller.
 Outcome = Any
 
 

@@ -13,11 +13,11 @@ from ojs_server.domain.admin.statistics import KEPT
 from ojs_server.ops.unit_of_work import Work
 
 STEP: Final = 500
-# Counting is cheaper than removing: a step of it may be longer.
+# Larger than a step of removal, because counting is cheaper.
 COUNT_STEP: Final = 20_000
-# A rate key that no job names any more is remembered for this long.
+# Retention of rate keys that no job names any more.
 LIMITS_MS: Final = 86_400_000
-# Each workflow takes what it knows of up to a thousand jobs with it.
+# Small, because each workflow includes up to a thousand records of jobs.
 WORKFLOWS_STEP: Final = 20
 
 
@@ -52,7 +52,7 @@ def _statistics(work: Work) -> int:
 
 
 def _workflows(work: Work) -> int:
-    # A full step counts as one of the others' size, so that the next one follows at once.
+    # A full step counts like one of the other kinds, so that the next round follows at once.
     aged = work.tx.load_aged_workflows(WORKFLOWS_STEP)
     work.tx.delete_workflows(aged)
     return STEP if len(aged) == WORKFLOWS_STEP else len(aged)
@@ -62,7 +62,7 @@ def _events(work: Work) -> tuple[int, bool]:
     tally = work.tx.tally_events(COUNT_STEP)
     if tally is None:
         return 0, False
-    # By the node that counts, so that no two of them sample at once.
+    # Only on the node that counts events, so that no two nodes sample at once.
     work.tx.sample_depths()
     surplus = max(0, tally.total - work.rules.keep.events)
     return work.tx.delete_events(work.now - work.rules.keep.events_ms, surplus, STEP), tally.behind

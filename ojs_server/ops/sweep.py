@@ -16,9 +16,9 @@ from ojs_server.ops.unit_of_work import Work
 from ojs_server.ops.workers.presence import DEATH, DROPPED, bury, noticed
 from ojs_server.store.records import JUDGED_AFTER_MS
 
-# Fetches wait for the transaction that promotes others: small steps cost them less.
+# Small, because fetches wait for this transaction.
 MATURE_STEP = 200
-# Each dead worker brings back all its jobs in the same transaction.
+# Small, because each dead worker returns all its jobs in the same transaction.
 WORKERS_STEP = 50
 # If jobs are overdue for this long, larger steps are acceptable.
 BEHIND_MS = 1_000
@@ -40,11 +40,11 @@ class Swept(msgspec.Struct, frozen=True):
 class Sweep(Operation[Swept], frozen=True):
     """One round of housekeeping.
 
-    `judged_since` is the moment since which workers have been heard without a gap, and
-    `asked_at` when the round was asked for. Leases and workers are judged by that moment, as a
-    heartbeat that came later may still be in the socket of a server that was stopped in between. It
-    goes before requests that wait, so it judges by the arrival of the oldest of them if that was
-    earlier: what came before has been carried out by now.
+    `judged_since` is the time since which heartbeats could arrive without a gap, `asked_at` the
+    time at which the round was requested. Leases and workers are judged as of `asked_at`, because a
+    later heartbeat may still be in the socket of a server that was suspended in between. The round
+    overtakes waiting requests, so it judges as of the arrival of the oldest one if that was
+    earlier: all requests before it have been carried out.
     """
 
     stage = Stage.SWEEP
@@ -54,12 +54,13 @@ class Sweep(Operation[Swept], frozen=True):
 
     judged_since: int
     asked_at: int
-    # Tells when it is carried out that a worker has called in vain since: then nobody is judged.
+    # Called during the sweep: true if a sign of life was refused meanwhile; then no worker is
+    # declared dead.
     missed: Callable[[], bool] = lambda: False
-    # Returns, when it is carried out, for how long the oldest request behind it has waited.
+    # Called during the sweep: returns how long the oldest waiting request has waited.
     behind_ms: Callable[[], int] = lambda: 0
     prune: bool = False
-    # True if changes of presence are to be looked for.
+    # True if changes of presence are to be announced.
     check: bool = False
 
     @property
@@ -67,7 +68,7 @@ class Sweep(Operation[Swept], frozen=True):
         return ("sweep",)
 
     def judged_until(self, now: int) -> int:
-        """Return the moment up to which whatever has arrived is carried out."""
+        """Return the time before which all requests that arrived have been carried out."""
         return min(self.asked_at, now - self.behind_ms())
 
     def lock(self, locks: Locks) -> None:
@@ -77,10 +78,10 @@ class Sweep(Operation[Swept], frozen=True):
         judges = not self.missed()
         silent, dropped = doomed(work, self) if judges else ([], [])
         if silent or dropped:
-            # What they hold, before anything that is passed over where others have it.
+            # Lock their jobs and leases before the steps below, which skip locked rows.
             work.tx.lock((), (), (), [worker.id for worker in (*silent, *dropped)])
         step = BEHIND_STEP if work.now - self.asked_at > BEHIND_MS else MATURE_STEP
-        # In maintenance nothing becomes due but the leases of those who still work.
+        # In maintenance only leases expire.
         matured, removed = _mature(work, step) if work.tx.maintenance is None else (0, 0)
         lapsed = _lapse(work, self) if judges else 0
         for workers, why in ((silent, DEATH), (dropped, DROPPED)):
@@ -170,5 +171,5 @@ def _notice(work: Work, op: Sweep) -> int:
 
 
 def _is_early(op: Sweep, until: int, silence_ms: int) -> bool:
-    """True if workers have not had enough time to be heard from again."""
+    """True if workers have not had enough time to send a sign of life."""
     return op.judged_since + min(silence_ms, JUDGED_AFTER_MS) > until

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 async def at_most(waiting: Awaitable[object], seconds: float) -> None:
     """Wait for `waiting`, at most `seconds`."""
-    # Not wait_for: before Python 3.12 it loses a cancellation that meets what was waited for.
+    # Not wait_for, which before Python 3.12 loses a cancellation that coincides with the result.
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await waiting

@@ -22,10 +22,10 @@ Asked = TypeVarTuple("Asked")
 Answer = TypeVar("Answer")
 
 
-def outcome_of(decide: Callable[[*Asked], Answer], *asked: *Asked) -> Answer | OjsError:
+def outcome_of(decide: Callable[[*Asked], Answer], *arguments: *Asked) -> Answer | OjsError:
     """Return the result of a call, or the error to be shown to its caller."""
     try:
-        return decide(*asked)
+        return decide(*arguments)
     except OjsError as error:
         return error
 
@@ -37,7 +37,7 @@ class Work(Ledger):
         super().__init__(tx, rules, rng, schedulers)
         self.rate_limits = RateLimits(self)
         self.listen(LimitListener(self, self.rate_limits))
-        # The parts that the last draft shares with others, and the template of its job.
+        # The shared parts of the last draft, and the template made of them.
         self._parts: object = None
         self._template: Job
 
@@ -69,7 +69,7 @@ class Work(Ledger):
         return lambda: place_of_retry(self.tx.position(), preference)
 
     def _template_of(self, draft: Draft) -> Job:
-        # The jobs of one producer share these parts, and come together.
+        # Reused, because jobs of one producer arrive together and share these parts.
         parts = shared_parts(draft)
         if parts != self._parts:
             self._parts = parts

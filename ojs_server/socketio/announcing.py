@@ -27,18 +27,18 @@ from ojs_server.store.records import EventFilter
 from ojs_wire.codec import decode
 
 NAMESPACE: Final = "/"
-# The events of rooms that have a page ask anew.
+# Events on which clients reload a list of their room.
 _INVALID: Final = {
     joblib.JOBS_CHANGED: "jobs_invalidate",
     providers.CHANGED: "providers_invalidate",
 }
-# The events of providers: what clients call them, and who is told.
+# Events of providers, with the clients' names for them and the room that gets them.
 _OF_PROVIDERS: Final = {
     providers.REQUESTED: ("provider_request", provider_room),
     providers.ANSWERED: ("provider_result_ready", plain_room),
 }
 TOLD: Final = (*joblib.STATUS_TOLD, *_INVALID, *_OF_PROVIDERS)
-# How often a node whose clients have gone looks whether to follow the log any more.
+# Interval at which a node without clients checks whether to stop following the log.
 IDLE_S: Final = 1.0
 
 log = logging.getLogger("ojs.socketio")
@@ -73,12 +73,12 @@ class Announcer:
             try:
                 await log_reader.follow(follower)
                 self._connections.followed.set()
-                await self._tell(follower)
+                await self._announce_new(follower)
             finally:
                 self._connections.followed.clear()
                 log_reader.leave(follower)
 
-    async def _tell(self, follower: Follower) -> None:
+    async def _announce_new(self, follower: Follower) -> None:
         while self._connections.anybody.is_set() and not follower.closed:
             if not await follower.wait(IDLE_S):
                 continue
@@ -99,17 +99,17 @@ class Announcer:
 
     async def _announce_provider(self, event: Event) -> None:
         name, place = _OF_PROVIDERS[event.type]
-        told = decode(event.own)
-        room = told.pop("room", None)
-        await self._emit(name, told, place(room or told["provider_name"]))
+        data = decode(event.own)
+        room = data.pop("room", None)
+        await self._emit(name, data, place(room or data["provider_name"]))
 
     async def _announce_task(self, task: Shown, status: str) -> None:
         if status == "pending":
             about = {name: task[name] for name in ("job_name", "room_id")}
             available = {**about, "task_id": task["id"]}
             await self._emit("task_available", available, job_room(task["job_name"]))
-        told = joblib.status_told(task, status)
-        await self._emit("task_status_event", told, plain_room(task["room_id"]))
+        status_event = joblib.status_told(task, status)
+        await self._emit("task_status_event", status_event, plain_room(task["room_id"]))
 
     async def _emit(self, event: str, data: dict[str, Any], room: str) -> None:
         most = self._services.settings.stream_buffer

@@ -36,7 +36,7 @@ from ojs_wire.values import MAX_NAME
 
 Order = TypeVar("Order", bound=msgspec.Struct)
 MAX_ROOMS: Final = 1000
-# For how long a new client waits until what happens is followed.
+# Time limit for a new client until the event log is followed.
 FOLLOWED_S: Final = 5.0
 
 log = logging.getLogger("ojs.socketio")
@@ -60,7 +60,7 @@ class Connections:
         self._services = services
         self._sessions = sessions
         self._clients: dict[str, Client] = {}
-        # Whether there is anybody to tell, and whether what happens is followed.
+        # Set while there are clients, and while the log is followed for them.
         self.anybody = asyncio.Event()
         self.followed = asyncio.Event()
         sio.on("connect", self._connect)
@@ -91,7 +91,7 @@ class Connections:
             busy = Unavailable("the server is busy; try again", headers={"Retry-After": "1"})
             raise _refusal(busy) from None
         if session.over.is_set():
-            # The library does not tell of the end of a client that is still connecting.
+            # The library does not report the end of a client that is still connecting.
             await self._forget(sid)
             raise Refused("the session has ended")
 
@@ -113,13 +113,13 @@ class Connections:
     async def _disconnect(self, sid: str, reason: str = "") -> None:
         client = await self._forget(sid)
         if client is None or self._services.lifetime.stopping:
-            # The end of the server says nothing of its workers.
+            # Workers have not ended if the server stops.
             return
         for worker_id, session in client.sessions.items():
             try:
                 await self._services.engine.run(DropSession(worker_id, session))
             except NotFound:
-                # It said goodbye, or was found dead otherwise.
+                # The worker has deregistered, or was declared dead.
                 pass
             except OjsError as error:
                 log.warning("the end of a worker's connection was not stored: %s", error.message)

@@ -9,10 +9,10 @@ from socketio import packet
 
 from ojs_server.domain.errors import InvalidRequest
 
-# Messages of clients are short.
+# Clients send only short messages.
 MAX_MESSAGE: Final = 64 * 1024
 _MESSAGES: Final = (packet.CONNECT, packet.DISCONNECT, packet.EVENT, packet.ACK)
-# A client cannot call the handlers of these.
+# Events of the library, which clients must not send.
 _RESERVED: Final = ("connect", "disconnect")
 
 
@@ -51,7 +51,7 @@ def _parsed(given: bytes | str) -> list[engine.Packet]:
             return [engine.Packet(encoded_packet=given)]
         packets: list[engine.Packet] = Payload(encoded_payload=given.decode()).packets
     except Exception:
-        # The library raises whatever its own parts do, on what it cannot read.
+        # The library raises errors of any type for invalid input.
         raise BadPacket("the body is no list of packets") from None
     return packets
 

@@ -31,10 +31,10 @@ class SocketServer:
         self._services = services
         self._sio = socketio.AsyncServer(
             async_mode="asgi",
-            # What a client says is done in its order, and no more of it is read meanwhile.
+            # Handle the messages of a client in order, and read no more meanwhile.
             async_handlers=False,
             max_http_buffer_size=MAX_MESSAGE,
-            # Pages of other origins are refused before.
+            # Origins have been checked before.
             cors_allowed_origins=lambda origin, environ: True,
         )
         self._app = socketio.ASGIApp(self._sio, socketio_path=SOCKETIO)
@@ -110,22 +110,22 @@ class SocketServer:
             await self.sessions.keep_socket(session)
         over = asyncio.ensure_future(session.over.wait())
 
-        async def hear() -> Message:
+        async def receive_checked() -> Message:
             """Return the next message that is checked, and the end once the session is over."""
-            heard = asyncio.ensure_future(receive())
+            received = asyncio.ensure_future(receive())
             try:
-                await asyncio.wait({heard, over}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({received, over}, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                if not heard.done():
-                    heard.cancel()
-            if heard.done():
-                message = heard.result()
+                if not received.done():
+                    received.cancel()
+            if received.done():
+                message = received.result()
                 if message["type"] != "websocket.receive" or await self._is_good(session, message):
                     return message
             return {"type": "websocket.disconnect", "code": _NOT_ALLOWED}
 
         try:
-            await self._app(scope, hear, send)
+            await self._app(scope, receive_checked, send)
         finally:
             over.cancel()
             session.has_socket = False
@@ -141,7 +141,7 @@ class SocketServer:
 
 
 def _check_length(headers: Mapping[bytes, bytes]) -> None:
-    # All of a body is read before it is looked at.
+    # The library reads the whole body before it checks the size.
     length = headers.get(b"content-length", b"0")
     if b"transfer-encoding" in headers or not length.isdigit():
         raise InvalidRequest("a Content-Length is needed here")

@@ -25,12 +25,12 @@ from ojs_server.socketio.unconnected import Unconnected
 
 # Time limit for the CONNECT of a client.
 CONNECT_S: Final = 5.0
-# Most polled sessions without a key: more than can be made in the time that a client needs for its
-# CONNECT.
+# Most polling sessions without a key: more than can be opened in the time that a client needs for
+# its CONNECT.
 MOST_POLLED: Final = 8192
-# The sessions without a key that are WebSockets hold one in so many of the connections.
+# WebSocket sessions without a key may hold one in this many of the connections.
 SHARE_OF_CONNECTIONS: Final = 8
-# Unread answers that a client may have before it has connected.
+# Unread packets that a client may have before it has connected.
 MOST_UNREAD: Final = 32
 SESSION: Final = "ojs.session"
 _CHECK_S: Final = 0.5
@@ -51,10 +51,11 @@ class Session:
     def __init__(self, address: str, principal: str | None) -> None:
         self.sid = ""
         self.address = address
-        # The holder of the key that the client has shown, if it has.
+        # The principal of the key that the client has shown, if any.
         self.principal = principal
         self.connected = False
-        # Requests that wait for the server: there may be one of each.
+        # True while the server answers a poll, and while it serves a WebSocket; there may be one of
+        # each.
         self.polls = self.has_socket = False
         self.over = asyncio.Event()
 
@@ -111,7 +112,8 @@ class Sessions:
         session.connected = True
         self._connected.add(session.sid)
         socket = self._eio.sockets[session.sid]
-        # Pings begin here: the task for each would outlast sessions that are closed early.
+        # Pings start only here: each has a task, which would outlast sessions that are closed
+        # early.
         if socket.last_ping is None:
             socket.last_ping = self._monotonic()
             socket.schedule_ping()
@@ -155,7 +157,7 @@ class Sessions:
         elif reason == "bad_packet":
             self._bad.add(session.address)
         await socket.close(wait=False, abort=reason == "unread")
-        # Its WebSocket ends with this.
+        # None ends its WebSocket.
         socket.queue.put_nowait(None)
 
     async def run(self) -> None:
@@ -167,7 +169,7 @@ class Sessions:
             groups = (self._with_key, self._polled, self._sockets)
             for sid in [sid for group in groups for sid in group.added_before(late)]:
                 await self.close(sid, "late")
-                # They may be thousands, and others are served meanwhile.
+                # There may be thousands, so let other tasks run in between.
                 await asyncio.sleep(0)
             if not any(map(len, groups)):
                 self._some.clear()
@@ -175,7 +177,7 @@ class Sessions:
     async def close_all(self) -> None:
         """Close all sessions because the server stops."""
         for sid in list(self._sessions):
-            # A client that does not read is closed without waiting for it.
+            # Does not wait for a client that does not read.
             await self.close(sid)
 
     async def _opened(self, sid: str, environ: Mapping[str, Any]) -> Any:
@@ -184,13 +186,13 @@ class Sessions:
         self._sessions[sid] = session
         self._eio.sockets[sid].last_ping = None
         displaced = self._admit(session)
-        # Nothing else of the request is needed, and it may be large.
+        # Pass on only the session: the rest of the request is not needed, and may be large.
         refusal = await self._library["connect"](sid, {SESSION: session})
         await self._make_room(displaced)
         return refusal
 
     async def _heard(self, sid: str, data: str) -> None:
-        # It may have been closed while an earlier packet was dealt with.
+        # An earlier packet may have closed the session.
         if sid in self._sessions:
             await self._library["message"](sid, data)
 

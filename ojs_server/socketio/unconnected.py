@@ -5,7 +5,7 @@ from typing import Final
 
 from ojs_server.domain.access.failed_attempts import network_of
 
-# An address may have one in so many of all these sessions.
+# An address may have one in this many of these sessions.
 SHARE: Final = 4
 
 
@@ -19,7 +19,7 @@ class Unconnected:
     def __init__(self, most: int) -> None:
         self._most = most
         self._share = max(1, most // SHARE)
-        # The network and the time of each session, and the sessions of each network, in order.
+        # Network and time by session, and sessions by network, in order.
         self._sessions: dict[str, tuple[str, float]] = {}
         self._of: dict[str, dict[str, None]] = {}
 

@@ -197,8 +197,8 @@ def rows_of(text: str) -> Rows:
                 path, _, name = item.partition(" AS ")
                 columns.append(column := _attribute(record.type, path, name))
                 values.append(_value(column, f"record.{path}"))
-        # What is done for each row is compiled once, as `dataclass` does: to look the record over
-        # for each of them would cost as much as to make it.
+        # Compiled once, as `dataclass` does: reflection on the record for each row would cost as
+        # much as making it.
         made = eval(
             f"lambda record: ({', '.join(values)},)", {"astuple": astuple, "encode": encode}
         )
@@ -271,7 +271,7 @@ def _made(
     name = record.type.__name__
     known[name] = record.type
     given: list[str] = []
-    # Where the values begin that are taken as they are.
+    # Index of the first value that needs no conversion and is not taken yet.
     plain = place
     for field, (hint, optional) in _fields(record.type).items():
         nested, column = _OF_TYPE.get(hint), _column(field, hint)

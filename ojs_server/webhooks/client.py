@@ -21,7 +21,7 @@ from ojs_server.environment import Environment
 if TYPE_CHECKING:
     from ojs_server.webhooks.posting import Posted, Poster
 
-# Each test that somebody waits for holds a connection for as long as a target may take.
+# Most concurrent tests, each of which holds a request open while the target answers.
 MAX_TESTS: Final = 4
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
@@ -82,14 +82,14 @@ class WebhookClient:
 
     async def _call(self, url: str, headers: Mapping[str, str], body: bytes) -> "Posted":
         try:
-            # The operator's word may have changed since the subscription was made.
+            # The settings may have changed since the subscription was made.
             target = parse_url(url, self._reach)
         except OjsError as refusal:
             raise NoAnswer(refusal.message) from None
         address = await self._address(target)
         host = f"[{address}]" if ":" in address else address
         if self._poster is None:
-            # Import the library only if there are webhooks.
+            # Imported only if there are webhooks.
             from ojs_server.webhooks.posting import Poster
 
             self._poster = Poster(self._ca)
@@ -105,11 +105,11 @@ class WebhookClient:
         if not addresses:
             raise NoAnswer("the host has no address")
         if not self._reach.private and not all(map(is_public, addresses)):
-            # Not the public ones among them: which is used would be up to chance.
+            # Refuse the host even if other addresses are public: the choice would be arbitrary.
             raise NoAnswer(
                 "the host has a private or local address; webhooks go to public ones only"
             )
-        # A scope, as in fe80::1%eth0, has no place in a URL.
+        # A zone, as in fe80::1%eth0, is not allowed in a URL.
         return str(ip_address(addresses[0].partition("%")[0]))
 
 

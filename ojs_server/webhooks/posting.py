@@ -8,7 +8,7 @@ import httpx
 
 from ojs_server.domain.webhooks.delivery import NoAnswer
 
-# Bytes read of an answer; the rest is left unread, and the connection closed.
+# Bytes read of an answer; then the connection is closed.
 MAX_EXCERPT: Final = 4096
 MAX_CALLS: Final = 1000
 
@@ -39,7 +39,7 @@ class Poster:
                 pause = response.headers.get("retry-after")
                 return Posted(response.status_code, pause, await _beginning(response))
         except (httpx.HTTPError, httpx.InvalidURL) as failure:
-            # Its text may repeat the URL, which may hold a token.
+            # Its text may repeat the URL, which may contain a token.
             raise NoAnswer(f"the call failed ({type(failure).__name__})") from None
 
     async def close(self) -> None:
@@ -56,8 +56,8 @@ def trusted(ca: str | None) -> ssl.SSLContext:
 
 
 def _client(ca: str | None) -> httpx.AsyncClient:
-    # No connection is kept: one that was verified for a host must not serve another one that
-    # shares its address. No proxy, no netrc: only what is said here counts.
+    # No connection is kept: one verified for a host must not serve another host at the same
+    # address. No proxy and no netrc: only the arguments count.
     return httpx.AsyncClient(
         verify=trusted(ca),
         trust_env=False,
@@ -69,7 +69,7 @@ def _client(ca: str | None) -> httpx.AsyncClient:
 
 async def _beginning(response: httpx.Response) -> str:
     read = b""
-    # As it comes: a small answer that unpacks to gigabytes is not unpacked.
+    # Raw: a small compressed answer could unpack to gigabytes.
     async for chunk in response.aiter_raw(MAX_EXCERPT):
         read += chunk
         if len(read) >= MAX_EXCERPT:

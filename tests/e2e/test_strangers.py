@@ -1,4 +1,4 @@
-"""Whatever clients without a key do at a port, those with a key are served at every port."""
+"""Clients with a key are served at every port, however many without one are at any."""
 
 import resource
 from pathlib import Path

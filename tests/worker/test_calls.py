@@ -192,7 +192,7 @@ async def test_what_clients_repeat_may_be_sent_twice(server: Server) -> None:
 
 
 def of(made: Any, there: dict[str, Any]) -> dict[str, Any]:
-    """Those of these arguments that a call takes."""
+    """Return the arguments that a call takes, out of these."""
     return {name: there[name] for name in inspect.signature(made.make).parameters if name in there}
 
 

@@ -1,4 +1,4 @@
-"""Which exceptions of a handler have its job tried again."""
+"""The exceptions of a handler after which its job is retried."""
 
 from collections.abc import Callable
 from typing import Any

@@ -11,7 +11,7 @@ from typing import Final
 
 Network = IPv4Network | IPv6Network
 _Address = IPv4Address | IPv6Address
-# An address as it stands in these headers, with or without a port.
+# An address in these headers, with or without a port.
 _NODE: Final = re.compile(
     r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<four>[0-9]+(?:\.[0-9]+){3}))(?::[0-9]{1,5})?", re.ASCII
 )
@@ -20,7 +20,7 @@ _TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _PAIR: Final = rf'{_TOKEN}=(?:{_TOKEN}|"(?:[^"\\]|\\.)*")'
 _PAIRS: Final = re.compile(rf"[ \t]*({_PAIR}(?:[ \t]*;[ \t]*{_PAIR})*)[ \t]*(,|$)")
 _FOR: Final = re.compile(rf'({_TOKEN})=({_TOKEN}|"(?:[^"\\]|\\.)*")')
-# More proxies are behind each other nowhere.
+# Longer chains of proxies are not plausible.
 MOST_HOPS: Final = 32
 
 
@@ -95,7 +95,7 @@ def _node(text: str) -> _Address | None:
     found = _NODE.fullmatch(text)
     if found is not None:
         return _address(found["six"] or found["four"])
-    # Many proxies write it without brackets.
+    # Many proxies write IPv6 addresses without brackets.
     return _address(text) if _BARE_SIX.fullmatch(text) else None
 
 

@@ -14,7 +14,7 @@ class Attempts:
     """Failed attempts by address; bounded: beyond the maximum the oldest address is forgotten."""
 
     def __init__(self) -> None:
-        # The number of failures and the time of the first, the oldest address first.
+        # The number of failures and the time of the first, by network; the oldest network first.
         self._failed: OrderedDict[str, tuple[int, int]] = OrderedDict()
         self._in_all = (0, 0)
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-# So many random bytes are in a token.
+# Number of random bytes in a token.
 TOKEN_BYTES: Final = 32
 
 

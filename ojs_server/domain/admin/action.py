@@ -10,11 +10,11 @@ class Actor(msgspec.Struct, frozen=True):
 
     name: str
     role: str
-    # How they are known: by a session, a key, or not at all.
+    # Identification of the caller: session, key, or none.
     via: str
     tenant: str | None
     address: str
-    # The call as its route is written, and what it names.
+    # The route as it is written in the path table, and the id or name in its path.
     call: str
     target: str
     request_id: str

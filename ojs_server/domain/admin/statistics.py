@@ -9,16 +9,16 @@ import msgspec
 MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 86_400_000
-# Of each step so much is kept.
+# Retention by step.
 KEPT: Final[Mapping[int, int]] = {MINUTE_MS: DAY_MS, HOUR_MS: 30 * DAY_MS}
-# Each period with the step that it is put together from.
+# Each period with the step whose counts make it up.
 PERIODS: Final[Mapping[str, tuple[int, int]]] = {
     "1m": (MINUTE_MS, MINUTE_MS),
     "5m": (5 * MINUTE_MS, MINUTE_MS),
     "1h": (HOUR_MS, HOUR_MS),
     "1d": (DAY_MS, HOUR_MS),
 }
-# All queues together are counted under this name, which no queue has.
+# Name for the counts of all queues together, which no queue has.
 ALL: Final = ""
 KINDS: Final[Mapping[str, str]] = {
     "job.enqueued": "enqueued",
@@ -26,10 +26,10 @@ KINDS: Final[Mapping[str, str]] = {
     "job.completed": "processed",
     "job.failed": "failed",
 }
-# Sampled, not counted: the number of jobs in queues at a time.
+# Sampled, not counted: the number of jobs in these states.
 DEPTHS: Final = ("available", "active", "retryable")
-# Run times and waiting times in milliseconds are told apart by these bounds, which the stores' SQL
-# has, too.
+# Upper bounds of the buckets of run times and waiting times, in milliseconds. The SQL of the stores
+# repeats them.
 BOUNDS: Final = (
     *(5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000),
     *(60_000, 300_000, 1_800_000),
@@ -56,10 +56,10 @@ class Period(msgspec.Struct, frozen=True):
     started: int = 0
     processed: int = 0
     failed: int = 0
-    # Completed jobs by bucket of their run times, started ones by bucket of their waiting times.
+    # Completed jobs by bucket of their run times, started jobs by bucket of their waiting times.
     runs: Mapping[int, int] = {}
     waits: Mapping[int, int] = {}
-    # The most jobs of these states that there were at a time; None where nobody looked.
+    # The highest sampled number of jobs in each state; None without a sample.
     available: int | None = None
     active: int | None = None
     retryable: int | None = None
@@ -140,7 +140,7 @@ def quantile(runs: Mapping[int, int], part: float) -> int | None:
     for bucket in sorted(runs):
         if wanted <= runs[bucket]:
             low, high = _EDGES[bucket]
-            # Runs are taken to lie evenly between the bounds.
+            # Run times are assumed to be evenly distributed within a bucket.
             return round(low + (high - low) * wanted / runs[bucket])
         wanted -= runs[bucket]
     return _EDGES[max(runs)][1]

@@ -16,9 +16,9 @@ from ojs_server.domain.suggestions import nearest
 from ojs_wire import codec
 from ojs_wire.values import kind_of
 
-# The queue of jobs that are put on the blackboard by its own call.
+# The queue of jobs that are created on the blackboard itself.
 QUEUE: Final = "blackboard"
-# Of `acquires`, and of `dbUpdates` where it is a list.
+# Limit for `acquires`, and for `dbUpdates` where it is a list.
 MAX_ITEMS: Final = 1000
 UPDATES: Final = ("create", "patch", "delete")
 
@@ -55,10 +55,10 @@ class _Meta(msgspec.Struct):
 
 def phase_of(meta: bytes) -> Phase:
     """Return the phase of a job; EXECUTE if it names none."""
-    said = msgspec.json.decode(meta, type=_Meta).phase
+    phase = msgspec.json.decode(meta, type=_Meta).phase
     return (
-        Phase(said.upper())
-        if isinstance(said, str) and said.upper() in Phase.__members__
+        Phase(phase.upper())
+        if isinstance(phase, str) and phase.upper() in Phase.__members__
         else Phase.EXECUTE
     )
 
@@ -124,9 +124,9 @@ def parse_push(
             raise invalid(field, f"belongs to {wanted} jobs; this one is for {phase}")
     if word in _SUCCESS:
         return Push(result, _acquires(acquires), _updates(updates), None)
-    # Workers that know no `error` say what went wrong in the result.
-    said = error if error is not None else result if isinstance(result, str | dict) else None
-    return Push(None, None, None, parse_fault(said))
+    # Workers that do not know `error` report the failure in `result`.
+    fault = error if error is not None else result if isinstance(result, str | dict) else None
+    return Push(None, None, None, parse_fault(fault))
 
 
 def _acquires(given: object) -> list[Any] | dict[str, Any] | None:

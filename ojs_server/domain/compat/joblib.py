@@ -15,18 +15,19 @@ from ojs_server.domain.errors import Conflict, NotFound, invalid
 from ojs_server.domain.jobs.job import Job
 from ojs_wire.codes import Code
 
-# Rooms that every other room sees; only administrators register jobs there.
+# Rooms visible to every other room; only administrators register jobs there.
 GLOBAL: Final = "@global"
 INTERNAL: Final = "@internal"
 CATEGORIES: Final = ("modifiers", "selections", "analysis")
-# A claim repeats what its worker claimed so long ago and has not begun: its answer was lost.
+# A job claimed longer ago than this and not begun is handed to its worker again: the answer was
+# lost.
 RESUME_AFTER_MS: Final = 5_000
-# Places in a queue are counted up to this one.
+# Positions in a queue are counted up to this one.
 LAST_POSITION: Final = 1_000
-# Everything that jobs and providers are called by gets its id from its name under this one.
+# The namespace of the ids that are derived from names of jobs and providers.
 _NAMES: Final = UUID("6f6a7300-6a6f-5d6c-8962-000000000034")
 
-# Only the job manager's own calls answer this, so that it is no code of OJS.
+# Not a code of OJS: only the job manager API answers it.
 INTERNAL_JOB_NOT_CONFIGURED: Final = Code(
     "internal_job_not_configured", 503, False, "internal_job_not_configured"
 )
@@ -38,7 +39,7 @@ MOVES: Final[Mapping[str, frozenset[str]]] = {
 }
 WORDS: Final = ("running", "completed", "failed", "cancelled")
 
-# The event that the jobs of a room have changed, and those of tasks with the status that they tell.
+# The event for changed jobs of a room, and the events of tasks with the status that is announced.
 JOBS_CHANGED: Final = "job_types.changed"
 STATUS_TOLD: Final[Mapping[str, str]] = {
     "job.enqueued": "pending",

@@ -8,9 +8,9 @@ from ojs_server.domain.errors import invalid
 from ojs_wire.codec import Json
 from ojs_wire.values import JOB_TYPE, MAX_NAME
 
-# The room of function blocks, which know none.
+# Function blocks belong to no room.
 BLOCKS = ""
-# Names that are no job types are kept under types that begin with this.
+# Prefix of the types made for names that are not valid job types.
 _FOREIGN = "kind."
 
 

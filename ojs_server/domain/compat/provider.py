@@ -20,12 +20,12 @@ from ojs_wire.codes import Code
 
 KEPT_MS: Final = 300_000
 IN_FLIGHT_MS: Final = 30_000
-# In seconds: how long a read waits for an answer, unless it prefers another wait, and at most.
+# Default and longest wait of a read, in seconds.
 WAIT_S: Final = 5
 MAX_WAIT_S: Final = 30
 MAX_PARAMS: Final = 4096
 _NAMES: Final = UUID("6f6a7300-7072-5f76-8964-000000000034")
-# Only the job manager's own calls answer this, so that it is no code of OJS.
+# Not a code of OJS: only the job manager API answers it.
 TIMEOUT: Final = Code("provider_timeout", 504, True, "provider_timeout")
 
 CHANGED: Final = "providers.changed"
@@ -127,12 +127,12 @@ def changed(room: str) -> Event:
 
 def requested(provider: Provider, request_hash: str, params: bytes) -> Event:
     """Build the event that a provider is requested."""
-    told = {
+    data = {
         "provider_name": str(provider.full_name),
         "request_id": request_hash,
         "params": params.decode(),
     }
-    return Event(REQUESTED, provider.id, None, None, codec.encode(told))
+    return Event(REQUESTED, provider.id, None, None, codec.encode(data))
 
 
 def answered(provider: Provider, request_hash: str) -> Event:

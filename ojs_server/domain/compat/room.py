@@ -17,12 +17,12 @@ from ojs_server.domain.suggestions import nearest
 from ojs_server.domain.tenants.tenant import scoped
 from ojs_wire.values import MAX_NAME, QUEUE
 
-# Rooms whose names are no queues are kept in queues that begin with this.
+# Prefix of the queues of rooms whose names are not valid queue names.
 _FOREIGN: Final = "room."
 # Members of a job's `meta` that identify its task.
 ROOM: Final = "room"
 JOB: Final = "job"
-# The room of its job, where that is another one.
+# The room of its job, if it is another one.
 HOME: Final = "job_room"
 
 STATES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -33,7 +33,7 @@ STATES: Final[Mapping[str, tuple[str, ...]]] = {
     "failed": (State.DISCARDED,),
     "cancelled": (State.CANCELLED,),
 }
-# Of a name and of a category, so that both together are a name still.
+# Longest room part and category, so that both together fit into a name.
 MAX_PART: Final = MAX_NAME // 2
 # The statuses that a worker may report for a task.
 MOVES: Final = ("running", "completed", "failed")

@@ -17,7 +17,7 @@ from ojs_wire.values import kind_of
 
 # The member of `meta` that holds the headers of a task.
 HEADERS: Final = "custom_headers"
-# Arguments that are no variables are one, under this name.
+# The name of the variable that holds arguments that are not an object.
 ARGS: Final = "args"
 
 

@@ -19,9 +19,9 @@ from ojs_wire import codec
 from ojs_wire.codec import Json
 from ojs_wire.values import format_timestamp
 
-# A fired job that names no visibility timeout is hidden for at least this long.
+# Least visibility timeout of a fired job that names none.
 MIN_LEASE_MS: Final = 600_000
-# More runs than this are not held back for one entry; the next ones are skipped.
+# Most runs held back for one entry; further runs are skipped.
 MOST_HELD: Final = 100
 # Number of runs kept in the history of an entry.
 KEPT_RUNS: Final = 100
@@ -48,11 +48,11 @@ class Skip(StrEnum):
 
     OVERLAP = "overlap_skip"
     CLOCK_CHANGE = "dst_skip"
-    # The queue takes no jobs of this type, since its settings have changed.
+    # The queue's settings no longer allow jobs of this type.
     TYPE = "type_refused"
     # The tenant of the job has reached one of its limits.
     LIMIT = "tenant_limit"
-    # The entry was stored by a version with other rules or zones; it is switched off.
+    # The entry was stored under other rules or time zones; it is switched off.
     INVALID = "invalid"
 
 
@@ -77,7 +77,7 @@ class CronEntry(msgspec.Struct, frozen=True):
     last_job_id: str | None = None
     run_count: int = 0
     held: int = 0
-    # The owner that its job names, and the key that registered it, by name or else by hash.
+    # The owner named in its job, and the key that registered it: its name, or else its hash.
     owner: str | None = None
     holder: str | None = None
 
@@ -151,7 +151,7 @@ def due(entry: CronEntry, now: int) -> DueRun:
     first = now if entry.next_run_at is None else entry.next_run_at
     newest = missed(schedule, first, now, zone)
     run_at = first if newest is None else newest
-    # Up to the first due time only: the pause after it may be long.
+    # Only up to the first due time: the pause after it may be long.
     swallowed = skipped_by_clock_change(schedule, entry.counted_from, first, zone)
     return DueRun(
         run_at=run_at,

@@ -45,13 +45,13 @@ ALIASES: Final = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-# Nothing fires more often than the schedules are looked at.
+# Least interval of `@every`, in milliseconds.
 MIN_INTERVAL: Final = 1000
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ONE_MS: Final = timedelta(milliseconds=1)
 # All fourteen calendars (leap or not, times seven weekdays) occur in the 28 years from 2000 on, and
-# in any 40 years, even across a century that skips its leap day.
+# in any 40 years, even across a century without its leap day.
 _ALL_CALENDARS: Final = 28
 _HORIZON: Final = 41
 _EVERY: Final = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+", re.ASCII)
@@ -122,7 +122,7 @@ def missed(schedule: Schedule, since: int, now: int, zone: ZoneInfo) -> int | No
     due, newest = since, now
     if not _fires_within(schedule, due, now, zone):
         return None
-    # Something fires after `due`, nothing after `newest`; between them lies the newest run.
+    # Invariant: there is a due time after `due`, and none after `newest`.
     while newest - due > 1:
         middle = (due + newest) // 2
         if _fires_within(schedule, middle, now, zone):
@@ -255,7 +255,8 @@ def _days_by_date(wanted: DaysOfMonth, year: int, month: int) -> set[int]:
     if wanted.last_weekday:
         near.add(length)
     for day in near:
-        # monthrange counts from Monday; a weekend day moves, but never into another month.
+        # monthrange counts from Monday. A weekend day moves to the nearest weekday of the same
+        # month.
         match (first + day - 1) % 7:
             case 5:
                 days.add(day - 1 if day > 1 else day + 2)
@@ -270,7 +271,7 @@ def _days_by_weekday(wanted: DaysOfWeek, year: int, month: int) -> set[int]:
     first, length = monthrange(year, month)
     days = set()
     for day in range(1, length + 1):
-        # Sunday is 0 here and 6 there.
+        # `weekday`: Sunday is 0 in cron, 6 in monthrange.
         weekday = (first + day) % 7
         nth = (day + 6) // 7
         if (

@@ -23,11 +23,11 @@ _ALWAYS: Final = ("admin", "operator")
 class Caller(msgspec.Struct, frozen=True):
     """The rights of a caller on cron entries; by default those of one that may change all."""
 
-    # Its key, by name or else by hash; None where the server has no keys.
+    # The name of the key, or else its hash; None if the server has no keys.
     holder: str | None = None
     operates: bool = True
     produces: bool = True
-    # The other keys of programs, in the same form.
+    # The other keys for programs, in the same form.
     programs: frozenset[str] = frozenset()
 
 
@@ -45,7 +45,8 @@ def may_change(entry: CronEntry, caller: Caller) -> bool:
     """Return True if the caller may change or remove an entry."""
     if caller.operates or (entry.holder is not None and entry.holder == caller.holder):
         return True
-    # If the key was removed from the settings, another program may take its entries over.
+    # If the registering key was removed from the settings, another program may take over its
+    # entries.
     return caller.produces if owner_of(entry) is None else entry.holder not in caller.programs
 
 

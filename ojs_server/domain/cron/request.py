@@ -30,7 +30,7 @@ from ojs_wire.values import MAX_NAME, MAX_TIME, kind_of
 
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,254}", re.ASCII)
 MAX_DESCRIPTION: Final = 1024
-# An entry is shown whole in every list.
+# Bounded because lists show every entry in full.
 MAX_DEFINITION: Final = 64 * 1024
 _EXPRESSION: Final = ("expression", "cron", "schedule")
 _OVERLAPS: Final[Mapping[str, Overlap]] = {
@@ -41,7 +41,7 @@ _OVERLAPS: Final[Mapping[str, Overlap]] = {
 }
 _STATUSES: Final[Mapping[str, bool]] = {"active": True, "paused": False, "disabled": False}
 _JOB_MEMBERS: Final = OPTIONS | {"type", "args", "meta", "options", "schema"}
-# Each run has an id of its own, and holding runs back is what the overlap policy does.
+# Each run has an id of its own, and the overlap policy decides which runs are held back.
 _NOT_IN_A_TEMPLATE: Final = ("id", "pending")
 
 
@@ -76,7 +76,7 @@ def parse_changes(body: Mapping[str, Any], *, tenant: str | None = None) -> Cron
         enabled=_enabled(body),
         description=_description(body.get("description")),
         template=template,
-        # Not by way of the set, whose order differs between processes.
+        # Not by iterating over the set: its order differs between processes.
         parts={
             key: value for key, value in body.items() if value is not None and key in _JOB_MEMBERS
         },
@@ -154,7 +154,7 @@ def changed(changes: CronChanges, known: CronEntry, now: int, *, strict: bool) -
 
 
 def _checked(entry: CronEntry, known: CronEntry | None, now: int, *, strict: bool) -> CronEntry:
-    # The job of a run, with the longest moments that can stand in its meta.
+    # Built with the longest times that can stand in its meta.
     draft_of(entry, MAX_TIME, MAX_TIME, lease_ms=0, strict=strict)
     size = len(entry.definition)
     if size > MAX_DEFINITION:
@@ -179,7 +179,7 @@ def _template(changes: CronChanges, base: Mapping[str, Any]) -> dict[str, Any]:
         return _whole(changes.template)
     options = base.get("options")
     if isinstance(options, dict):
-        # Old members of `options` must not override new members at the top level.
+        # Members in the stored `options` must not override new members at the top level.
         options = {name: value for name, value in options.items() if name not in changes.parts}
         base = {**base, "options": options}
     return _whole({**base, **changes.parts})

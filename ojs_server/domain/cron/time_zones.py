@@ -9,7 +9,7 @@ from ojs_server.domain.errors import InvalidRequest, invalid
 from ojs_server.domain.suggestions import nearest
 from ojs_wire.values import kind_of
 
-# Found in some systems' zone folders, but they name no place: one machine's own, and a blank.
+# In the zone folders of some systems, but not places: the machine's own zone, and an empty one.
 _NO_PLACE: Final = frozenset({"localtime", "Factory"})
 _OFFSET: Final = re.compile(r"(?:UTC|GMT|Z)?[+-]?\d{1,2}(?::?\d{2})?", re.ASCII | re.IGNORECASE)
 _ABBREVIATION: Final = re.compile(r"([A-Z]{1,5})(?:\d[A-Z]*)?", re.ASCII)

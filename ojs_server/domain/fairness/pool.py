@@ -16,7 +16,7 @@ STRATEGIES: Final = ("strict", "round-robin", "weighted", "least-loaded")
 DEFAULT_STRATEGY: Final = "round-robin"
 MAX_QUEUES: Final = 100
 MAX_WEIGHT: Final = 1000
-# The locked row that a pool's concurrency is judged under.
+# Prefix of the row that is locked to check a pool's concurrency.
 OF_POOL: Final = "#pool:"
 LABEL: Final = "pool:"
 MEMBERS: Final = frozenset(
@@ -74,9 +74,9 @@ def parse_pool(body: Mapping[str, Any]) -> Pool:
     weights: dict[str, int] = {}
     if isinstance(given, dict):
         for name, value in given.items():
-            said = object_of(f"queues.{name}", value) or {}
-            refuse_unknown(f"queues.{name}.", said, {"weight"})
-            weights |= parse_weights(f"queues.{name}", {name: said.get("weight", 1)})
+            terms = object_of(f"queues.{name}", value) or {}
+            refuse_unknown(f"queues.{name}.", terms, {"weight"})
+            weights |= parse_weights(f"queues.{name}", {name: terms.get("weight", 1)})
     elif not isinstance(given, list):
         raise invalid("queues", f"must be an array or an object, not {kind_of(given)}")
     if not 0 < len(given) <= MAX_QUEUES:

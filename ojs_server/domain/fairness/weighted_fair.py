@@ -9,9 +9,9 @@ another has at most the ratio of their weights, and one more.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-# The stride of weight 1; large, so that its quotient by any weight is exact enough.
+# The stride of weight 1; large enough to be divided by any weight without a noticeable error.
 STRIDE: Final = 1 << 40
-# Least number of takers, and of schedulers, that are remembered.
+# Number of takers, and of schedulers, above which idle ones are forgotten.
 MOST: Final = 10_000
 
 

@@ -12,7 +12,7 @@ from ojs_server.domain.jobs.attachments import Checkpoint
 from ojs_server.domain.jobs.job import Job, Lease
 
 MAX_STATE: Final = 1024 * 1024
-# The log of side effects that a durable handler keeps there is as large as its state may be.
+# As large as the state may be: durable handlers keep their log of side effects here.
 MAX_METADATA: Final = 1024 * 1024
 
 

@@ -60,7 +60,7 @@ def error_type_of(job: Job) -> str | None:
     if job.error is None:
         return None
     found = _error.decode(job.error).type
-    # PostgreSQL's text has no place for it, and nobody filters by it.
+    # PostgreSQL's text cannot hold NUL.
     return None if found is None else found.replace("\0", "")
 
 
@@ -69,7 +69,7 @@ def parse_override(value: object) -> RetryChanges | None:
     given = object_of("override", value)
     if given is None:
         return None
-    # Never ignored: a job that was to be changed would run again as it was.
+    # Refused rather than ignored: the job would run again unchanged.
     refuse_unknown("override.", given, OVERRIDES)
     meta = object_of("override.meta", given.get("meta"))
     retry, queue = given.get("retry"), given.get("queue")

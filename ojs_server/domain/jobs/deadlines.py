@@ -23,7 +23,7 @@ from ojs_server.domain.profile import OJS, Profile
 from ojs_wire.codec import holds
 from ojs_wire.values import format_duration, in_seconds, parse_duration
 
-# Each may be given in seconds, in milliseconds under `…_ms`, or with its unit.
+# Each may be given in seconds, under `…_ms` in milliseconds, or as text with a unit.
 NAMES: Final = (
     "timeout",
     "visibility_timeout",
@@ -74,7 +74,7 @@ class TimeLimits(msgspec.Struct, frozen=True):
         return min((end for end in ends if end is not None), default=None)
 
 
-# The limits of nearly all requests.
+# Shared by nearly all requests.
 NO_LIMITS: Final = TimeLimits()
 
 
@@ -83,7 +83,7 @@ def parse_limits(given: Mapping[str, Any]) -> TimeLimits:
     if OPTIONS.isdisjoint(given):
         return NO_LIMITS
     limits = TimeLimits(
-        # Zero asks for the server's default, which is none.
+        # Zero means the server's default, which is no limit.
         timeout_ms=_either(given, "timeout"),
         grace_ms=_duration(given, "grace_period", 1000),
         lease_ms=_positive(given, "visibility_timeout"),
@@ -113,7 +113,7 @@ def total_at(job: Job) -> int | None:
     total_ms = _limit(job, "total_timeout")
     if total_ms is None:
         return None
-    # Only a dead-letter retry, with which the time starts over, leaves a later expiry.
+    # A later expiry comes from a dead-letter retry, which starts the time anew.
     return max(job.created_at + total_ms, job.expires_at or 0)
 
 
@@ -188,7 +188,7 @@ def loss(job: Job, lease: Lease, now: int, profile: Profile = OJS) -> Loss:
         return Loss(_too_long(job, lease.deadline_at, now), backoff=True)
     if lease.stall_ms is not None and lease.stall_ms <= lease.duration_ms:
         return Loss(_stalled(lease, lease.stall_ms, now), backoff=True)
-    # The one place that says whether an expiry costs an attempt.
+    # The only place that decides whether an expiry costs an attempt.
     return Loss(
         _VISIBILITY,
         backoff=profile.on_expiry == "fail",
@@ -253,7 +253,7 @@ def _stalled(lease: Lease, stall_ms: int, now: int) -> Fault:
 
 
 def _is_limited(job: Job) -> bool:
-    # Hardly any job is, and looking for the names costs less than decoding.
+    # Rare, and searching for the names is cheaper than decoding.
     return holds(job.spec, b'_timeout":') or holds(job.spec, b'"enqueue_ttl":')
 
 

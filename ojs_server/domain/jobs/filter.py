@@ -34,7 +34,7 @@ MEMBERS: Final = frozenset(
     }
 )
 MAX_META_MEMBERS: Final = 20
-# A shorter text is in nearly every job, and a search for it no help.
+# Shorter texts match nearly every job, and their search cannot use an index.
 TEXT_LENGTHS: Final = (2, 255)
 _ID_PREFIX: Final = re.compile("[0-9a-f][0-9a-f-]{0,35}")
 _object = msgspec.json.Decoder(dict[str, Any])
@@ -95,7 +95,7 @@ class JobFilter(msgspec.Struct, frozen=True):
         if self.meta is None:
             return True
         given = _object.decode(meta)
-        # Not by ==, for which true is 1.
+        # Not ==, for which true equals 1.
         return all(
             name in given and codec.canonical(given[name]) == codec.canonical(value)
             for name, value in self.meta.items()
@@ -185,7 +185,7 @@ def _type(given: Mapping[str, Any], where: str) -> tuple[str | None, str | None]
     if value is None:
         return None, None
     whole = value.removesuffix("*")
-    # A prefix may end anywhere, also behind a dot or a hyphen.
+    # A prefix may end anywhere, even behind a dot or a hyphen.
     if not JOB_TYPE.fullmatch(whole + "x" if value != whole else whole):
         raise invalid(f"{where}type", "must be a job type, like email.send, or email.* for many")
     return (None, whole) if value != whole else (value, None)

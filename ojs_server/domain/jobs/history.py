@@ -11,7 +11,7 @@ from ojs_server.domain.jobs.reported_error import HISTORY
 from ojs_server.domain.tenants.tenant import unscoped
 from ojs_wire.values import parse_timestamp
 
-# Order of the events of one delivery within a millisecond.
+# Order of one delivery's events within the same millisecond.
 _ORDER: Final = ("job.created", "job.enqueued", "job.started", "job.failed")
 
 
@@ -47,7 +47,8 @@ class _Failure(msgspec.Struct, frozen=True):
     start: Happening | None
 
 
-# The starts of deliveries, by number and moment: numbers begin anew when a job is revived.
+# The starts of deliveries, by attempt and time: attempts count from 1 again after a retry of a dead
+# letter.
 _Starts = Mapping[tuple[int | None, int], Happening]
 
 _entries: Final = msgspec.json.Decoder(list[msgspec.Raw])
@@ -55,22 +56,22 @@ _noted: Final = msgspec.json.Decoder(_Noted)
 
 
 def history_of(job: Job, lease: Lease | None, ended_by: str | None) -> History:
-    """A job's history. Of its places in a queue it knows the last."""
+    """Return the history of a job, with only the last of its enqueues."""
     holder = ended_by if lease is None else lease.worker_id
     worker_id = holder and unscoped(job.tenant, holder)
     failures = [_failure(entry) for entry in _entries.decode(job.errors or b"[]")]
     starts = _starts(job, worker_id, failures)
-    told = [Happening("job.created", job.created_at), *starts.values()]
+    happened = [Happening("job.created", job.created_at), *starts.values()]
     if job.enqueued_at is not None:
-        told.append(Happening("job.enqueued", job.enqueued_at))
+        happened.append(Happening("job.enqueued", job.enqueued_at))
     ends = [failure.end for failure in failures]
     if job.state in TERMINAL and job.finished_at is not None:
-        # Why it was given up is its last error.
+        # The last error is the reason for the discard.
         error = ends.pop().error if job.state == State.DISCARDED and ends else None
         end = f"job.{job.state}"
-        told.append(Happening(end, job.finished_at, job.attempt or None, worker_id, error))
-    told += ends
-    return History(sorted(told, key=_place), _is_complete(job, failures, starts))
+        happened.append(Happening(end, job.finished_at, job.attempt or None, worker_id, error))
+    happened += ends
+    return History(sorted(happened, key=_place), _is_complete(job, failures, starts))
 
 
 def _failure(entry: msgspec.Raw) -> _Failure:
@@ -95,7 +96,7 @@ def _starts(job: Job, worker_id: str | None, failures: Sequence[_Failure]) -> _S
 def _is_complete(job: Job, failures: Sequence[_Failure], starts: _Starts) -> bool:
     """True if it is certain that the start of every delivery is known."""
     dropped = len(failures) >= HISTORY
-    # A delivery that was given back leaves no entry.
+    # A delivery that was given back leaves no entry in `errors`.
     given_back = job.releases > 0 and not (job.attempt == 1 and job.started_at is not None)
     numbers = [0, *(start.attempt or 0 for start in sorted(starts.values(), key=_place))]
     follow = all(later in (1, earlier + 1) for earlier, later in pairwise(numbers))
@@ -111,7 +112,7 @@ def _is_start_known(job: Job, failure: _Failure) -> bool:
     """True if the start is known of the delivery that failed, and of those that it hides."""
     begun = job.started_at
     if failure.start is not None:
-        # The delivery that completed the job had been lost, and another may have begun since.
+        # A late ACK completes the job with a lost delivery; another one may have begun since.
         return job.state != State.COMPLETED or failure.start.at != begun
     if failure.end.attempt is None:
         return True

@@ -10,8 +10,8 @@ from ojs_wire.codec import Json, encode
 class State:
     """The eight states of a job; see `lifecycle.py` for the ways between them.
 
-    They are plain texts: every job's is stored, counted and compared several times, and the hash of
-    an enum's member is Python, and a driver asks for adapters to bind it.
+    Plain strings, not an enum: states are stored, counted and compared several times per job, and
+    enum members are slower to hash and to bind in database drivers.
     """
 
     SCHEDULED: Final = "scheduled"
@@ -26,7 +26,7 @@ class State:
 
 STATES: Final[tuple[str, ...]] = tuple(text for name, text in vars(State).items() if name.isupper())
 TERMINAL: Final[frozenset[str]] = frozenset({State.COMPLETED, State.CANCELLED, State.DISCARDED})
-# The states that count towards the depth of a queue: jobs that wait for a worker or their time.
+# The states that count towards the depth of a queue.
 WAITING: Final[tuple[str, ...]] = (State.AVAILABLE, State.SCHEDULED, State.RETRYABLE)
 
 

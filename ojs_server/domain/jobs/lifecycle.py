@@ -30,7 +30,7 @@ from ojs_server.domain.jobs.reported_error import Fault, append_entry, entry
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.tenants.tenant import unscoped
 
-# The states that each call allows; in any other state it is a conflict.
+# The states in which each call is allowed; any other state is a conflict.
 LEGAL: Final = {
     "claim": frozenset({State.AVAILABLE}),
     "ack": frozenset({State.ACTIVE}),
@@ -203,7 +203,7 @@ def mature(job: Job, now: int, position: Positions, keep: Retention) -> Change |
     if job.expires_at is not None and job.expires_at <= now:
         return _expire(job, now, keep)
     after = _enter_queue(job, now, position)
-    # A retry joins its queue again; `job.retrying` has said when.
+    # No event for a retry: `job.retrying` has announced the time already.
     return Change(job, after, () if job.state == State.RETRYABLE else (events.enqueued(after),))
 
 
@@ -301,7 +301,7 @@ def _completed(
 
 
 def _release(job: Job, lease: Lease | None) -> Change:
-    # Given back unharmed: the same place in the queue, and the attempt does not count.
+    # Requeue: the job keeps its place in the queue, and the attempt does not count.
     after = msgspec.structs.replace(
         job,
         state=State.AVAILABLE,
@@ -348,7 +348,7 @@ def _failed(
             )
             after = msgspec.structs.replace(waiting, due_at=due_of(waiting))
             return Change(job, after, (*happened, events.retrying(after, fault, now + delay)))
-        # Both are in the history: what failed, and why it is not tried again.
+        # The history has both the failure and the reason why there is no retry.
         fault, happened = late, (*happened, events.timed_out(job, late))
     dead_letter = fault.action == "dead_letter" or (
         fault.action != "discard" and policy.on_exhaustion == "dead_letter"
@@ -378,8 +378,8 @@ def _discard(
         error=noted,
         errors=append_entry(ended.errors, noted),
     )
-    told = (*happened, events.discarded(after, fault), events.buried(after, fault))
-    return Change(before, after, told, dead_letter=dead_letter, ended_by=_holder(lease))
+    emitted = (*happened, events.discarded(after, fault), events.buried(after, fault))
+    return Change(before, after, emitted, dead_letter=dead_letter, ended_by=_holder(lease))
 
 
 def _entry(job: Job, lease: Lease | None, fault: Fault, now: int) -> bytes:
@@ -411,9 +411,10 @@ def _failure(job: Job, lease: Lease | None, fault: Fault, now: int) -> tuple[Eve
 
 def _expire(job: Job, now: int, keep: Retention) -> Change:
     fault = deadlines.overdue(job, now)
-    # A job that exceeded its total time is not only one that started too late.
+    # A job that exceeded its total timeout gets the event of the timeout only, not `job.expired`
+    # too.
     happened = () if fault.timeout_kind == "total" else (events.expired(job, now),)
     if fault.timeout_kind is not None:
         happened = (*happened, events.timed_out(job, fault))
-    # No completed_at: unlike a job whose attempts are used up, this one was never finished.
+    # No completed_at: unlike a job that has used up its attempts, this one never finished.
     return _discard(job, job, fault, happened, now, keep, dead_letter=_wants_dead_letter(job))

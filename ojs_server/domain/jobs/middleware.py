@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-# The member of `meta` that says which request brought the job.
+# The member of `meta` that holds the id of the request that enqueued the job.
 REQUEST_ID: Final = "request_id"
 
 

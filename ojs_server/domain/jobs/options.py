@@ -9,7 +9,7 @@ from ojs_server.domain.jobs.unique import MEMBERS as UNIQUE_MEMBERS
 from ojs_server.domain.limits.rate_limit import MEMBERS as RATE_LIMIT_MEMBERS
 from ojs_server.domain.suggestions import refuse_unknown
 
-# Options may stand at the top level as well; inside `options` they win.
+# Options may also stand at the top level of the job; those inside `options` win.
 OPTIONS: Final = deadlines.OPTIONS | frozenset(
     {
         "queue",
@@ -35,7 +35,7 @@ OTHER_NAME: Final[Mapping[str, str]] = {
     **deadlines.OTHER_NAME,
 }
 _ENVELOPE: Final = frozenset({"type", "args", "id", "meta", "schema", "options", "specversion"})
-# The server's own fields: a client's values are ignored, so that a job can be sent back as is.
+# Managed by the server and ignored in requests, so that a client can send a job back unchanged.
 _MANAGED: Final = frozenset(
     {
         "state",
@@ -73,7 +73,7 @@ def merge(body: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in body.items() if value is not None and name in OPTIONS}
     for name, value in options.items():
         if value is not None:
-            # Also where the option has another name than the field it outranks.
+            # An option replaces a top-level member also under its other name.
             given.pop(OTHER_NAME.get(name, name), None)
     given.update({name: value for name, value in options.items() if value is not None})
     attempts = given.pop("max_attempts", None)

@@ -14,7 +14,7 @@ from ojs_server.domain.jobs.job import Job, Lease, State
 
 MAX_DATA: Final = 16 * 1024
 MAX_CHECKPOINT: Final = 1024 * 1024
-# Reports may come more often than anybody wants to read of them.
+# Least time between two progress events of a job, as reports may be frequent.
 TOLD_EVERY_MS: Final = 1000
 
 
@@ -54,7 +54,7 @@ def advance(
     value = None if report.value is None else min(1.0, max(0.0, report.value))
     if known is not None and known.value is not None:
         value = known.value if value is None else max(value, known.value)
-    told = known is not None and now - known.told_at < TOLD_EVERY_MS and value != 1.0
+    announced = known is not None and now - known.told_at < TOLD_EVERY_MS and value != 1.0
     return Progress(
         job_id=job.id,
         attempt=job.attempt,
@@ -63,7 +63,7 @@ def advance(
         data=report.data or (known.data if known else None),
         checkpoint=report.checkpoint or (before.checkpoint if before else None),
         updated_at=now,
-        told_at=known.told_at if told and known is not None else now,
+        told_at=known.told_at if announced and known is not None else now,
     )
 
 

@@ -4,7 +4,7 @@ from ojs_server.domain.jobs.job import Job, State
 from ojs_server.domain.jobs.reported_error import Fault, entries
 from ojs_server.domain.tenants.tenant import unscoped
 
-# States after a FAIL that left no entry in the history: given back, or snoozed.
+# States after a FAIL without an entry in the history: a requeue or a snooze.
 _BACK = (State.AVAILABLE, State.SCHEDULED)
 
 

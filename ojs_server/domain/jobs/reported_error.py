@@ -18,7 +18,7 @@ MAX_FRAMES: Final = 50
 MAX_NAME: Final = 255
 MAX_DETAILS: Final = 64 * 1024
 MAX_RETRIES: Final = 1000
-# A handler asks for an action by `details.action`, or by these values of `code`.
+# Values of `code` that request an action, as `details.action` does.
 _ACTIONS: Final[Mapping[str, Action]] = {
     "RETRY": "retry",
     "DISCARD": "discard",
@@ -48,9 +48,9 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def action(self) -> Action:
         """Return the action that the handler asked for, or `retry`."""
-        asked = (self.details or {}).get("action")
-        if isinstance(asked, str) and asked in _ACTIONS:
-            return _ACTIONS[asked]
+        requested = (self.details or {}).get("action")
+        if isinstance(requested, str) and requested in _ACTIONS:
+            return _ACTIONS[requested]
         return _ACTIONS.get(self.code, "retry")
 
     @property

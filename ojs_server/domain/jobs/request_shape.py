@@ -40,12 +40,13 @@ class Shape(msgspec.Struct, frozen=True):
     limits: TimeLimits
     metadata: Mapping[str, Any]
     unique: UniquePolicy | None
-    # One that `options` outranks; whether it suits the arguments is checked all the same.
+    # The policy at the top level that `options` overrides; it is checked against the arguments,
+    # too.
     outranked: UniquePolicy | None
     rate_limit: RateLimit | None
     version: Version | None
     spec: bytes
-    # True if nothing in it depends on the job's own members.
+    # True if nothing in the job depends on its own members.
     plain: bool
 
 
@@ -57,7 +58,7 @@ def shape_of(shared: dict[str, Any], *, strict: bool = False) -> Shape:
 
 @lru_cache(maxsize=MAX_REMEMBERED)
 def _remembered(text: bytes, strict: bool) -> Shape:
-    # By the text, not the value: to Python `true`, `1` and `1.0` are equal.
+    # Keyed by the text, not the value: to Python `true`, `1` and `1.0` are equal.
     return _check(codec.decode(text), strict)
 
 
@@ -67,8 +68,7 @@ def _check(body: dict[str, Any], strict: bool) -> Shape:
     given = merge(body, options)
     outranked = None
     if any(name in body or OTHER_NAME.get(name) in body for name in options):
-        # Members overridden by `options` must be valid, too; the mistake would show with another
-        # client.
+        # Members overridden by `options` must be valid, too: another client may read them.
         outranked = _check({**body, "options": None}, strict).unique
     if strict:
         refuse_unknown_members(options, given)

@@ -131,8 +131,8 @@ def _matches(pattern: str, name: str) -> bool:
         return True
     if _PREFIX.fullmatch(pattern) and name.startswith(pattern[:-1]):
         return True
-    # A dotted class name is no regular expression to its author: `Auth.Error` must not match
-    # `AuthXError`, so only a pattern with regex characters beyond the dot is tried as one.
+    # Authors write class names with dots, which are no regular expressions: `Auth.Error` must not
+    # match `AuthXError`. So only a pattern with regex characters beyond the dot is tried as one.
     return _is_regex(pattern) and re.fullmatch(pattern, name) is not None
 
 
@@ -142,8 +142,8 @@ def _is_regex(pattern: str) -> bool:
 
 _REGEX_SIGNS: Final = re.compile(r"[\\^$|?*+()\[\]{}]")
 _PREFIX: Final = re.compile(r"[^\\^$|?*+()\[\]{}]+\.\*")
-# Each repetition multiplies the ways to match by a name's length (8 bits), each choice by two
-# (1 bit): at most 2**16 ways remain to be tried, since a producer's pattern runs in the server.
+# Bounds the backtracking of a producer's pattern, which runs in the server, to 2**16 steps. A
+# repetition multiplies it by the length of a name (8 bits), an alternative by two (1 bit).
 _REPETITIONS: Final = re.compile(r"[+*{]")
 _MAX_BITS: Final = 16
 

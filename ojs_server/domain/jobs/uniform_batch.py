@@ -43,9 +43,9 @@ def parse_uniform(bodies: Sequence[object], *, strict: bool = False) -> UniformD
     args = [one.pop("args", None) for one in shared]
     if set(map(type, args)) != {list}:
         return None
-    # By their texts, not their values: to Python `true`, `1` and `1.0` are equal.
-    said = codec.texts(shared)
-    if said.count(said[0]) != len(said):
+    # Compare texts, not values: to Python `true`, `1` and `1.0` are equal.
+    shared_texts = codec.texts(shared)
+    if shared_texts.count(shared_texts[0]) != len(shared_texts):
         return None
     texts = codec.texts(args)
     with suppress(OjsError):

@@ -30,9 +30,9 @@ UNFINISHED: Final = (
 
 class _Spec(msgspec.Struct, frozen=True):
     unique: dict[str, Any] | None = None
-    # Of a job from before versions were checked it may be anything.
+    # Any type: jobs stored before versions were checked may have anything here.
     version: Any = None
-    # Equal jobs stay equal, whichever versions they were given.
+    # A version set by routing does not count: equal jobs stay equal.
     version_routed: Any = None
 
 
@@ -74,7 +74,7 @@ class Unique(msgspec.Struct, frozen=True):
         """Return the job that the new one conflicts with: the newest unfinished, else the
         newest."""
         found = [job for job in jobs if job.state in self.states and self._recent(job, now)]
-        # The last of those that are equally new: a batch appends its own jobs.
+        # Of equally new jobs the last one: a batch appends its own jobs.
         return max(
             reversed(found),
             key=lambda job: (job.state not in TERMINAL, job.created_at),
@@ -142,14 +142,14 @@ def parse_unique(value: object) -> UniquePolicy | None:
     given = object_of("unique", value)
     if given is None:
         return None
-    # The spelling that does not count is checked, too.
+    # Both spellings are checked, although only one counts.
     keys, key = _dimensions("keys", given), _dimensions("key", given)
     chosen = (key if given.get("keys") is None else keys) or ("type",)
     args_keys = _names("args_keys", given.get("args_keys"), None)
     meta_keys = _names("meta_keys", given.get("meta_keys"), None)
     if "meta" in chosen and not meta_keys:
         raise invalid("unique.meta_keys", 'must name at least one key when `keys` holds "meta"')
-    # Naming keys of a dimension includes the dimension.
+    # Naming the keys of a dimension includes that dimension.
     named = {"args": args_keys, "meta": meta_keys}
     chosen += tuple(name for name, parts in named.items() if parts and name not in chosen)
     return UniquePolicy(

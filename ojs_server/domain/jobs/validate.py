@@ -25,14 +25,14 @@ from ojs_wire.values import kind_of
 
 MAX_META: Final = 64 * 1024
 MAX_ENVELOPE: Final = 1024 * 1024
-# If this member of `meta` is true, a job without arguments is refused.
+# A job without arguments is refused if this member of `meta` is true.
 VALIDATED: Final = "ojs_validate"
-# A repeated request has another span.
+# Not compared: a repeated request has another span.
 _SPAN: Final = frozenset({"traceparent", "tracestate"})
 
 
 NO_META: Final = b"{}"
-# Members of a job that few requests have besides its arguments and its shape.
+# Members that vary between the jobs of one producer, besides `args`; few requests have them.
 OWN: Final = frozenset({"id", "meta"})
 
 
@@ -84,7 +84,7 @@ def parse_draft(
     shape = shape_of(shared, strict=strict)
     if plain and shape.plain and type(args) is list:
         text = codec.encode(args)
-        # Nothing as small as that is too large.
+        # Too small to exceed any limit, so the size checks are skipped.
         if len(text) + len(shape.spec) < MAX_META:
             return Draft(shape, text, NO_META)
     args = fields.args(body)
@@ -123,8 +123,8 @@ def _meta_of(
 ) -> Mapping[str, Any]:
     if given is None and tenant is None and request_id is None:
         return shape.metadata
-    said = fields.object_of("meta", given) or {}
-    return recorded(with_tenant({**said, **shape.metadata}, tenant), request_id)
+    own = fields.object_of("meta", given) or {}
+    return recorded(with_tenant({**own, **shape.metadata}, tenant), request_id)
 
 
 def configured(draft: Draft, config: QueueConfig) -> Draft:

@@ -19,7 +19,7 @@ from ojs_wire.values import kind_of
 
 MAX_RULES: Final = 20
 MAX_ROUTINGS: Final = 1000
-# Tells a job's own version from one that it was given.
+# Marks a version that routing has set, as opposed to the job's own.
 ROUTED: Final = "version_routed"
 _MEMBERS: Final = frozenset({"type", "rules", "auto_rollback"})
 

@@ -72,7 +72,7 @@ def capacity(limit: Limit, now: int) -> Capacity:
         return Capacity(min(counts, default=None))
     first = closed[0]
     moments = [one.opens_at for one in closed]
-    # A limit of concurrency reopens when a job ends, not with time.
+    # A concurrency limit reopens when a job ends, at an unknown time.
     at = max((m for m in moments if m is not None), default=None) if all(moments) else None
     override_ends = None if limit.override is None else limit.override_until
     if override_ends is not None and override_ends > now:
@@ -147,7 +147,7 @@ def _by_rate(limit: Limit, policy: Policy, now: int) -> Capacity:
 
 def _by_throttle(limit: Limit, policy: Policy, now: int) -> Capacity:
     assert policy.throttle is not None
-    # Within the millisecond of `now`, the finest that moments are told apart.
+    # The whole millisecond of `now` counts, as times are in milliseconds.
     left = now * _US + _US - 1 - max(limit.next_us, now * _US)
     if left < 0:
         return Capacity(0, "throttle", policy.throttle.limit, 0, limit.next_us // _US)
@@ -156,7 +156,7 @@ def _by_throttle(limit: Limit, policy: Policy, now: int) -> Capacity:
 
 def _gap(policy: Policy) -> int:
     assert policy.throttle is not None
-    # Rounded up, or more than the limit would fit into the period.
+    # Rounded up, or more starts than the limit would fit into the period.
     return -(-policy.throttle.period_ms * _US // policy.throttle.limit)
 
 
@@ -170,7 +170,7 @@ def _noted(starts: Starts, now: int, count: int) -> Starts:
         return (*starts[:-1], (at, before + count))
     noted = [*starts, (now, count)]
     if len(noted) > MOMENTS:
-        # The two that lie closest become one, at the later moment.
+        # Merge the two closest entries at the later time.
         index = min(range(len(noted) - 1), key=lambda n: noted[n + 1][0] - noted[n][0])
         later, total = noted[index + 1][0], noted[index][1] + noted[index + 1][1]
         noted[index : index + 2] = [(later, total)]

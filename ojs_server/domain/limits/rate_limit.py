@@ -18,14 +18,14 @@ MAX_PERIOD: Final = 366 * 86_400_000
 WORDS: Final = {"second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 ACTIONS: Final = ("wait", "reschedule", "drop")
 SCOPES: Final = ("tenant", "global")
-# Limits of one policy, without what a job says beside them.
+# The limits of a policy, without the other members of `rate_limit`.
 LIMITS: Final = frozenset({"concurrency", "rate", "throttle", "period", "limit", "max_per_second"})
 MEMBERS: Final = LIMITS | {"key", "on_limit", "scope"}
 # Position of a retry among the jobs that wait for the same limit; the default first.
 RETRY_PRIORITIES: Final = ("equal", "prefer_retry", "prefer_new")
-# Farther than any two places in a queue lie apart.
+# Larger than the distance of any two positions in a queue.
 FAR: Final = 1 << 62
-# No key of a client begins with these characters, and both sort before all of them.
+# Prefixes that no client's key may have; both sort before all such keys.
 OF_QUEUE: Final = "#queue:"
 OF_KEYLESS: Final = "$jobs:"
 
@@ -157,7 +157,7 @@ def parse_policy(field: str, given: Mapping[str, Any]) -> Policy:
         _period(f"{at}period", period)
     concurrency = given.get("concurrency")
     if isinstance(concurrency, dict):
-        # As it is answered.
+        # Accept `concurrency` in the form of the server's answers.
         if "limit" not in concurrency:
             raise invalid(f"{at}concurrency.limit", "is missing")
         concurrency = concurrency["limit"]

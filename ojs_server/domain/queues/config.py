@@ -19,7 +19,7 @@ STRATEGIES: Final = ("reject", "block", "drop_oldest")
 MAX_BOUND: Final = 2**53
 MAX_TYPES: Final = 1000
 _RETENTION: Final = ("completed", "cancelled", "discarded")
-# The members of the documents, and the part of the configuration that each is about.
+# The members of the documents, with the part of the configuration that each belongs to.
 _PARTS: Final[Mapping[str, str]] = {
     "concurrency": "policy",
     "rate_limit": "policy",
@@ -42,10 +42,10 @@ _PARTS: Final[Mapping[str, str]] = {
     "producers": "anybody",
 }
 MEMBERS: Final = frozenset(_PARTS)
-# Stands for all job types, and for all producers.
+# All job types, or all producers.
 ALL: Final = ["*"]
 _BOUNDS: Final = frozenset({"max_depth", "max_size_bytes", "strategy", "warning_threshold"})
-# Known to the documents of the protocol, and not to be taken for granted here.
+# Members from the protocol's documents that are not implemented here.
 _NOT_BUILT: Final = ("dead_letter_queue", "late_ack")
 
 
@@ -164,7 +164,7 @@ def _policy(body: Mapping[str, Any], strict: bool, base: QueueConfig) -> Policy:
     outer = parse_policy("", {name: body.get(name) for name in LIMITS & body.keys()})
     inner = parse_policy("rate_limit", nested)
     concurrency = inner.concurrency if outer.concurrency is None else outer.concurrency
-    # Members not named stay; members that are null are removed.
+    # Members not named keep their values; null removes a member.
     return Policy(
         base.policy.concurrency
         if concurrency is None and "concurrency" not in body
@@ -180,7 +180,7 @@ def _bounds(body: Mapping[str, Any], strict: bool) -> Bounds | None:
     nested = object_of("backpressure", body.get("backpressure")) or {}
     if strict:
         refuse_unknown("backpressure.", nested, _BOUNDS)
-    # Every spelling is checked, also where another one wins.
+    # Every spelling is checked, even where another one wins.
     depths = (
         _bound(nested, "backpressure.max_depth", "max_depth"),
         _bound(body, "max_depth", "max_depth"),
@@ -201,7 +201,6 @@ def _bounds(body: Mapping[str, Any], strict: bool) -> Bounds | None:
         raise invalid(
             "backpressure.warning_threshold", "must be a number above 0 and no larger than 1"
         )
-    # Without a bound nothing overflows, and nothing is to be counted.
     if depth is None and size is None:
         return None
     return Bounds(depth, size, strategy or "reject", float(warning))
@@ -257,8 +256,7 @@ def _retry(body: Mapping[str, Any], strict: bool) -> dict[str, Any] | None:
     try:
         return parse_retry(given).as_wire()
     except ValidationError as error:
-        # The rules are those of a job's `retry`; here it has another name, and is a setting
-        # (OJS-QCF-006).
+        # The rules of a job's `retry`, under another name and as a setting (OJS-QCF-006).
         field = (error.details or {})["field"]
         reason = error.message.removeprefix(f"`{field}` ")
         raise invalid(f"default_{field}", reason) from None
@@ -282,7 +280,7 @@ def _dead_letter_ms(body: Mapping[str, Any], strict: bool) -> int | None:
 
 def _dead_letters(body: Mapping[str, Any], strict: bool) -> int | None:
     name = "dead_letter_max_size"
-    # Not 0: that is no bound elsewhere, and here would look like it.
+    # Not 0, which elsewhere means no bound.
     return _number(name, body.get(name), 1, f"must be a whole number from 1 to {MAX_BOUND}")
 
 
@@ -306,7 +304,7 @@ def _job_types(body: Mapping[str, Any], strict: bool) -> tuple[str, ...]:
     return () if "*" in given else tuple(dict.fromkeys(given))
 
 
-# No brackets or question marks, which the matching below would take for patterns.
+# No brackets or question marks, which the pattern matching below would interpret.
 _TYPE_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.-*")
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any], bool], Any]]] = {
     "bounds": _bounds,

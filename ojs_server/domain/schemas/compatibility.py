@@ -18,17 +18,17 @@ import msgspec
 from ojs_server.domain.fingerprint import canonical_text
 
 MAX_BREACHES: Final = 20
-# Schemas that refer to themselves have many more pairs of places than places.
+# Bound on comparisons: a recursive schema has many more pairs of places than places.
 MAX_PAIRS: Final = 5_000
 _OPEN: Final[dict[str, Any]] = {}
 _REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _DEFINITIONS: Final = ("$defs", "definitions")
-# Keywords without an effect on validation.
+# Keywords that do not affect validation.
 _NOTES: Final = frozenset(
     {"$comment", "$id", "$schema", "default", "deprecated", "description", "examples", "title"}
     | {"readOnly", "writeOnly", *_DEFINITIONS}
 )
-# Keywords that may narrow a schema by widening one of their parts, or cannot be compared.
+# Keywords that must not change: they may narrow a schema when a part widens, or cannot be compared.
 _FIXED: Final = (
     *sorted(_REFERENCES),
     *("oneOf", "not", "if", "then", "else", "patternProperties", "propertyNames"),
@@ -137,10 +137,10 @@ def _types(old: Any, new: Any, at: str) -> Iterator[Breach]:
 
 
 def _type_names(schema: Any) -> set[str] | None:
-    said = schema.get("type")
-    if said is None:
+    declared = schema.get("type")
+    if declared is None:
         return None
-    names = {said} if isinstance(said, str) else set(said)
+    names = {declared} if isinstance(declared, str) else set(declared)
     return names | {"integer"} if "number" in names else names
 
 
@@ -167,7 +167,7 @@ def _listed(schema: Any, name: str) -> Sequence[Any]:
 def _constraints(old: Any, new: Any, at: str) -> Iterator[Breach]:
     for name in _NARROWER:
         after = new.get(name)
-        # In draft 4 some bounds are true or false; false binds nobody.
+        # Draft 4 has boolean bounds; false is no bound.
         if after is None or after is False:
             continue
         before = old.get(name, _UNSAID.get(name))
@@ -196,7 +196,7 @@ def _positions(schema: Any) -> tuple[dict[str, Any], Any]:
     if isinstance(items, list):
         first, rest = items, schema.get("additionalItems", True)
     else:
-        # To older drafts the word means nothing, so it may hold anything.
+        # Older drafts ignore this keyword, so it may hold anything.
         named = schema.get("prefixItems")
         first, rest = named if isinstance(named, list) else [], items
     return {str(place): item for place, item in enumerate(first)}, rest
@@ -214,7 +214,7 @@ def _members(
             message = f"`{name[:100]}` was removed"
             yield Breach(f"{places[0]}/{_escaped(name)}", Rule.FIELD_REMOVED, message)
     for name, schema in after.items():
-        # A field that nothing was said about may be described.
+        # A field that had no constraints may get a schema.
         if name in before or not _is_open(others_before):
             yield _Pair(before.get(name, others_before), schema, f"{places[0]}/{_escaped(name)}")
     if not _is_open(others):

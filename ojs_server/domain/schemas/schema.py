@@ -15,13 +15,13 @@ from ojs_server.domain.version import Version, parse_version
 from ojs_wire.codec import Json, encode
 from ojs_wire.values import kind_of
 
-# Treatment of a job whose arguments violate the schema.
+# Treatment of jobs whose arguments violate the schema.
 MODES: Final = ("off", "warn", "strict")
 MAX_SCHEMA: Final = 64 * 1024
 MAX_SCHEMAS: Final = 1000
 MAX_COMPATIBLE: Final = 10
 MAX_URI: Final = 512
-# An absolute URI as RFC 3986 has it, near enough: a scheme, and no character that needs an escape.
+# Approximation of RFC 3986 for absolute URIs: a scheme, and no character that needs an escape.
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x20<>\"{}|\\^`\x7f-\U0010ffff]+")
 _URN: Final = re.compile(r"urn:ojs:schema:([^:]+):v([0-9.]+)", re.ASCII)
 
@@ -116,8 +116,8 @@ def applying(marks: Sequence[SchemaMark], version: Version | None) -> SchemaMark
 
 def compatible_with(given: Mapping[str, Any]) -> tuple[Version, ...]:
     """Return the versions that a registration claims to be compatible with."""
-    said = given.get("compatible_with")
-    listed = [] if said is None else said if isinstance(said, list) else [said]
+    named = given.get("compatible_with")
+    listed = [] if named is None else named if isinstance(named, list) else [named]
     if len(listed) > MAX_COMPATIBLE:
         raise invalid("compatible_with", f"may name {MAX_COMPATIBLE} versions, not {len(listed)}")
     return tuple(parse_version("compatible_with", one) for one in listed)

@@ -8,7 +8,7 @@ from ojs_wire import codec
 
 MEDIA_TYPE: Final = "application/cloudevents+json"
 PREFIX: Final = "org.openjobspec."
-# Types that no specification knows.
+# Prefix of types that are in no specification.
 OWN_PREFIX: Final = PREFIX + "x."
 _OWN: Final = ("job.released", "job.deleted", "job.prioritized", "maintenance.")
 

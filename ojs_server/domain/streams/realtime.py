@@ -11,7 +11,7 @@ from ojs_wire.values import format_timestamp
 
 STATE_CHANGED: Final = "job.state_changed"
 
-# From and to; the log does not say from where a job came to its queue or to its end.
+# The states before and after; None where the log does not record the state before.
 _MOVES: Final[Mapping[str, tuple[str | None, str]]] = {
     "job.enqueued": (None, State.AVAILABLE),
     "job.scheduled": (None, State.SCHEDULED),

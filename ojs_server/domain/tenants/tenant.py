@@ -15,12 +15,12 @@ from ojs_server.domain.limits.rate_limit import Window, parse_count, parse_key, 
 from ojs_server.domain.suggestions import refuse_unknown
 from ojs_wire.values import kind_of
 
-# Tenant of the jobs that name none, once others do. Clients cannot use this name.
+# Tenant of jobs that name none, once other jobs do. Clients cannot use this name.
 DEFAULT: Final = "_default"
-# Between a tenant and what is its own; it is in no tenant's name, no queue's and no key.
+# Separates a tenant from its own names; not allowed in names of tenants and queues, and in keys.
 BETWEEN: Final = "/"
 MEMBER: Final = "tenant_id"
-# The locked row that a tenant's limits are judged under; it sorts behind those of queues.
+# Prefix of the row that is locked to check a tenant's limits; it sorts after those of queues.
 OF_TENANT: Final = "#tenant:"
 MAX_WEIGHT: Final = 1000
 MAX_BOOST: Final = 100

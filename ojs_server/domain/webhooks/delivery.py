@@ -16,12 +16,12 @@ from ojs_server.domain.errors import Conflict
 from ojs_wire.codec import Json
 from ojs_wire.values import RandomBits, uuid7
 
-# The pause after each failed attempt; the one after the last step is not followed by another.
+# The pause after each failed attempt. A last attempt follows after the last pause.
 LADDER_MS: Final = tuple(
     1000 * seconds for seconds in (30, 120, 600, 3600, 4 * 3600, 12 * 3600, 24 * 3600)
 )
 MAX_ATTEMPTS: Final = len(LADDER_MS) + 1
-# A target may ask for a longer pause, but not for one of years.
+# Limit for the pause that a target asks for.
 MAX_PAUSE_MS: Final = 24 * 3_600_000
 MAX_ERROR: Final = 500
 
@@ -64,7 +64,7 @@ class Reply(msgspec.Struct, frozen=True):
     error: str | None
     took_ms: int
     retry_after_ms: int | None = None
-    # The beginning of the answer's body; for calls that test a target.
+    # The beginning of the answer's body, for calls that test a target.
     excerpt: str = ""
 
     @property

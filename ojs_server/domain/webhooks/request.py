@@ -159,7 +159,7 @@ def _events(value: object) -> tuple[str, ...]:
 
 def _filter(value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
     given = object_of("filter", value) or {}
-    # Passed over, it would widen what is sent.
+    # Refused: if an unknown filter were ignored, more would be sent than the user wants.
     refuse_unknown("filter.", given, FILTERS)
     queues = _names("filter.queues", given.get("queues"))
     job_types = _names("filter.job_types", given.get("job_types"))

@@ -13,10 +13,10 @@ import msgspec
 from ojs_server.domain.errors import invalid
 
 MAX_URL: Final = 2048
-# IPv4 by way of IPv6 gateways, which ipaddress counts among the public ones.
+# IPv4 addresses behind NAT64 gateways, which ipaddress takes for public.
 _TRANSLATED: Final = IPv6Network("64:ff9b::/96")
-# Neither are these for anybody on the internet, whatever the version of ipaddress says: addresses
-# of protocols, of relays and of sites, networks' own gateways, and documentation.
+# Not public either, although some versions of ipaddress say so: protocol assignments, relays,
+# site-local addresses, local NAT64 gateways, documentation.
 _SPECIAL: Final[tuple[IPv4Network | IPv6Network, ...]] = (
     *map(IPv4Network, ("192.0.0.0/24", "192.88.99.0/24")),
     *map(IPv6Network, ("fec0::/10", "64:ff9b:1::/48", "3fff::/20")),
@@ -117,7 +117,7 @@ def _check_parts(parts: SplitResult, host: str | None) -> None:
     if not host:
         raise invalid("url", "has no host")
     if parts.username is not None or parts.password is not None:
-        # It would be shown to everybody who may list subscriptions.
+        # Everybody who may list subscriptions would see them.
         raise invalid("url", "must not hold a user or password; verify the signature instead")
     if parts.fragment:
         raise invalid("url", "must not have a fragment (#…); it would never be sent")

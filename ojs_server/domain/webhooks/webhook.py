@@ -12,11 +12,11 @@ from ojs_wire import codec
 from ojs_wire.codec import Json
 from ojs_wire.values import RandomBits, uuid7
 
-# For how long the secret before the last is still signed with.
+# Time for which the previous secret still signs.
 OVERLAP_MS: Final = 24 * 3_600_000
-# The one event that no job causes: a call to see whether a target answers.
+# The only event without a cause in the store: a call to test a target.
 TEST_EVENT: Final = "webhook.test"
-# Events about webhooks are not delivered by webhooks, or each delivery would cause another.
+# Not delivered by webhooks: each delivery would cause another event.
 OWN_EVENTS: Final = "webhook."
 
 

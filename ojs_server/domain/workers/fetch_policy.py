@@ -65,9 +65,9 @@ def withheld(worker: Worker, now: int, profile: Profile) -> Withheld | None:
     seen = presence(worker, now, profile.thresholds) if profile.gates_fetch else Presence.ONLINE
     if may_fetch(worker) and seen is Presence.ONLINE:
         return None
-    # A resume counts once the worker has said that it runs.
-    told = None if worker.directive == Directive.RESUME else worker.directive
-    state = None if may_fetch(worker) else directed_state(WorkerState(worker.state), told)
+    # A resume counts as done only once the worker reports that it runs.
+    directive = None if worker.directive == Directive.RESUME else worker.directive
+    state = None if may_fetch(worker) else directed_state(WorkerState(worker.state), directive)
     return Withheld(state, None if seen is Presence.ONLINE else seen)
 
 
@@ -79,5 +79,5 @@ def is_final(worker: Worker, profile: Profile) -> bool:
 def _is_deleted(worker: Worker, profile: Profile) -> bool:
     if worker.deleted_at is None:
         return False
-    # One that only ever fetched was no more than not seen for long.
+    # A worker that only fetched is deleted when it was not seen for long, and may come back.
     return profile.final_deletion or worker.alive_at is not None

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from itertools import chain, zip_longest
 from typing import Final
 
-# So few types a claim just reads side by side; of more, those that have jobs are looked up first.
+# Up to this many types are read one by one; of more, those that have jobs are looked up first.
 FEW: Final = 10
-# The most that it reads side by side.
+# Most types that are read one by one.
 MOST: Final = 100
-# Types more than jobs are wanted, since first jobs may be locked or have expired.
+# Types looked up beyond the number of jobs, since first jobs may be locked or expired.
 SPARE: Final = 10
 
 

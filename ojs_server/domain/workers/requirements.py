@@ -18,7 +18,7 @@ from ojs_wire.calls import HandlerTerms
 from ojs_wire.codec import encode
 from ojs_wire.values import JOB_TYPE
 
-# The member of `meta` that says what a job needs to run in.
+# The member of `meta` that names the runtime a job needs.
 RUNTIME: Final = "ojs.ext_runtime"
 MAX_TAGS: Final = 16
 _TAG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}", re.ASCII)
@@ -104,7 +104,7 @@ def check_handlers(handlers: Iterable[HandlerTerms]) -> None:
 def ability_of(profile: bytes | None, tags: tuple[str, ...] | None) -> Ability | None:
     """Return a worker's abilities: its declared handlers, and the tags that its FETCH names."""
     handlers = None
-    # Hardly any worker says so, and every FETCH asks.
+    # Few workers declare handlers, and every FETCH gets here.
     if profile is not None and b'"handlers"' in profile:
         handlers = _handlers(profile)
     return None if handlers is None and tags is None else Ability(handlers, tags)

@@ -49,11 +49,11 @@ class Directive(StrEnum):
 class Worker(msgspec.Struct, frozen=True):
     """One worker process as the server knows it.
 
-    `alive_at` is the last sign of life: a registration, a BEAT or, where BEATs are not all that
-    counts, a FETCH. The dead-worker rule judges it; it is empty for a worker that only fetches,
-    which is never declared dead. `presence` is what was last told of it; what it is now follows
-    from its age. `session` counts the sessions that it has opened, `dropped_at` is when it lost the
-    last one. `died` tells a worker that was declared dead from one that has left.
+    `alive_at` is the time of the last sign of life: a registration, a BEAT or, unless only BEATs
+    count, a FETCH. A worker is declared dead by it; it is empty for a worker that only fetches,
+    which is never declared dead. `presence` is the last announced one; the present one follows from
+    `alive_at`. `session` counts the sessions that it has opened, `dropped_at` is when it lost the
+    last one. `died` is true if it was declared dead, and has not left by itself.
     """
 
     id: str
@@ -76,7 +76,7 @@ class Worker(msgspec.Struct, frozen=True):
 
     @property
     def lacks_session(self) -> bool:
-        """True if the worker was not heard of since it lost its session."""
+        """True if there was no sign of life since the worker lost its session."""
         if self.dropped_at is None or self.alive_at is None:
             return False
         return self.dropped_at >= self.alive_at
@@ -122,7 +122,7 @@ _REPORTED: Final = {
     "shutting_down": (WorkerState.QUIET, True),
     "terminate": (WorkerState.TERMINATE, False),
     "terminated": (WorkerState.TERMINATE, False),
-    # Names of the running state in public servers and SDKs.
+    # Names for running in public servers and SDKs.
     "active": (WorkerState.RUNNING, False),
     "idle": (WorkerState.RUNNING, False),
 }
@@ -160,11 +160,11 @@ def directed_state(
     """
     if directive == Directive.RESUME and reported is WorkerState.QUIET:
         reported = WorkerState.RUNNING
-    asked = [reported]
+    states = [reported]
     for word in (directive, *test_directives):
         if word in (WorkerState.QUIET, WorkerState.TERMINATE):
-            asked.append(WorkerState(word))
-    return max(asked, key=_ORDER.__getitem__)
+            states.append(WorkerState(word))
+    return max(states, key=_ORDER.__getitem__)
 
 
 def standing_directive(directive: str | None, reported: WorkerState) -> str | None:
@@ -189,7 +189,7 @@ def presence(worker: Worker, now: int, thresholds: Thresholds) -> Presence:
         return Presence.DELETED
     if worker.state == WorkerState.TERMINATED or silent >= thresholds.offline_ms:
         return Presence.OFFLINE
-    # A BEAT moves both; a registration is not one.
+    # A BEAT sets both times, a registration only `alive_at`.
     beats = worker.beat_at is not None and worker.beat_at == worker.alive_at
     expected = not (thresholds.online_at_once or beats)
     if expected or silent >= thresholds.unreachable_ms:

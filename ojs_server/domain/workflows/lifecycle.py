@@ -229,7 +229,7 @@ class _Run:
     def end(self, index: int, outcome: Outcome) -> None:
         """End a node, and everything that ends with it."""
         self._end(index, outcome)
-        # A queue, not recursion: a failed chain drops its steps one after the other.
+        # A queue, not recursion: a failed chain drops its steps one by one.
         while self._ended:
             ended = self._ended.popleft()
             scope = self._plan.nodes[ended].scope

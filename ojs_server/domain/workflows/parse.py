@@ -34,7 +34,7 @@ MAX_PROBLEMS: Final = 20
 MEMBERS: Final = frozenset(
     {"type", "workflow_type", "id", "name", "steps", "jobs", "callbacks", "options", "depends_on"}
 )
-# Spellings of one option: a step's own value, however spelled, beats the workflow's.
+# Spellings of the same option: a step's own value, in any spelling, overrides the workflow's.
 _SPELLINGS: Final = (
     {"timeout", "timeout_ms"},
     {"scheduled_at", "delay_until"},
@@ -73,7 +73,7 @@ def parse_workflow(body: object, *, strict: bool = False, tenant: str | None = N
     own_id, name = body.get("id"), body.get("name")
     if own_id is not None and (not isinstance(own_id, str) or not UUID7.fullmatch(own_id)):
         raise refuse("id", "must be a lower-case UUIDv7")
-    # A name is looked up in the database, and not every database can hold a NUL.
+    # Names are looked up in the database, and PostgreSQL cannot hold a NUL.
     if name is not None and (not isinstance(name, str) or len(name) > MAX_NAME or "\0" in name):
         raise refuse("name", f"must be a string of at most {MAX_NAME} characters, none of them NUL")
     reader = _Reader(strict, tenant)
@@ -178,7 +178,7 @@ class _Reader:
             return _NOTHING
         if not isinstance(options, dict):
             raise refuse(at, f"must be an object, not {kind_of(options)}")
-        # A unique policy may look into `args`, which only the jobs have.
+        # Unique policies may refer to `args`, which only jobs have.
         alone = {name: value for name, value in options.items() if name not in _OF_JOBS}
         try:
             parse_draft({"type": "t", "args": [], "options": alone}, strict=self._strict)

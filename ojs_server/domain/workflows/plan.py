@@ -60,7 +60,7 @@ class WorkflowState(StrEnum):
     CANCELLED = "cancelled"
 
 
-# One letter for each state: the progress of a large workflow is written with every step.
+# One letter per state: the progress of a large workflow is written with every step.
 _LETTERS: Final = {
     NodeState.WAITING: "w",
     NodeState.PENDING: "p",

@@ -65,7 +65,7 @@ class MemberJob(msgspec.Struct, frozen=True):
     error: Json | None = None
     state: str | None = None
     started_at: int | None = None
-    # In bytes; None where the job has no result, or is gone.
+    # In bytes; None if the job has no result, or was removed.
     result_size: int | None = None
 
 

@@ -17,7 +17,7 @@ from ojs_server.domain.workflows.plan import Callback, WorkflowKind
 from ojs_wire import codes
 from ojs_wire.values import MAX_NAME, kind_of
 
-# The list's own name first; the other is what some clients write.
+# The canonical name of the list first, then the one that some clients use.
 _LISTS: Final = {
     WorkflowKind.CHAIN: ("steps", "jobs"),
     WorkflowKind.GROUP: ("jobs", "steps"),

@@ -37,7 +37,7 @@ def identify(
     if bound is not None and named not in (None, bound):
         raise denied("this key is another tenant's")
     call.tenant = bound or named
-    # What is remembered of a principal's requests is the tenant's own, too.
+    # Keys of remembered requests are separate for each tenant that a principal names.
     call.principal = scoped(call.tenant, call.principal)
 
 

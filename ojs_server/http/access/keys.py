@@ -29,7 +29,7 @@ from ojs_server.http.access.roles import (
 from ojs_wire import codes
 
 LEAST_LENGTH: Final = 16
-# The name of every caller where there are no keys.
+# The name of every caller of a server without keys.
 LOCAL: Final = "local"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _SHOWN: Final = 8
@@ -40,9 +40,9 @@ class Keys(msgspec.Struct, frozen=True):
     """The hashes of the keys with their roles; if there are none, callers need no key."""
 
     roles: Mapping[bytes, Roles] = {}
-    # The tenants that keys are bound to, by principal.
+    # The tenants that keys are restricted to, by principal.
     tenants: Mapping[str, str] = {}
-    # The names that were given to keys, by principal.
+    # The names of keys, by principal.
     names: Mapping[str, str] = {}
 
     @property
@@ -92,7 +92,7 @@ class Keys(msgspec.Struct, frozen=True):
         given = _hash(key.strip())
         found: bytes | None = None
         for known in self.roles:
-            # Every key is compared, so that the time says nothing about which one was near.
+            # Compare every key, so that the time taken reveals nothing about the match.
             if hmac.compare_digest(known, given):
                 found = known
         return None if found is None else _principal(found)
@@ -165,8 +165,8 @@ def _check(place: int, given: _Given) -> Roles:
 
 def _in_text(text: str) -> Iterator[_Given]:
     for item in filter(None, map(str.strip, text.split(","))):
-        said, _, key = item.partition(":")
-        name, is_named, roles = said.rpartition("=")
+        before_key, _, key = item.partition(":")
+        name, is_named, roles = before_key.rpartition("=")
         yield _given(roles, key, name.strip() if is_named else None)
 
 
@@ -204,8 +204,8 @@ def _named(name: str, table: Mapping[str, Any]) -> Iterator[_Given]:
         yield _Given(roles, table.get("tenant"), one, name)
 
 
-def _given(said: str, key: Any, name: Any) -> _Given:
-    roles, is_bound, tenant = said.partition("@")
+def _given(spelling: str, key: Any, name: Any) -> _Given:
+    roles, is_bound, tenant = spelling.partition("@")
     words = [role.strip() for role in roles.split("+")]
     return _Given(words, tenant.strip() if is_bound else None, key, name)
 

@@ -19,11 +19,11 @@ from ojs_server.ops.access.logins import LogIn, LogOut
 from ojs_wire.calls import LoginRequest
 
 _COOKIE: Final = "ojs_session"
-# Browsers take a cookie of this name from no other host and not without TLS.
+# Browsers accept a cookie of this name only from this host, and only over TLS.
 _SECURE: Final = "__Host-ojs_session"
 _MAX_BODY: Final = 4096
 _READING: Final = ("GET", "HEAD")
-# How long a stream may go on after its session has ended.
+# Interval of the checks whether the session of a stream is still valid.
 WATCH_S: Final = 10.0
 
 
@@ -55,7 +55,7 @@ async def log_out(call: Call) -> Answer:
 def token_of(call: Call) -> str | None:
     """Return the session token in a request's cookies; None without one."""
     cookies = call.header(b"cookie")
-    # A page of a listed origin calls for itself; whoever shows a key is who the key says.
+    # Pages of listed origins must not use a session, and a key takes precedence over one.
     if cookies is None or call.for_page or b"authorization" in call.fields:
         return None
     if not call.server.settings.keys.needed:

@@ -19,11 +19,11 @@ _HOST: Final = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^\s:/?#@\[\]]+)(?::[0-9]*)
 _ORIGIN: Final = re.compile(r"(?P<scheme>https?)://(?P<host>[^\s/?#@]+)")
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 _LONGEST_QUOTED: Final = 100
-# Browsers need not be told more often, and forget it after two hours at the latest.
+# Browsers cache a preflight for two hours at most.
 _PREFLIGHT_S: Final = 7200
 PREFLIGHT_HEADERS: Final[Mapping[str, str]] = {
     "Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
-    # The star stands for every name but this one.
+    # The star stands for every name but Authorization.
     "Access-Control-Allow-Headers": "Authorization, *",
     "Access-Control-Max-Age": str(_PREFLIGHT_S),
 }
@@ -32,9 +32,9 @@ PREFLIGHT_HEADERS: Final[Mapping[str, str]] = {
 class Origins(msgspec.Struct, frozen=True):
     """Admission by host and origin."""
 
-    # Beside the names of the loopback; None where any host will do.
+    # Host names besides those of the loopback; None if any name is allowed.
     hosts: frozenset[str] | None
-    # Origins whose pages may call, each with the lines that let its pages read the answers.
+    # Origins whose pages may call, each with the CORS headers for its answers.
     listed: Mapping[str, str]
 
     def admit(self, headers: Mapping[bytes, bytes]) -> str:
@@ -91,7 +91,7 @@ def is_preflight(method: str, headers: Mapping[bytes, bytes]) -> bool:
     return method == "OPTIONS" and b"access-control-request-method" in headers
 
 
-# The heads of few clients name more than a few hosts, and each may be long.
+# Small, because a Host header may be long and few different ones are expected.
 @lru_cache(maxsize=16)
 def _answers(hosts: frozenset[str], host: bytes) -> bool:
     found = _HOST.fullmatch(host.decode("latin-1").lower())

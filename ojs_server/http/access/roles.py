@@ -20,14 +20,14 @@ class Role(StrEnum):
 
 Roles = frozenset[Role]
 ROLES: Final = tuple(role for role in Role if role is not Role.ANYONE)
-# Who may make the calls of each kind, beside administrators.
+# The roles that may make the calls of each kind, besides admin.
 WORK: Final = frozenset({Role.WORKER})
 ENQUEUE: Final = frozenset({Role.PRODUCER, Role.OPERATOR})
 OPERATE: Final = frozenset({Role.OPERATOR})
 LOOK: Final = OPERATE | {Role.VIEWER}
 READ: Final = LOOK | {Role.PRODUCER, Role.WORKER}
 ADMINISTER: Final = frozenset({Role.ADMIN})
-# The roles of programs. The others are for people and monitoring.
+# The roles of programs; the others are for people and monitoring.
 PROGRAM: Final = frozenset({Role.WORKER, Role.PRODUCER})
 KINDS: Final[Mapping[str, Roles]] = {
     "look": LOOK,

@@ -29,12 +29,12 @@ async def listing(call: Call) -> Answer:
         since=_moment(query, "since"),
         until=_moment(query, "until"),
     )
-    # One more than is shown tells whether there is more.
+    # Read one more than shown, to know whether there is a next page.
     found = await call.server.engine.read(lambda reader: reader.actions(wanted, below, limit + 1))
-    told: dict[str, Any] = {"limit": limit, "has_more": len(found) > limit}
+    pagination: dict[str, Any] = {"limit": limit, "has_more": len(found) > limit}
     if len(found) > limit:
-        told["next_cursor"] = _id(found[limit - 1])
-    return Answer({"actions": [_shown(one) for one in found[:limit]], "pagination": told})
+        pagination["next_cursor"] = _id(found[limit - 1])
+    return Answer({"actions": [_shown(one) for one in found[:limit]], "pagination": pagination})
 
 
 def _shown(action: Action) -> dict[str, Any]:

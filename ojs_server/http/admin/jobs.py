@@ -21,7 +21,7 @@ from ojs_server.ops.jobs.priority import Prioritize
 from ojs_server.ops.jobs.settle import Rerun
 from ojs_wire.calls import EmptyRequest
 
-# With the orders that indexes have: that of ids, which is that of their making, and that of times.
+# Sort members with the orders that an index supports: by id, and so by creation, and by time.
 _SORTS: Final[Mapping[str, tuple[str, ...]]] = {
     "created_at": ("desc",),
     "scheduled_at": ("desc", "asc"),

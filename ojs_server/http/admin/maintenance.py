@@ -12,7 +12,7 @@ from ojs_server.ops.admin.maintenance import Maintain
 from ojs_server.settings import TABLE, value_of
 from ojs_wire.calls import MaintenanceRequest
 
-# Where passwords can stand.
+# Settings that may contain passwords.
 _SECRET: Final = frozenset({"database", "listen_url"})
 
 
@@ -29,7 +29,7 @@ async def change(call: Call) -> Answer:
     call.check_members(body, MaintenanceRequest)
     done = await call.server.engine.run(Maintain(parse_order(body)))
     if done.maintenance is None:
-        # Whoever waits for jobs may find some now. Other nodes look by themselves.
+        # Waiting fetches may find jobs now. Other nodes poll.
         call.server.engine.wakeups.wake_all()
     return Answer(dialects.maintenance(_shown(done.maintenance)))
 

@@ -26,7 +26,7 @@ async def listing(call: Call) -> Answer:
         for order, step in enumerate(CHAIN, 1)
     ]
     part, pagination = page.cut(steps)
-    # What handlers pass is arranged in workers, which this server knows nothing of.
+    # Empty: the middleware of handlers is set up in workers, which the server cannot see.
     return Answer({"items": part, "enqueue": part, "execution": [], "pagination": pagination})
 
 

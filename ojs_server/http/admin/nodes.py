@@ -24,18 +24,18 @@ async def listing(call: Call) -> Answer:
 
 
 def _shown(node: ServerNode, now: int, own: str) -> dict[str, Any]:
-    said = node.said
+    announced = node.said
     return {
         "id": node.id,
         "state": "unreachable" if node.is_silent(now) else "online",
         "is_this": node.id == own,
-        "host": said.host,
-        "pid": said.process,
-        "version": said.version,
+        "host": announced.host,
+        "pid": announced.process,
+        "version": announced.version,
         "started_at": format_timestamp(node.started_at),
         "last_seen_at": format_timestamp(node.seen_at),
-        "waiting_fetches": said.waiting_fetches,
-        "event_streams": said.event_streams,
+        "waiting_fetches": announced.waiting_fetches,
+        "event_streams": announced.event_streams,
     }
 
 

@@ -24,7 +24,7 @@ def actor_of(call: Call, route: Route) -> Actor | None:
         via = "session"
     elif keys.needed:
         via = "key"
-        # Programs enqueue by any key, and by many calls.
+        # Calls of programs are not recorded, even if they use an operator's key.
         if route.produces or _PEOPLE.isdisjoint(keys.roles_of(call.key_holder)):
             return None
     else:

@@ -37,7 +37,7 @@ from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp, parse_duration, parse_timestamp
 
 _PERIOD: Final = "5m"
-# So many spans are shown at most.
+# Most periods in one answer.
 _MOST: Final = 1500
 
 Spans = Mapping[str, Sequence[Period]]
@@ -83,7 +83,7 @@ async def history(call: Call) -> Answer:
     moment = await call.server.engine.read(lambda reader: reader.now())
     until = _moment(query, "until", moment, moment)
     since = _moment(query, "since", moment, until - max(HOUR_MS, period_ms))
-    # What lies before is not kept, and what lies ahead is not known.
+    # Earlier counts are not kept.
     first = max(since, moment - KEPT[step]) // period_ms * period_ms
     until = min(until, moment + 1)
     if (until - first) / period_ms > _MOST:

@@ -22,7 +22,7 @@ async def listing(call: Call) -> Answer:
     timeout_ms = call.server.engine.rules.profile.dead_after_ms
     kinds = Counter(_kind(load, now, timeout_ms) for load in loads)
     summary = {"total": len(loads)} | {kind: kinds[kind] for kind in ("running", "quiet", "stale")}
-    # The admin UI looks through the queues without a question.
+    # The admin UI expects `queues` in every worker.
     whole = [{"queues": [], **item} for item in items]
     return Answer({"items": whole, "summary": summary, "pagination": pagination})
 

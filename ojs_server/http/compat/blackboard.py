@@ -122,7 +122,7 @@ async def _kind_of(call: Call, job_type: str) -> Kind | None:
 
 async def _known_type(call: Call, name: str, own_id: str | None) -> str:
     job_type = type_of(name)
-    # Whoever repeats a request hears of its job, also once all workers of the block have gone.
+    # A repeated request is answered with its job, even if no worker of the block is left.
     if await _kind_of(call, job_type) is None and not await _is_own(call, own_id):
         raise ValidationError(
             f"the function block {name!r} has been registered by no worker",

@@ -165,7 +165,7 @@ async def set_variables(call: Call) -> Answer:
 
 def _key(call: Call) -> int:
     text = call.path_params["key"]
-    # A text of another form is no key.
+    # Other texts are not keys.
     if not (text.isascii() and text.isdigit() and len(text) <= _KEY_DIGITS):
         raise NotFound(f"there is no job with the key {text[:100]}")
     return min(int(text), 2**63 - 1)

@@ -90,5 +90,5 @@ def check_value(schema: bytes, value: Any, field: str) -> None:
         )
 
 
-# A schema that many results are held to is made ready once.
+# Cached, because many results are validated against the same schema.
 _ready = lru_cache(maxsize=256)(compiled)

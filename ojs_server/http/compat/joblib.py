@@ -43,7 +43,7 @@ Item = TypeVar("Item")
 LARGEST_PAGE: Final = 500
 USUAL_PAGE: Final = 50
 TASKS: Final = "/v1/joblib/tasks"
-# In seconds: when a client is to look at a new task for the first time.
+# Seconds after which a client should first ask for a new task.
 LOOK_AGAIN: Final = "1"
 
 
@@ -117,11 +117,11 @@ async def submit(call: Call) -> Answer:
         "args": [request.payload],
         "meta": meta if name.room == room else {**meta, rooms.HOME: name.room},
         "queue": kind.queue,
-        # What fails has failed: nothing tries it again.
+        # A failed task is not retried.
         "retry": {"max_attempts": 1},
     }
     done = await call.server.engine.run(Enqueue((parse_draft(body),)))
-    shown = await _told(call, done.jobs[0].job.id)
+    shown = await _shown_task(call, done.jobs[0].job.id)
     headers = {"Location": f"{TASKS}/{shown['id']}", "Retry-After": LOOK_AGAIN}
     return Answer(shown, 202, headers)
 
@@ -148,7 +148,7 @@ async def _list(call: Call, wanted: JobFilter) -> Answer:
     def read(reader: Reader) -> tuple[list[Shown], int]:
         found = reader.find_jobs(wanted, LOOK_AHEAD).ids
         if states == (State.ACTIVE,):
-            # Claimed and running are told apart by the lease alone.
+            # Only the lease distinguishes claimed from running.
             found = [job_id for job_id in found if _has_status(reader, job_id, word)]
         part = found[page.offset : page.offset + page.limit]
         shown = [one for job_id in part if (one := task_of(reader, job_id)) is not None]
@@ -193,7 +193,7 @@ async def read_task(call: Call) -> Answer:
     wait_ms = preference(call).wait_ms(engine.rules.profile.max_wait_ms)
     if wait_ms and not rooms.is_over(stored.job):
         await wait_for_end(engine, stored, wait_ms / 1000)
-    return Answer(await _told(call, stored.job.id), headers=applied(wait_ms))
+    return Answer(await _shown_task(call, stored.job.id), headers=applied(wait_ms))
 
 
 async def move_task(call: Call) -> Answer:
@@ -214,7 +214,7 @@ async def move_task(call: Call) -> Answer:
     else:
         fault = parse_fault({"message": request.error, "retryable": False})
         await engine.run(Fail(job.id, fault, worker_id, attempt=job.attempt))
-    return Answer(await _told(call, job.id))
+    return Answer(await _shown_task(call, job.id))
 
 
 def require_admin(call: Call, why: str) -> None:
@@ -261,7 +261,7 @@ def _find_staffed(reader: Reader, room: str, name: str) -> Staffed | None:
 def _staffed(reader: Reader, room: str, name: str) -> Staffed:
     found = _find_staffed(reader, room, name)
     if found is None:
-        # Its worker has left at once.
+        # Its worker has left in the meantime.
         raise joblib.unknown_job(rooms.full_name(room, name))
     return found
 
@@ -287,7 +287,7 @@ def _missing(task_id: str) -> NotFound:
     )
 
 
-async def _told(call: Call, job_id: str) -> Shown:
+async def _shown_task(call: Call, job_id: str) -> Shown:
     shown = await call.server.engine.read(lambda reader: task_of(reader, job_id))
     if shown is None:
         raise _missing(job_id)

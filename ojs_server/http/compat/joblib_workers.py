@@ -21,7 +21,7 @@ async def create(call: Call) -> Answer:
     await call.read(EmptyRequest, optional=True)
     worker_id = call.server.environment.new_id()
     known = await call.server.engine.run(Register(worker_id, {}, call.principal or None))
-    return Answer(_heard(worker_id, known.now), 201)
+    return Answer(_sign_of_life(worker_id, known.now), 201)
 
 
 async def beat(call: Call) -> Answer:
@@ -31,7 +31,7 @@ async def beat(call: Call) -> Answer:
     done = await call.server.engine.run(
         Beat(worker_id, WorkerState.RUNNING, draining=False, active_ids=None, known=True)
     )
-    return Answer(_heard(worker_id, done.now))
+    return Answer(_sign_of_life(worker_id, done.now))
 
 
 async def delete(call: Call) -> Answer:
@@ -63,16 +63,16 @@ def _workers(reader: Reader) -> list[dict[str, Any]]:
     there.sort(key=lambda worker: (worker.created_at, worker.id), reverse=True)
     counts = reader.kind_counts([worker.id for worker in there])
     return [
-        {**_heard(worker.id, _heard_at(worker)), "job_count": counts.get(worker.id, 0)}
+        {**_sign_of_life(worker.id, _alive_at(worker)), "job_count": counts.get(worker.id, 0)}
         for worker in there
     ]
 
 
-def _heard_at(worker: Worker) -> int:
+def _alive_at(worker: Worker) -> int:
     return worker.seen_at if worker.alive_at is None else worker.alive_at
 
 
-def _heard(worker_id: str, at: int) -> dict[str, Any]:
+def _sign_of_life(worker_id: str, at: int) -> dict[str, Any]:
     return {"id": worker_id, "last_heartbeat": format_timestamp(at)}
 
 

@@ -87,7 +87,7 @@ async def submit(call: Call) -> Answer:
         "args": [payload],
         "meta": {rooms.ROOM: room, rooms.JOB: name},
         "queue": kind.queue,
-        # What fails has failed: nothing tries it again.
+        # A failed task is not retried.
         "retry": {"max_attempts": 1},
         **({} if request.id is None else {"id": request.id}),
     }
@@ -111,7 +111,8 @@ async def list_tasks(call: Call) -> Answer:
 
     found, after = await call.server.engine.read(read)
     shown = [_shown(*one) for one in found]
-    # Claimed and running are told apart only here, so a page may hold fewer than it could.
+    # Filtered after the read, since the store does not distinguish claimed from running; so a page
+    # may be short.
     tasks = [one for one in shown if word is None or one["status"] == word]
     known = page.offset + len(found) + (after is not None)
     pagination = page.describe(known, after, total_is_exact=False)

@@ -25,9 +25,9 @@ from ojs_server.store.records import WorkerLoad
 from ojs_wire.calls import CapabilitiesRequest, EmptyRequest
 from ojs_wire.values import format_timestamp
 
-# What a worker's list holds unless asked for something else.
+# States in a worker's list of jobs, unless others are requested.
 HAD: Final = TERMINAL | {State.ACTIVE}
-# How many jobs of each kind a worker's list holds.
+# Most jobs of each kind in a worker's list.
 MOST: Final = 1000
 
 

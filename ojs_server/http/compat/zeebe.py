@@ -38,13 +38,13 @@ from ojs_server.ops.workers.claim import Claim, FetchedJob
 from ojs_server.store.base import Reader
 from ojs_wire.values import MAX_DURATION
 
-# What is activated at once, whatever a client wishes.
+# Most jobs per activation, whatever the client requests.
 MOST_AT_ONCE: Final = 1000
-# For how long a client waits that does not say.
+# The wait for a client that names none.
 USUAL_WAIT_MS: Final = 10_000
 VERSION: Final = 1
 TENANT: Final = "<default>"
-# What is said of the cluster: clients want a version of their own system.
+# Clients expect a version of Zeebe.
 GATEWAY_VERSION: Final = "8.8.0"
 _PROCESS: Final = "bpmn_process_id"
 _RETRIES: Final = 3
@@ -300,7 +300,7 @@ async def _job_id(call: Call, key: int) -> str:
     """Return the id of the job with this key, if the caller may see it."""
 
     def look(reader: Reader) -> str | None:
-        # A number of 64 bits is all that a client can send, and none of them is below 1.
+        # Keys are 64-bit numbers from 1 on.
         return reader.job_numbered(key) if key > 0 else None
 
     job_id = await call.server.engine.read(look)

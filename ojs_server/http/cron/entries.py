@@ -26,7 +26,7 @@ async def register(call: Call) -> Answer:
     call.check_members(body, CronRequest)
     changes = parse_changes(body, tenant=call.tenant)
     strict = call.server.settings.strict
-    # Refused here, a wrong request costs the writer nothing.
+    # Refuse an invalid request before it reaches the writer.
     name = registered(changes, None, 0, strict=strict).name
     caller = _caller(call)
     kept = await call.server.engine.run(RegisterEntry(name, changes, strict, caller=caller))
@@ -144,7 +144,7 @@ def _caller(call: Call) -> Caller:
 
 def _name(call: Call) -> str:
     name = call.path_params["name"]
-    # A name of another form names no entry.
+    # Not a valid name, so there is no such entry.
     if not NAME.fullmatch(name):
         raise missing(name[:100])
     return scoped(call.tenant, name)
@@ -193,7 +193,7 @@ def _run(run: CronRun) -> dict[str, Any]:
     }
 
 
-# Workers change the entries of their programs (domain/cron/ownership.py).
+# Workers change the cron entries of their programs (domain/cron/ownership.py).
 _CHANGE: Final = ENQUEUE | WORK
 ROUTES: Final = (
     Route("POST", "/cron", register, _CHANGE, tenanted=True),

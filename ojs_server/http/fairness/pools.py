@@ -19,7 +19,7 @@ from ojs_server.ops.tenants.administration import no_such
 from ojs_server.store.base import Reader
 from ojs_server.store.records import QueueCounts
 
-# The stretch that dispatches are counted in.
+# The period over which dispatches are counted.
 WINDOW: Final = "PT1M"
 
 

@@ -34,7 +34,7 @@ class Meant(msgspec.Struct, frozen=True):
     states: tuple[str, ...]
     allowed: tuple[str, ...]
     ended: bool = False
-    # Whether a filter needs `confirm: true` wherever it is sent: what it does is not undone.
+    # True if a filter needs `confirm: true`, because the action cannot be undone.
     confirmed: bool = False
 
 

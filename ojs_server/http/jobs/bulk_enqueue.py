@@ -78,9 +78,9 @@ async def _all_or_none(
         except Duplicate as error:
             refused = {_at_fault(error, whole): error}
         else:
-            told = {one.index: (one,) for one in done.complaints}
+            complaints = {one.index: (one,) for one in done.complaints}
             return [
-                BulkEntry(job, earlier, told.get(index, ()))
+                BulkEntry(job, earlier, complaints.get(index, ()))
                 for index, (job, earlier) in enumerate(zip(done.jobs, done.earlier, strict=True))
             ]
     return [refused.get(index) for index in range(len(drafts))]
@@ -90,7 +90,7 @@ def _at_fault(error: Duplicate, drafts: Sequence[Draft]) -> int:
     """Return the index of the job that made the whole call fail."""
     details = error.details or {}
     if "existing_job_id" not in details and "index" not in details:
-        # It is about the key of the request, not about a job.
+        # The error concerns the idempotency key, not a job.
         raise error
     ids = [draft.id for draft in drafts]
     existing = details.get("existing_job_id")

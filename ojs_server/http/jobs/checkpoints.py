@@ -17,7 +17,7 @@ from ojs_wire.calls import CheckpointRequest
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
 
-# The state and its metadata, and 4096 bytes for all else that a request says.
+# The state, its metadata, and 4096 bytes for the other members.
 MAX_BODY = MAX_STATE + MAX_METADATA + 4096
 
 
@@ -98,7 +98,7 @@ def _bounded(name: str, value: msgspec.Raw, limit: int) -> bytes:
 
 
 def _answer(one: Checkpoint) -> bytes:
-    # Flat as the cases read it, and once more as the text on checkpoints has it.
+    # At the top level for the conformance cases, and nested as in the document on checkpoints.
     flat = _members(one)
     return b'{%b,"checkpoint":{%b}}' % (flat, flat)
 

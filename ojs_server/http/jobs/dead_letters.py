@@ -25,7 +25,7 @@ from ojs_server.store.records import JobPage, ListPosition
 from ojs_wire.calls import ReviveRequest
 from ojs_wire.values import UUID7, format_duration
 
-# What the list can be narrowed by. It counts all that it means, so nothing is searched for here.
+# The filters of the list. It counts all matches, so filters that need a search are left out.
 _FILTERS: Final = MEMBERS - {"state", "states", "meta", "id_prefix", "tag", "text"}
 
 

@@ -41,7 +41,7 @@ def _enqueue(call: Call, body: bytes) -> Asked:
     op = Enqueue((draft,), receipt, hash_of(value) if receipt else b"")
     wait_ms, headers = _patience(call)
     patience = _Patience(wait_ms, headers)
-    # What is left of a limit is looked up for the answer.
+    # The answer names the rest of the rate limit, which needs another read.
     patiently = partial(_store_within, call, op, patience) if draft.shape.rate_limit else None
     return Asked(op, patiently, patience)
 
@@ -90,7 +90,7 @@ def _measure(call: Call, asked: Asked, seconds: float) -> None:
     call.server.metrics.observe_enqueue(op.drafts[0].queue, seconds)
 
 
-# Stores one job; the answer leaves after it is on disk.
+# Stores one job; the answer is sent after it is on disk.
 enqueue: Final = HotCall(_enqueue, _stored, _wait_for_room, _measure)
 
 

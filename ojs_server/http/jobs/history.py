@@ -20,7 +20,7 @@ from ojs_wire.values import format_timestamp
 class _Item(msgspec.Struct):
     type: str
     time: str
-    # The command line's name.
+    # The name that the command line uses.
     timestamp: str
     attempt: int | UnsetType = UNSET
     worker_id: str | UnsetType = UNSET

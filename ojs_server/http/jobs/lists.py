@@ -17,9 +17,9 @@ from ojs_server.store.base import Reader
 from ojs_server.store.records import JobIds
 from ojs_wire.values import UUID7
 
-# What a query can say; `meta` is for bodies.
+# The filters of a query; `meta` is only for bodies.
 FILTERS: Final = MEMBERS - {"meta"}
-# Beyond this many jobs a page is named by its cursor, or each would read all before it.
+# Farther pages need a cursor: each page by offset reads all jobs before it.
 MAX_OFFSET: Final = 10_000
 
 
@@ -72,7 +72,7 @@ def jobs_answer(
 
 def check_place(page: Page, query: Mapping[str, str]) -> None:
     """Raise for cursors that no list of jobs has."""
-    # Unlike in other lists a number is no cursor here, since offsets have an end.
+    # Unlike in other lists a number is not a cursor, since offsets are bounded.
     if (cursor := query.get("cursor")) and not UUID7.fullmatch(cursor):
         raise invalid("cursor", "must be the next_cursor of an earlier page")
     check_offset(page)

@@ -20,7 +20,7 @@ from ojs_server.store.base import Reader
 from ojs_wire.calls import ProgressRequest
 from ojs_wire.codec import encode
 
-# A job, who holds it, and what it has reported.
+# A job, its lease, and its progress.
 Found = tuple[StoredJob, Lease | None, Progress | None]
 
 

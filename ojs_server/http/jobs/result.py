@@ -36,8 +36,8 @@ async def result(call: Call) -> Answer:
                 details={"job_id": job.id, "state": job.state},
             )
         headers = applied(preferred_ms, respond_async=wished.respond_async)
-        told = {"job_id": job.id, "state": job.state}
-        return Answer(told, 202, {"Retry-After": "1", **headers})
+        answer = {"job_id": job.id, "state": job.state}
+        return Answer(answer, 202, {"Retry-After": "1", **headers})
     body = encode({"job_id": job.id, "state": job.state})[:-1]
     body += b',"result":' + (stored.result or b"null")
     if job.error is not None:

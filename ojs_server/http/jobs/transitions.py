@@ -37,9 +37,9 @@ async def changed(call: Call, change: Change, **more: Any) -> Answer:
     if dialects.flat(call):
         found = await call.server.engine.read(lambda reader: reader.job(change.after.id))
     if found is None:
-        # Without the header, or removed in between.
+        # A client without the header, or a job that was removed in between.
         return Answer(changed_answer(change, **more))
-    # What happened since the transition is left out, and none of these has a result.
+    # Show the job right after the transition. None of these transitions leaves a result.
     whole = replace(found[0], job=change.after, result=None)
     beside = encode({"previous_state": change.before.state, **more})[1:-1]
     return Answer(job_answer(whole, None, beside, flat=True))

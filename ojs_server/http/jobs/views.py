@@ -75,7 +75,7 @@ def envelope(
         job.max_attempts,
         format_timestamp(job.created_at),
     )
-    # Most jobs lack most of the rest, and what is not passed on costs nothing.
+    # Most jobs have none of these members, and members that are not set cost nothing.
     if _rare(job) != _NEW:
         _tell_rare(shown, job)
     elif job.enqueued_at is not None:
@@ -125,7 +125,7 @@ def envelopes(jobs: Sequence[StoredJob], earlier: Sequence[bool]) -> Iterable[by
 
 def _encode_uniform(jobs: UniformJobs) -> Iterable[bytes]:
     """Return new jobs that differ only in ids and payloads as JSON; the rest is encoded once."""
-    # No JSON text has this byte, and nothing before the id looks like one.
+    # Encoded JSON never contains a NUL byte, and nothing before the id looks like the id.
     text = envelope(replace(jobs[0], args=b"\0", meta=b"\0"))
     before, before_meta, end = text.split(b"\0")
     start, before_args = before.split(jobs.ids[0].encode(), 1)
@@ -182,7 +182,7 @@ def progress_members(progress: Shown) -> bytes:
     return b",".join(members)
 
 
-# Members of answers about one job, which no copy of a job's member is to be taken for.
+# Members of answers about one job; a job's own members must not be mistaken for them.
 _ANSWERS: Final = frozenset(
     {"job", "error", "warnings", "deduplicated", "cron", "cron_job", "triggered", "job_id"}
 )
@@ -203,7 +203,7 @@ def job_answer(
         return b'{"job":%b,%b' % (job, encode(top)[1:])
     copy = job
     if stored.job.error is not None or stored.job.spec != b"{}":
-        # A producer's own members may have any name.
+        # A producer's own members may have any name, even one of these.
         members = msgspec.json.decode(job, type=dict[str, Raw])
         copy = encode({name: text for name, text in members.items() if name not in _ANSWERS})
     end = b"," + encode(more)[1:] if more else b"}"
@@ -354,7 +354,7 @@ def settled(
 
 
 def _retry_at(job: Job) -> int | None:
-    # What expires first falls due for that, and will not be tried again.
+    # A job that expires before its retry is due is not retried.
     retries = job.state == State.RETRYABLE and job.due_at != job.expires_at
     return job.due_at if retries else None
 

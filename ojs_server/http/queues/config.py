@@ -71,7 +71,7 @@ async def _read(call: Call, name: str) -> dict[str, Any]:
         "name": name,
         "state": "paused" if queue and queue.paused else "active",
         "config": config,
-        # The same under the name that the admin API has for it.
+        # Repeated under the name of the admin API.
         "configuration": config,
         "created_at": timestamp(queue.created_at if queue else None),
         "updated_at": timestamp(queue.configured_at if queue else None),

@@ -17,7 +17,7 @@ from ojs_server.http.route import Route
 from ojs_server.store.records import QueueCounts
 from ojs_wire.values import QUEUE, format_timestamp
 
-# So many jobs of each priority are counted.
+# Jobs of each priority are counted up to this number.
 MAX_COUNTED: Final = 1000
 
 
@@ -86,7 +86,7 @@ async def _known(call: Call) -> tuple[QueueCounts, int]:
 
 async def known_queue(call: Call, name: str) -> tuple[QueueCounts, int]:
     """Return a queue and the store's time; raises if there is no such queue for the tenant."""
-    # A name of another form names no queue.
+    # Not a valid name, so there is no such queue.
     if not QUEUE.fullmatch(name):
         raise _missing(name)
     own = scoped(call.tenant, name)

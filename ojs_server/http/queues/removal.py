@@ -19,12 +19,12 @@ from ojs_server.store.records import QueueSlice
 from ojs_wire.calls import DeleteQueueRequest, PurgeRequest
 from ojs_wire.values import kind_of, parse_duration, parse_timestamp
 
-# How many jobs, of whatever queue, one step of a purge looks through.
+# Jobs, of any queue, that one step of a purge looks through.
 SPAN: Final = 2000
 STRATEGIES: Final = ("reject", "discard", "move")
-# What a worker holds is cancelled, not taken from under it.
+# Active jobs must be cancelled, not removed while a worker holds them.
 PURGEABLE: Final = tuple(state for state in STATES if state is not State.ACTIVE)
-# Ids, states, and when each was last touched.
+# Ids, states, and the times of their last changes.
 Listed = Sequence[tuple[str, str, int]]
 
 
@@ -45,8 +45,8 @@ async def delete(call: Call) -> Answer:
     given."""
     name = parse_queue("queue", call.path_params["name"])
     request = await call.read(DeleteQueueRequest, optional=True)
-    asked = call.query_params.get("strategy") or "reject"
-    strategy = asked if request.strategy is None else request.strategy
+    in_query = call.query_params.get("strategy") or "reject"
+    strategy = in_query if request.strategy is None else request.strategy
     if strategy not in STRATEGIES:
         raise invalid(
             "strategy", f"must be one of {', '.join(STRATEGIES)}{nearest(strategy, STRATEGIES)}"
@@ -64,7 +64,7 @@ async def delete(call: Call) -> Answer:
             hint='send {"strategy": "discard"} to cancel and remove them, or "move" with a '
             "`target_queue`",
         )
-    # Nothing is handed out any more while its jobs go.
+    # Pause the queue, so that no jobs are handed out while they are removed.
     await call.server.engine.run(SetPaused(name, True))
     if target is None:
         gone = await _purge(call, name, STATES, None, cancel=True)

@@ -94,7 +94,7 @@ async def _body(call: Call) -> Shown:
 
 async def _register(call: Call, given: Shown) -> Schema:
     schema = registered(given, 0)
-    # Beside the loop: to check a large schema takes a while.
+    # In a thread: checking a large schema takes a while.
     await asyncio.to_thread(compiled, schema.document)
     promised = compatible_with(given)
     stored: Schema = await call.server.engine.run(RegisterSchema(schema, promised))
@@ -111,7 +111,7 @@ def _version(call: Call) -> Version:
 
 
 def _is_uri(name: str) -> bool:
-    # No type of job has a colon.
+    # Job types contain no colon.
     return ":" in name
 
 

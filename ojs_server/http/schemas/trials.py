@@ -15,7 +15,7 @@ from ojs_server.store.base import Reader
 from ojs_wire.calls import SchemaRequest, SchemaTrial
 from ojs_wire.values import kind_of
 
-# What the first schema of a type is taken for, where its request names no version.
+# Version of the first schema of a type, if its request names none.
 _FIRST = Version(1)
 
 
@@ -64,7 +64,7 @@ async def compatibility(call: Call) -> Answer:
         def text(version: Version) -> bytes:
             found = reader.schema(kind, version)
             if found is None:
-                # Somebody has removed it since its type was read.
+                # It was removed since its type was read.
                 raise missing(kind, version)
             return found.document
 

@@ -9,7 +9,7 @@ from typing import Final
 from ojs_server.domain.errors import Unavailable
 from ojs_wire import codes
 
-# Largest size of a small body.
+# Largest size of a small body, in bytes.
 SMALL: Final = 64 * 1024
 
 
@@ -17,7 +17,7 @@ class BodyBudget:
     """Counts the bytes of large bodies whose requests are not answered yet."""
 
     def __init__(self, most: int, largest: int) -> None:
-        # One of the largest must be possible.
+        # There must be room for one body of the largest size.
         self._most = max(most, largest)
         self._largest = largest
         self.held = 0
@@ -34,7 +34,7 @@ class BodyBudget:
             raise Unavailable(
                 f"the requests that are under way have {self._most} bytes already",
                 code=codes.OVERLOADED,
-                # The rest of the body is not waited for.
+                # The connection closes, so that the rest of the body need not be read.
                 headers={"Retry-After": "1", "Connection": "close"},
             )
         self.held += size

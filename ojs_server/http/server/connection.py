@@ -30,11 +30,11 @@ from ojs_server.http.server.request_parser import Reads, RequestParser
 from ojs_server.http.server.websocket_protocol import WebSocketConnection
 from ojs_server.http.services import Ports
 
-# How long it may take then to say the rest of its request, which it is answered within that time.
+# Time to finish a request after shutdown has begun.
 UNSAID_S: Final = 3.0
-# So many requests may come behind one that is being answered before nothing more is read.
+# Most pipelined requests behind the one being answered; then reading pauses.
 MOST_BEHIND: Final = 64
-# Bytes that are parsed before the waiting requests are counted.
+# Bytes parsed at a time, between checks of the number of waiting requests.
 PIECE: Final = 8192
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 
@@ -87,21 +87,23 @@ class Connection(asyncio.Protocol):
         self._limit = limit
         self._ports = ports or Ports()
         self._take = take
-        # The request that came last, the one that is being answered or was last, and those behind.
+        # The request received last, the one being answered or answered last, and those waiting
+        # behind it.
         self.newest: Exchange | None = None
         self.running: Exchange | None = None
         self._behind: deque[Exchange] = deque()
-        # Received bytes that are parsed once fewer requests wait.
+        # Received bytes, to be parsed once fewer requests wait.
         self._unparsed = memoryview(b"")
-        # The request whose head was just read, and which begins with its body if that is there too.
+        # The request whose head has just been read; it begins after the rest of the data is parsed,
+        # so that it may have its body.
         self._ready: Exchange | None = None
         self._goes_on = False
-        # Something was refused, behind the answers to what came before it.
+        # Status and message of a refused request, to be sent after the answers before it.
         self._refused: tuple[int, str] | None = None
-        # It was told to make room.
+        # True once this connection was closed to make room for another.
         self._leaves = False
 
-    # What the transport says.
+    # Called by the transport.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the connection of a client."""
@@ -183,7 +185,7 @@ class Connection(asyncio.Protocol):
         """Resume writing."""
         self.flow.resume_writing()
 
-    # What the parser says.
+    # Called by the parser.
 
     def begin_request(
         self, scope: dict[str, Any], *, keep_alive: bool, waits_to_send: bool
@@ -216,7 +218,7 @@ class Connection(asyncio.Protocol):
             exchange.tell()
             self._begin_ready()
 
-    # Requests begin, and are answered.
+    # Beginning and answering requests.
 
     def _begin_ready(self) -> None:
         """Begin the next request: hot calls that are complete may be taken, all others run as
@@ -224,8 +226,8 @@ class Connection(asyncio.Protocol):
         exchange, self._ready = self._ready, None
         if exchange is None or exchange.disconnected or self.is_over():
             return
-        # What is taken does not ask for room, nor for its body, and its answer does not wait for a
-        # client that reads none.
+        # Take only complete, small requests, and only if the client reads its answers: a taken
+        # request neither reads a body nor waits before it writes.
         if not (
             exchange.more_body
             or exchange.waits_to_send
@@ -248,7 +250,7 @@ class Connection(asyncio.Protocol):
     def answered(self) -> None:
         """Begin the next request after an answer, or start the idle timeout."""
         self._state.total_requests += 1
-        # Until now the client may have waited for the server.
+        # The client may have waited for the server, so its deadline begins now.
         self.parser.since = None
         if self.is_over():
             return
@@ -313,7 +315,7 @@ class Connection(asyncio.Protocol):
         self.transport.set_protocol(socket)
         socket.data_received(self.parser.head())
 
-    # What is refused, and the end.
+    # Refusals, and the end of the connection.
 
     def _refuse(self, status: int, message: str) -> None:
         """Refuse the last request, after the answers before it, and stop reading."""
@@ -325,10 +327,10 @@ class Connection(asyncio.Protocol):
                 self._refuse_later(status, message)
                 return
             if newest.started:
-                # What is written now would be a part of that answer, or of the next one.
+                # An error would become part of that answer, or be taken for the next one.
                 self.transport.close()
                 return
-            # Its body will never be whole.
+            # The rest of its body will not be parsed.
             newest.leave()
         elif not self.is_at_rest():
             self._refuse_later(status, message)
@@ -337,7 +339,7 @@ class Connection(asyncio.Protocol):
 
     def _refuse_later(self, status: int, message: str) -> None:
         self._refused = (status, message)
-        # What follows is thrown away; who hangs up is noticed by nothing else.
+        # Discard further input; only reading notices that the client has gone.
         self.flow.resume_reading()
 
     def end_with(self, error: OjsError, status: int | None = None) -> None:
@@ -358,7 +360,7 @@ class Connection(asyncio.Protocol):
         """Close the connection because the server stops; what was written may be read for a
         while."""
         if self.transport.get_protocol() is not self:
-            # It ends by itself.
+            # The WebSocket protocol closes the connection.
             return
         newest = self.newest
         if not self.is_at_rest() and newest is not None:
@@ -375,8 +377,8 @@ class Connection(asyncio.Protocol):
         self.loop.call_later(UNREAD_S, self._abandon)
 
     def _abandon(self) -> None:
-        # A client that reads nothing would hold the process for as long as it likes, and so would
-        # one that does not say the rest of its request.
+        # A client that does not read, or does not finish its request, would keep the process from
+        # ending.
         unsaid = self.parser.reads is Reads.BODY and not self._behind
         transport = self.transport
         if self in self._connections and (
@@ -412,10 +414,10 @@ class Connection(asyncio.Protocol):
             return
         self.parser.reads = Reads.ENDED
         if in_head or self.newest is None:
-            # It has not been answered anything yet.
+            # This client has not got an answer yet.
             self.transport.write(refusal(too_many_connections()))
         self.transport.close()
 
 
-def _address(said: Any) -> tuple[str, int] | None:
-    return (str(said[0]), int(said[1])) if isinstance(said, list | tuple) else None
+def _address(address: Any) -> tuple[str, int] | None:
+    return (str(address[0]), int(address[1])) if isinstance(address, list | tuple) else None

@@ -13,19 +13,19 @@ from importlib import import_module
 from operator import itemgetter
 from typing import Any, Final, Protocol
 
-# Windows knows no such limits.
+# Windows has no resource limits.
 resource: Any = None
 with suppress(ImportError):
     resource = import_module("resource")
 
 log = logging.getLogger("ojs.http")
 
-# What is open beside connections of clients: the store, the log, webhooks on their way.
+# Descriptors for other things than client connections: the store, the log, webhooks.
 RESERVED: Final = 64
 MOST_BY_DEFAULT: Final = 10_000
-# How often a reached limit is logged.
+# Pause between log messages about a reached limit.
 _TOLD_EVERY_S: Final = 10.0
-# How long nobody is looked for after nobody was found.
+# Pause between scans for a connection to close, after one that found none.
 _LOOK_EVERY_S: Final = 1.0
 
 
@@ -55,7 +55,7 @@ class ConnectionLimit:
         self.most = most
         # Called with the number of connections that are closed or refused.
         self._count = count
-        # Who makes room next, as it was when they were last looked for.
+        # Connections to close next, and their state at the last scan.
         self._next: deque[tuple[tuple[Waits, float], Member]] = deque()
         self._look_at = 0.0
         self._tell_at = 0.0
@@ -79,7 +79,7 @@ class ConnectionLimit:
         else:
             self._refused += 1
         self._count(1)
-        self._tell(now)
+        self._warn(now)
         return found is not None
 
     def _look(self, newest: Member, members: Set[Any], now: float) -> None:
@@ -88,7 +88,7 @@ class ConnectionLimit:
             for member in members
             if member is not newest and (waits := member.waits()) is not None
         ]
-        # To look at all of them for each newcomer would cost more than the newcomers.
+        # Sorted once for many newcomers: a scan for each of them would cost too much.
         self._next.extend(sorted(found, key=itemgetter(0)))
         if not found:
             self._look_at = now + _LOOK_EVERY_S
@@ -96,12 +96,12 @@ class ConnectionLimit:
     def _pop(self) -> tuple[float, Member] | None:
         while self._next:
             waits, member = self._next.popleft()
-            # It may have gone on since, or be gone.
+            # Skip it if it has continued since, or is gone.
             if member.waits() == waits:
                 return waits[1], member
         return None
 
-    def _tell(self, now: float) -> None:
+    def _warn(self, now: float) -> None:
         if now < self._tell_at:
             return
         self._tell_at = now + _TOLD_EVERY_S
@@ -126,7 +126,7 @@ def raised_limit() -> int | None:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (ValueError, OSError):
-            # Some systems name a limit that they do not grant.
+            # Some systems report a hard limit that they do not grant.
             return _bounded(soft)
     return _bounded(hard)
 
@@ -139,7 +139,7 @@ def most_connections(wanted: int | None, descriptors: int | None, others: int) -
     """Return the default bound of connections for a limit of file descriptors."""
     if descriptors is None:
         return wanted or MOST_BY_DEFAULT
-    # Where descriptors are few, half of them are for clients all the same.
+    # If descriptors are few, half of them are for clients.
     room = max(descriptors - RESERVED - others, descriptors // 2)
     if wanted is not None and wanted > room:
         log.warning(

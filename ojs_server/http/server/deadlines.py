@@ -14,21 +14,21 @@ from ojs_server.http.server.flow_control import Flow
 from ojs_server.http.server.incomplete_requests import too_slow
 from ojs_server.http.server.request_parser import Reads, RequestParser
 
-# How long a client may take to go on with a request that it has begun.
+# Longest pause of a client within a request.
 PAUSE_S: Final = 30.0
-# How long it may take for a head, however often it goes on, and for a body.
+# Time limits for a whole head and a whole body.
 HEAD_S: Final = 30.0
 BODY_S: Final = 300.0
 
 
 class Timed(Protocol):
-    """The connection whose client may take only so long."""
+    """A connection with time limits for its client."""
 
     transport: asyncio.Transport
     flow: Flow
     loop: Any
     parser: RequestParser
-    # The request that came last.
+    # The request received last.
     newest: Exchange | None
 
     def is_at_rest(self) -> bool:
@@ -48,9 +48,9 @@ class Deadlines:
         self._line = line
         self._pause_s = pause_s
         self._alarm: Any = None
-        # When the last answer left, or the client came.
+        # The time of the last answer, or of the connect.
         self.quiet_since: float = line.loop.time()
-        # How much of the last answer the client had not read when that was looked at.
+        # Unsent bytes of the last answer at the last check.
         self._unread = 0
 
     def expect_request(self) -> None:
@@ -95,7 +95,7 @@ class Deadlines:
         elif not unread:
             transport.close()
         elif unread != self._unread:
-            # It reads, slowly.
+            # The client reads slowly.
             self._unread = unread
             self._ring_in(PAUSE_S)
         else:
@@ -114,10 +114,11 @@ class Deadlines:
             if in_head:
                 line.end_with(too_slow())
             else:
-                # It was answered before all of its body had come.
+                # The answer was sent before the body was complete.
                 line.transport.close()
             return
-        # What stands before a head is answered first; nor may the client wait for the server.
+        # Not in a head, as preceding requests are answered first, and not while the client waits
+        # for the server.
         waits_to_send = newest is not None and newest.waits_to_send
         if not (in_head or line.flow.read_paused or waits_to_send):
             self.give_up(too_slow())

@@ -47,12 +47,12 @@ class Exchange:
 
     __slots__ = (
         "_chunked",
+        "_has_news",
         "_head",
         "_line",
         "_news",
         "_owed",
         "_pieces",
-        "_told",
         "complete",
         "disconnected",
         "keep_alive",
@@ -69,20 +69,19 @@ class Exchange:
         self._line = line
         self.scope: Any = scope
         self.keep_alive = keep_alive
-        # Its client sends the body once it is told to (RFC 9110, 10.1.1).
+        # The client sends the body after `100 Continue` (RFC 9110, 10.1.1).
         self.waits_to_send = waits_to_send
         self.disconnected = False
         self.started = False
         self.complete = False
-        # Of the body: what nobody has received, its size, and whether more is to come.
+        # The body: the parts not received yet, their size, and whether more will come.
         self._pieces: list[bytes] = []
         self.size = 0
         self.more_body = True
-        # Whether there is something to receive, and who waits for that.
-        self._told = False
+        # True if there is something to receive, and the event that the receiver waits for.
+        self._has_news = False
         self._news: asyncio.Event | None = None
-        # Of the answer: the head that is not sent yet, whether it is sent in chunks, and how much
-        # of its length is owed.
+        # The answer: its unsent head, whether it is chunked, and the bytes missing to its length.
         self._head = b""
         self._chunked = False
         self._owed = 0
@@ -102,7 +101,7 @@ class Exchange:
 
     def tell(self) -> None:
         """Wake the receiver of the body."""
-        self._told = True
+        self._has_news = True
         if self._news is not None:
             self._news.set()
 
@@ -133,7 +132,7 @@ class Exchange:
             log.exception("the application failed")
         if not (self.complete or self.disconnected):
             if self.started and not self._head:
-                # The rest of its answer will never come.
+                # The rest of the answer will not come.
                 self._line.transport.close()
             else:
                 lines = b"content-type: text/plain; charset=utf-8\r\ncontent-length: 21\r\n"
@@ -147,11 +146,11 @@ class Exchange:
             self.waits_to_send = False
         if not (self.disconnected or self.complete):
             self._line.read_on()
-            if not self._told:
+            if not self._has_news:
                 self._news = self._news or asyncio.Event()
                 await self._news.wait()
                 self._news.clear()
-            self._told = False
+            self._has_news = False
         if self.disconnected or self.complete:
             return {"type": "http.disconnect"}
         return {"type": "http.request", "body": self.body(), "more_body": self.more_body}
@@ -212,7 +211,7 @@ class Exchange:
         self._head, self.started = head + b"\r\n", True
 
     def _send_piece(self, piece: bytes, *, more: bool) -> None:
-        # The head leaves with the first piece, in one write.
+        # The head is sent with the first piece, in one write.
         out = self._head
         if self.scope["method"] == "HEAD":
             pass
@@ -239,7 +238,7 @@ class Exchange:
 
     def _finish(self) -> None:
         self.complete = True
-        # A connection keeps its last request while it is quiet, but no body.
+        # An idle connection keeps its last request, but not the body.
         self._pieces, self.size = [], 0
         self.tell()
         if not self.keep_alive:

@@ -3,9 +3,9 @@
 import asyncio
 from typing import Final
 
-# So many bytes of a body may wait for whoever reads it.
+# Most bytes of a body that wait for its reader.
 MOST_UNREAD: Final = 64 * 1024
-# How long a client may take, once the server stops, to read what it was sent.
+# Time for a client to read its answer after shutdown has begun.
 UNREAD_S: Final = 5.0
 
 

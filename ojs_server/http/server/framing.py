@@ -24,7 +24,7 @@ LONG_TRAILERS: Final = (431, f"what surrounds the chunks of the body exceeds {MA
 _NO_TUNNEL: Final = (400, "CONNECT asks for a tunnel to another server, and there are none here")
 _NO_CODING: Final = (400, "Transfer-Encoding names more than `chunked`, which alone is supported")
 _NO_HOST: Final = (400, "the request has no Host, which HTTP/1.1 asks for")
-# Headers of which a second one would be another answer to the question who calls whom.
+# A repetition would make host, caller or origin ambiguous.
 _ONCE: Final = (b"host", b"authorization", b"origin")
 
 STATUS_LINES: Final = {
@@ -46,7 +46,7 @@ def check_head(method: bytes, version: str, headers: Headers, last: Mapping[byte
             raise Refused(*_NO_CODING)
     if b"host" not in last and version == "1.1":
         raise Refused(*_NO_HOST)
-    # The parser undoes no other, and asks only that the last be this one.
+    # The parser decodes only `chunked`, but merely checks that it comes last.
     coding = last.get(b"transfer-encoding")
     if coding is not None and coding.strip().lower() != b"chunked":
         raise Refused(*_NO_CODING)

@@ -6,7 +6,7 @@ from typing import Final
 from ojs_server.domain.errors import InvalidRequest
 from ojs_server.http.services import Ports
 
-# What a client of HTTP/2 sends first; no request of HTTP/1.1 begins so.
+# The first bytes of an HTTP/2 client; no request of HTTP/1.1 begins like this.
 PREFACE: Final = b"PRI * HTTP/2.0\r\n"
 
 log = logging.getLogger("ojs.http")

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from ojs_server.http.server.flow_control import Flow
 
 LINGER_S: Final = 2.0
-# What a client may send that reads only then; more than the largest body it was likely to try.
+# Most bytes that are discarded; more than the largest body that is likely to be sent.
 MOST_BYTES: Final = 64 * 1024 * 1024
 
 
@@ -54,7 +54,7 @@ def linger(behind: Ended) -> None:
     if transport.is_closing() or isinstance(transport.get_protocol(), Lingering):
         return
     transport.set_protocol(Lingering(behind))
-    # Without a half-closed connection, as in TLS, the client has the length of the answer.
+    # TLS cannot be closed in one direction; there the client relies on the Content-Length.
     if transport.can_write_eof():
         transport.write_eof()
     behind.flow.resume_reading()

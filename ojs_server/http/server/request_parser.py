@@ -21,7 +21,7 @@ from ojs_server.http.server.framing import (
     check_head,
 )
 
-# What a head has beside its method, its target and its headers.
+# Length of the parts of a head other than its method, target and headers.
 _FIXED: Final = len(b"  HTTP/1.1\r\n\r\n")
 
 log = logging.getLogger("ojs.http")
@@ -60,15 +60,16 @@ class RequestParser:
         self._common = common
         self._parser = self._new_parser()
         self.reads = Reads.IDLE
-        # Since when the head or the body that has begun is awaited, as the connection notes it.
+        # The time since which the rest of the head or body is awaited; maintained by the
+        # connection.
         self.since: float | None = None
-        # Of the head that is being read.
+        # Parts of the head that is being read.
         self._url = b""
         self._headers: list[tuple[bytes, bytes]] = []
-        # How many bytes have come since the end of a head or of a piece of a body was known last.
-        # Those of the read in which it was are left out: nobody says how many lie behind that end.
+        # Bytes received since the last parsed element, without those of the read that completed it:
+        # httptools does not report the offset.
         self._unread = 0
-        # How many the lines have that were read since then.
+        # Total length of the header lines parsed in this head or these trailers.
         self._lines = 0
 
     def feed(self, data: bytes | memoryview) -> bool:
@@ -85,7 +86,7 @@ class RequestParser:
         if self.reads is Reads.IDLE:
             self._unread = 0
         elif self._unread > MAX_HEAD:
-            # The parser keeps a line until it ends.
+            # Checked here, because the parser buffers an unfinished line without a bound.
             raise Refused(*(LONG_HEAD if self.reads is Reads.HEAD else LONG_TRAILERS))
         return False
 
@@ -99,7 +100,7 @@ class RequestParser:
             except httptools.HttpParserUpgrade as offer:
                 if self._is_for_sockets():
                     raise
-                # Not copied: there may be many offers in one piece.
+                # A view, not a copy: there may be many offers in one piece.
                 rest = memoryview(rest)[offer.args[0] :]
             else:
                 return
@@ -109,7 +110,7 @@ class RequestParser:
 
     def _new_parser(self) -> Any:
         parser = httptools.HttpRequestParser(self)
-        # What comes behind the last request is not answered, which is seen here.
+        # Accept data behind the last request; it is ignored here.
         parser.set_dangerous_leniencies(lenient_data_after_close=True)
         return parser
 
@@ -151,7 +152,7 @@ class RequestParser:
             "state": self._common["state"].copy(),
         }
 
-    # What httptools says.
+    # Called by httptools.
 
     def on_message_begin(self) -> None:
         """Begin to parse a request."""
@@ -183,7 +184,7 @@ class RequestParser:
         last = dict(headers)
         check_head(method, version, headers, last)
         if b"upgrade" in last and parser.should_upgrade():
-            # It begins once it is known as what; the parser says so at the end of the head.
+            # The upgrade decides: the parser raises HttpParserUpgrade at the end of the head.
             return
         self.reads = Reads.BODY
         self.since = None
@@ -191,7 +192,7 @@ class RequestParser:
         self._reader.begin_request(
             self.scope(),
             keep_alive=version != "1.0" and parser.should_keep_alive(),
-            # An older client does not know interim answers.
+            # HTTP/1.0 does not know interim answers.
             waits_to_send=last.get(b"expect", b"").lower() == b"100-continue" and version >= "1.1",
         )
 

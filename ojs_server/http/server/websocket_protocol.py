@@ -20,12 +20,12 @@ from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 from ojs_server.http.call import TEXTS
 from ojs_server.http.server.flow_control import UNREAD_S, Flow
 
-# Messages of clients are short.
+# Clients send only short messages.
 MAX_MESSAGE: Final = 64 * 1024
-# How often a client is pinged, and how long it may take to send anything after that.
+# Interval of pings, and the time limit for any sign of the client after one.
 PING_S: Final = 20.0
 PONG_S: Final = 10.0
-# How long it may take to answer a close; less once the server stops.
+# Time limit for the answer to a close; less once the server stops.
 CLOSE_S: Final = 10.0
 _ABNORMAL: Final = 1006
 _TOO_LARGE: Final = 1009
@@ -78,14 +78,14 @@ class WebSocketConnection(asyncio.Protocol):
         self._wire = WSConnection(ConnectionType.SERVER)
         self._stage = Stage.CONNECTING
         self._messages: asyncio.Queue[Message] = asyncio.Queue()
-        # The part that has come of the message that is being read.
+        # The parts of an incomplete message.
         self._piece = bytearray()
-        # Whether the client has sent anything since the last ping.
+        # True if the client has sent anything since the last ping.
         self._heard = False
         self._stopping = False
         self._alarm: Any = None
 
-    # What the transport says.
+    # Called by the transport.
 
     def data_received(self, data: bytes) -> None:
         """Read frames, or the head of the handshake."""
@@ -97,7 +97,7 @@ class WebSocketConnection(asyncio.Protocol):
                 self._write(error.event_hint)
             self._transport.close()
         except LocalProtocolError:
-            # It came behind the close of both sides.
+            # Data after both sides have closed.
             self._transport.close()
         else:
             self._take_all()
@@ -117,7 +117,7 @@ class WebSocketConnection(asyncio.Protocol):
         """Resume writing."""
         self._flow.resume_writing()
 
-    # What the server says.
+    # Called by the server.
 
     def shutdown(self) -> None:
         """Close because the server stops; the application may send a last message."""
@@ -131,7 +131,7 @@ class WebSocketConnection(asyncio.Protocol):
     def waits(self) -> None:
         """Return None: a WebSocket never waits for its client alone."""
 
-    # What the client says.
+    # Events from the client.
 
     def _take_all(self) -> None:
         for event in self._wire.events():
@@ -140,7 +140,7 @@ class WebSocketConnection(asyncio.Protocol):
             elif isinstance(event, events.CloseConnection):
                 self._end(event)
             elif self._stage is not Stage.OPEN:
-                # The client had not read the close that it was sent.
+                # Sent by a client that had not read the close yet.
                 continue
             elif isinstance(event, events.Ping):
                 # A client that sends pings and reads nothing would fill the memory with pongs.
@@ -167,8 +167,8 @@ class WebSocketConnection(asyncio.Protocol):
             self._transport.close()
         elif event.message_finished:
             whole, self._piece = bytes(self._piece), bytearray()
-            said = {"text": whole.decode()} if is_text else {"bytes": whole}
-            self._messages.put_nowait({"type": "websocket.receive", **said})
+            content = {"text": whole.decode()} if is_text else {"bytes": whole}
+            self._messages.put_nowait({"type": "websocket.receive", **content})
             self._flow.pause_reading()
 
     def _end(self, event: events.CloseConnection) -> None:
@@ -177,7 +177,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._leave(event.code, event.reason)
         self._transport.close()
 
-    # What the application says.
+    # Messages of the application.
 
     async def _run(self) -> None:
         try:
@@ -191,7 +191,7 @@ class WebSocketConnection(asyncio.Protocol):
         elif self._stage is Stage.CONNECTING:
             self._deny(500)
         elif self._stage is Stage.DENIED:
-            # The rest of its answer will never come.
+            # The rest of the answer will not come.
             self._transport.close()
 
     async def _receive(self) -> Message:
@@ -248,7 +248,7 @@ class WebSocketConnection(asyncio.Protocol):
             self.shutdown()
         else:
             self._ring_in(PING_S, self._ping)
-        # What came before it was accepted.
+        # Frames that arrived before the WebSocket was accepted.
         self._take_all()
 
     def _deny(
@@ -281,7 +281,7 @@ class WebSocketConnection(asyncio.Protocol):
         if not self._transport.is_closing():
             self._transport.write(self._wire.send(event))
 
-    # The alarm.
+    # Timers.
 
     def _ping(self) -> None:
         self._heard = False
@@ -290,7 +290,7 @@ class WebSocketConnection(asyncio.Protocol):
 
     def _look(self) -> None:
         """Cut off a client that has sent nothing since it was pinged."""
-        # What it sends while the application is busy is not read.
+        # While reading is paused nothing can arrive.
         if self._heard or self._flow.read_paused:
             self._ring_in(PING_S, self._ping)
         else:

@@ -19,9 +19,9 @@ class ChannelStream(EventStream):
     """The stream of one channel, until the client leaves it or the server stops."""
 
     def __init__(self, server: Services, asked: Subscription, follower: Follower) -> None:
-        # The socket ends its channels; none of them watches the connection.
+        # The socket closes its channels, so they do not watch the connection.
         super().__init__(server, asked, follower, _never())
-        # A socket stays for the other channels, and a job may be revived.
+        # The channel stays open: its job may be revived.
         self._ends_with_job = False
         self._key = f"message {asked.form} {asked.channel}"
 
@@ -40,7 +40,7 @@ class ChannelStream(EventStream):
         return b""
 
     def _heartbeat(self) -> bytes:
-        # The connection has pings of its own.
+        # WebSockets have pings.
         return b""
 
     def _shutdown(self) -> bytes:
@@ -56,7 +56,7 @@ class ChannelStream(EventStream):
         return message(self._asked.channel, "system.gap", data, self._wall_ms())
 
     def _dropped(self, lost: Lost) -> bytes:
-        told = {
+        warning = {
             "type": "warning",
             "code": "events_dropped",
             "channel": self._asked.channel,
@@ -65,7 +65,7 @@ class ChannelStream(EventStream):
             "newest_dropped_id": event_id(lost.newest),
             "after": cursor_of(self.cursor),
         }
-        return encode(told) + b"\n"
+        return encode(warning) + b"\n"
 
 
 def message(channel: str, name: str, data: bytes, at: int, place: str | None = None) -> bytes:

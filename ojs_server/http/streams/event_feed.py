@@ -74,17 +74,17 @@ class EventStream(HeldStream):
             yield self._gap(self._asked.unknown, self.cursor)
         ended = self.job is not None and self.job.state in TERMINAL
         if self._asked.after is not None:
-            told = False
+            replayed = False
             async for piece in self._replayed():
-                told = True
+                replayed = True
                 yield piece
-            if ended and not told:
+            if ended and not replayed:
                 yield self._state_now()
         elif ended:
             yield self._state_now()
         if not (ended or self._ended):
             if not self._follows:
-                # What lies between the replay and the place where the others are.
+                # Read the events between the replay and the log reader's cursor.
                 await self.follow()
                 async for piece in self._pages():
                     yield piece
@@ -118,7 +118,7 @@ class EventStream(HeldStream):
             lost, entries = self._follower.take()
             fresh = entries
             if entries and entries[0].placed.position <= self.cursor:
-                # The replay was ahead of the others.
+                # The replay was ahead of the log reader.
                 fresh = [entry for entry in entries if entry.placed.position > self.cursor]
             if lost is not None and lost.newest.position > self.cursor:
                 yield self._dropped(lost)
@@ -133,7 +133,7 @@ class EventStream(HeldStream):
                     yield self._shutdown()
                 return
             if not await self._follower.wait(self._rest_s()):
-                # All that the others have read was taken: so far this stream has seen the log.
+                # Everything that the log reader has read was taken, so the cursor can follow it.
                 self.cursor = max(self.cursor, self._engine.log_reader.cursor)
                 yield self._heartbeat()
 
@@ -149,7 +149,7 @@ class EventStream(HeldStream):
             if not kinds or any(is_type(name, one) or is_type(kind, one) for one in kinds):
                 frames.append(text)
             self.cursor = entry.placed.position
-            # An end before the place where it began to follow is not the last: the job went on.
+            # An end before the start of following is not final: the job was revived.
             if kind in _ENDS and self._ends_with_job and self.cursor > self._follower.start:
                 self._ended = True
                 break

@@ -44,8 +44,8 @@ async def poll(call: Call) -> Answer:
     source = call.server.settings.source
 
     def shown(events: Sequence[PlacedEvent]) -> Iterable[bytes]:
-        told = (envelope(placed, source) for placed in events)
-        return map(cloud_event, told) if form == "cloudevents" else told
+        envelopes = (envelope(placed, source) for placed in events)
+        return map(cloud_event, envelopes) if form == "cloudevents" else envelopes
 
     def listed(events: Sequence[PlacedEvent]) -> Iterable[bytes]:
         if form == "cloudevents":
@@ -58,7 +58,7 @@ async def poll(call: Call) -> Answer:
         return Answer(array("items", listed(part), pagination=pagination))
     limit = number(query, "limit", _LIMIT, 1, _MOST)
     page = await call.server.engine.read(lambda reader: reader.events(after, wanted, limit))
-    # The cursor goes on from what was looked at, wanted or not.
+    # The cursor passes events that do not match the filter.
     cursor = cursor_of(page.cursor) if page.cursor else None
     return Answer(array("events", shown(page.events), cursor=cursor, has_more=page.has_more))
 

@@ -33,12 +33,12 @@ async def everything(call: Call) -> Answer:
     if kind == "job" and name:
         return await _job(call, name, "catalogue")
     if kind == "queue" and name:
-        # A client may listen before it enqueues the first job, so the queue need not be there yet.
+        # The queue need not exist: a client may listen before it enqueues the first job.
         return await _open(call, _of_queue(call, parse_queue("channel", name), "catalogue"))
     if channel != "all":
         words = ("all", "job:ID", "queue:NAME")
         raise invalid("channel", f"must be one of {', '.join(words)}{nearest(channel, words)}")
-    return await _open(call, _asked(call, "all", "catalogue", EventFilter()))
+    return await _open(call, _subscription(call, "all", "catalogue", EventFilter()))
 
 
 async def not_upgraded(call: Call) -> Answer:
@@ -52,9 +52,9 @@ async def not_upgraded(call: Call) -> Answer:
 async def of_queue(call: Call) -> Answer:
     """Stream the events of an existing queue and its jobs."""
     name = call.path_params["name"]
-    asked = _of_queue(call, name, "realtime")
+    subscription = _of_queue(call, name, "realtime")
     await known_queue(call, name)
-    return await _open(call, asked)
+    return await _open(call, subscription)
 
 
 async def of_job(call: Call) -> Answer:
@@ -69,14 +69,14 @@ async def of_progress(call: Call) -> Answer:
 
 async def of_statistics(call: Call) -> Answer:
     """Stream the statistics at intervals, and the events of jobs."""
-    asked = _asked(call, "stats", "catalogue", EventFilter())
-    wanted = msgspec.structs.replace(asked.wanted, types=TYPES)
-    asked = msgspec.structs.replace(asked, wanted=wanted, kinds=TYPES)
-    return await _open(call, asked, kind=StatsStream)
+    subscription = _subscription(call, "stats", "catalogue", EventFilter())
+    wanted = msgspec.structs.replace(subscription.wanted, types=TYPES)
+    subscription = msgspec.structs.replace(subscription, wanted=wanted, kinds=TYPES)
+    return await _open(call, subscription, kind=StatsStream)
 
 
 def _of_queue(call: Call, name: str, form: Form) -> Subscription:
-    return _asked(call, f"queue:{name}", form, EventFilter(queues=(name,)))
+    return _subscription(call, f"queue:{name}", form, EventFilter(queues=(name,)))
 
 
 async def _job(
@@ -89,9 +89,9 @@ async def _job(
     if not UUID7.fullmatch(job_id):
         raise missing(job_id[:100])
     await require_own(call, job_id)
-    asked = _asked(call, f"job:{job_id}", form, EventFilter(subject=job_id))
+    subscription = _subscription(call, f"job:{job_id}", form, EventFilter(subject=job_id))
     if kinds is not None:
-        asked = msgspec.structs.replace(asked, kinds=kinds)
+        subscription = msgspec.structs.replace(subscription, kinds=kinds)
 
     async def find() -> Job:
         found = await call.server.engine.read(lambda reader: reader.job(job_id))
@@ -99,23 +99,24 @@ async def _job(
             raise missing(job_id)
         return found[0].job
 
-    return await _open(call, asked, find, stream)
+    return await _open(call, subscription, find, stream)
 
 
 async def _open(
     call: Call,
-    asked: Subscription,
+    subscription: Subscription,
     find: Callable[[], Awaitable[Job]] | None = None,
     kind: type[EventStream] = EventStream,
 ) -> Answer:
     log_reader = call.server.engine.log_reader
-    follower = log_reader.admit(asked.wanted)
-    stream = kind(call.server, asked, follower, call.disconnected())
+    follower = log_reader.admit(subscription.wanted)
+    stream = kind(call.server, subscription, follower, call.disconnected())
     try:
-        # What happens during a long replay is in the log; only a job's few events can wait here.
-        if asked.after is None or find is not None:
+        # Events during a replay are in the log anyway. Only streams of a job buffer them, as they
+        # are few.
+        if subscription.after is None or find is not None:
             await stream.follow()
-        # After that, so that the end of a job that has not ended yet will be among its events.
+        # After `follow`, so that an end in between is among the events.
         stream.job = None if find is None else await find()
     except BaseException:
         stream.close()
@@ -123,7 +124,7 @@ async def _open(
     return Answer(stream, headers=HEADERS, media_type=EVENT_STREAM)
 
 
-def _asked(call: Call, channel: str, form: Form, wanted: EventFilter) -> Subscription:
+def _subscription(call: Call, channel: str, form: Form, wanted: EventFilter) -> Subscription:
     query = call.query_params
     if given := query.get("format"):
         known = next((one for one in _FORMATS if one == given), None)
@@ -132,7 +133,7 @@ def _asked(call: Call, channel: str, form: Form, wanted: EventFilter) -> Subscri
             raise invalid("format", f"must be one of {allowed}{nearest(given, _FORMATS)}")
         form = known
     kinds = names(query, "types") + names(query, "event_types")
-    # A job's stream must see its end, and moves have names of their own: these are sifted later.
+    # Filtered later: a job's stream must see its end, and moves have other names.
     sifted = form == "realtime" or wanted.subject is not None
     wanted = EventFilter(
         types=() if sifted else kinds,
@@ -145,7 +146,7 @@ def _asked(call: Call, channel: str, form: Form, wanted: EventFilter) -> Subscri
     for parameter in ("since", "last_event_id", "after"):
         if query.get(parameter):
             after = position(query[parameter], parameter)
-    # A browser that comes back sends the header, and the address that it once began with.
+    # A reconnecting browser sends the header, and the query of its first request.
     last = call.header(b"last-event-id")
     unknown = None
     if last and is_place(last):

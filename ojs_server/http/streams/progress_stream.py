@@ -13,7 +13,7 @@ from ojs_server.ops.streams.event_log_reader import LogEntry
 from ojs_server.store.base import Reader
 from ojs_wire.codec import encode
 
-# What the frame of an event is called.
+# Names of the frames by event type.
 NAMES: Final = {
     "progress.updated": "progress",
     "job.completed": "completed",
@@ -36,7 +36,7 @@ class ProgressStream(EventStream):
         job_id = self.job.id
 
         def look(reader: Reader) -> tuple[int, Found | None]:
-            # In this order, what is in the log up to there shows in what is known of the job.
+            # In this order the progress includes all events up to this position.
             return reader.log_span().last, with_progress(reader, job_id)
 
         place, found = await self._engine.read(look)
@@ -55,5 +55,5 @@ class ProgressStream(EventStream):
 
     def _state_now(self) -> bytes:
         assert self.job is not None
-        told = {"job_id": self.job.id, "state": self.job.state}
-        return frame(_ENDS[self.job.state], encode(told))
+        state = {"job_id": self.job.id, "state": self.job.state}
+        return frame(_ENDS[self.job.state], encode(state))

@@ -4,11 +4,11 @@ from typing import Final
 
 EVENT_STREAM: Final = "text/event-stream"
 HEADERS: Final = {
-    # Proxies that gather answers would hold events back.
+    # Tell proxies not to buffer the events.
     "X-Accel-Buffering": "no",
 }
-# A client that lost its connection comes back after three seconds; one whose job has ended need
-# not come back at all, and an hour is the closest to it that can be said.
+# Clients reconnect after three seconds. A client whose job has ended need not reconnect; an hour is
+# the closest that SSE can express.
 OPENING: Final = b"retry: 3000\n\n"
 ENDING: Final = b"retry: 3600000\n\n"
 
@@ -29,5 +29,5 @@ def comment(text: str) -> bytes:
     return b":" + text.encode() + b"\n\n"
 
 
-# The last frame of a stream that ends because the server does.
+# The last frame of a stream that ends because the server stops.
 SHUTDOWN: Final = frame("server.shutdown", b'{"reason":"stopping"}')

@@ -103,7 +103,7 @@ class Socket:
         self._server = call.server
         self._socket = socket
         self._channels: dict[str, Channel] = {}
-        # Where channels begin that this connection has not had yet, after a resume.
+        # After a resume: the position at which new channels begin.
         self._after: int | None = None
 
     async def run(self) -> None:
@@ -159,10 +159,10 @@ class Socket:
             await self._say(type="error", code=code, message=error.message)
 
     async def _subscribe(self, order: Order) -> None:
-        asked = await self._asked(order)
+        asked = await self._subscription(order)
         name = asked.channel
         if name in self._channels:
-            # What is told already is not told again: a new filter goes on where the old one was.
+            # A new filter continues at the position of the old one, so that no event is sent twice.
             after: int | None = await self._leave(name)
         elif len(self._channels) >= MAX_CHANNELS:
             raise InvalidRequest(f"{MAX_CHANNELS} channels are open on this connection already")
@@ -193,7 +193,7 @@ class Socket:
         stream = ChannelStream(self._server, asked, follower)
         try:
             if asked.after is None:
-                # Before the client hears that it is subscribed: from then on nothing is missed.
+                # Before the acknowledgement, so that the client misses nothing after it.
                 await stream.follow()
             if acknowledged is not None:
                 await self._say(**acknowledged)
@@ -215,19 +215,19 @@ class Socket:
             at = job.finished_at or self._server.environment.wall_ms()
             about = Event(STATE_CHANGED, job.id, job.queue, job.type, b"")
             data = state_changed(about, None, job.state, at)
-            await self._tell(message(asked.channel, STATE_CHANGED, data, at))
+            await self._send(message(asked.channel, STATE_CHANGED, data, at))
 
     async def _pump(self, name: str, stream: ChannelStream) -> None:
         try:
             async with aclosing(stream.pieces()) as pieces:
                 async for piece in pieces:
-                    await self._tell(piece)
+                    await self._send(piece)
         except OjsError as error:
             await self._say(
                 type="error", code=error.answer_code.name, message=error.message, channel=name
             )
         except GONE:
-            # The client has gone; the other task of this connection sees it, too.
+            # The receiving task notices the end of the connection, too.
             return
         except Exception:
             log.exception("a channel of a WebSocket failed; the connection ends")
@@ -242,7 +242,7 @@ class Socket:
         await channel.task
         return channel.stream.cursor
 
-    async def _asked(self, order: Order) -> Subscription:
+    async def _subscription(self, order: Order) -> Subscription:
         name = order.channel or ""
         kind, _, rest = name.partition(":")
         narrowing = order.filter or Narrowing()
@@ -270,10 +270,10 @@ class Socket:
             raise missing(job_id[:100])
         await require_own(self._call, job_id)
 
-    async def _say(self, **said: Any) -> None:
-        await self._tell(encode(said) + b"\n")
+    async def _say(self, **members: Any) -> None:
+        await self._send(encode(members) + b"\n")
 
-    async def _tell(self, lines: bytes) -> None:
+    async def _send(self, lines: bytes) -> None:
         extensions = self._call.scope.get("extensions") or {}
         if TEXTS in extensions:
             await extensions[TEXTS]["send"](lines.splitlines())
@@ -325,7 +325,7 @@ def _acknowledged(order: Order, name: str) -> dict[str, Any]:
     channel."""
     if name == "events":
         return {"action": "subscribed", "subscription_id": name, "channel": name}
-    told: dict[str, Any] = {"type": "subscribed", "channel": name}
+    answer: dict[str, Any] = {"type": "subscribed", "channel": name}
     if order.event_types is not None:
-        told["event_types"] = order.event_types
-    return told
+        answer["event_types"] = order.event_types
+    return answer

@@ -49,7 +49,7 @@ def _sent(call: Call, file: files.File) -> Answer:
 ROUTES: Final = (
     Route("GET", "/", root, ANYONE),
     Route("GET", "/ui", entrance, ANYONE),
-    # Where the protocol's own tools look for one.
+    # The path at which the protocol's own tools look for a dashboard.
     Route("GET", "/ojs/admin/", entrance, ANYONE),
     Route("GET", "/ui/", page, ANYONE),
     Route("GET", "/ui/{page}", page, ANYONE),

@@ -16,7 +16,7 @@ from ojs_server.http.route import ANYONE, Route
 from ojs_server.store.base import Reader
 from ojs_server.store_metrics import state_of
 
-# Whoever asks is answered within two seconds.
+# Callers get an answer within two seconds.
 PATIENCE_S: Final = 1.8
 _SOON: Final = {"Retry-After": "1"}
 
@@ -95,7 +95,7 @@ async def _examined(call: Call) -> dict[str, Any]:
         status = "ok" if engine.writable else "degraded"
         store.update(connection="connected", latency_ms=latency)
         if held := engine.vacuum_holders:
-            # By whom is only for those with a key: health in detail.
+            # Their names are only in the detailed health, which needs a key.
             store["vacuum_held_s"] = max(one.held_s for one in held)
         if status == "degraded":
             store["error"] = "the store takes no changes"

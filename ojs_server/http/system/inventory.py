@@ -8,9 +8,9 @@ import msgspec
 from ojs_server.http.shared_read import SharedRead
 from ojs_server.store.base import Reader
 
-# So many names of each kind are told; lists of their own have the others.
+# Most names of each kind; other calls list all of them.
 MOST: Final = 100
-# So many tenants are remembered, since anybody may name one where keys are off.
+# Most remembered tenants, since without keys anybody may name one.
 TENANTS: Final = 100
 
 Ask = Callable[[Callable[[Reader], Any]], Awaitable[Any]]
@@ -33,7 +33,7 @@ class Inventories:
     async def of(self, tenant: str | None) -> Inventory:
         """Return the inventory of a tenant, or of all jobs."""
         shared = self._known.pop(tenant, None) or SharedRead(lambda: self._read(tenant))
-        # The one who asked last stands last.
+        # Keep the most recently used at the end.
         self._known[tenant] = shared
         if len(self._known) > TENANTS:
             del self._known[next(iter(self._known))]
@@ -47,7 +47,7 @@ class Inventories:
 def inventory(reader: Reader, tenant: str | None) -> Inventory:
     """Read the names of queues, and the types of their jobs that can be delivered.
 
-    Schemas are shared by all tenants, so a tenant is not told which types have one.
+    Schemas are shared by all tenants, so the types of schemas are left out for a tenant.
     """
     found = reader.queues() if tenant is None else reader.queues_of_tenant(tenant)
     queues = [queue.name for queue in found[:MOST]]

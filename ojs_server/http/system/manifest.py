@@ -23,7 +23,7 @@ from ojs_wire.tracing import PROPAGATED
 
 NAME: Final = "ojs-server"
 
-# Every name that clients look for; true only where it is built and tested on both stores.
+# All names that clients look for; true only if implemented and tested on both stores.
 CAPABILITIES: Final = {
     "admin_api": True,
     "backpressure": True,
@@ -64,11 +64,11 @@ CAPABILITIES: Final = {
     "workflows": True,
 }
 
-# The extensions that are there, each with what a client may want to know of it.
+# The supported extensions, each with details for clients.
 EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "urn:ojs:ext:admin-api": {"version": "1.0.0", "prefix": "/ojs/v1/admin"},
     "urn:ojs:ext:graceful-shutdown": {"version": "1.0.0"},
-    # What these send stays with the job as it is; the rest of them is up to clients and workers.
+    # The server only keeps the data of these; the rest is up to clients and workers.
     "urn:ojs:ext:encryption": {"args_and_meta": "kept"},
     "urn:ojs:ext:experimental:federation": {"meta": "kept"},
     "urn:ojs:ext:experimental:ai-agents": {"ext_agent_*": "kept"},
@@ -92,7 +92,7 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "urn:ojs:ext:rate-limiting": {"on_limit": list(ACTIONS), "window": "sliding"},
     "urn:ojs:ext:schema-registry": {"modes": list(MODES), "max_schema_bytes": MAX_SCHEMA},
     "urn:ojs:ext:timeouts": {"version": "1.0.0"},
-    # No specification knows this one.
+    # Not in any specification.
     "urn:ojs-server:ext:settle": {"path": "/ojs/v1/workers/settle", "max_results": MAX_RESULTS},
     "urn:ojs:ext:dead-letter": {
         "name": "dead-letter",

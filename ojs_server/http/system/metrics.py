@@ -21,11 +21,11 @@ from ojs_server.http.tenants.administration import counts_of
 from ojs_server.metrics import CONTENT_TYPE
 from ojs_server.store_metrics import state_of
 
-# What stands in the store is waited for by whoever reads metrics.
+# Time limit for reading metrics from the store.
 STORED_S: Final = 5.0
 TEXT: Final = "text/plain"
 _OFFERS: Final = (TEXT, PLAIN_JSON, OPENJOBSPEC)
-# A command line names the format in the query, whatever it accepts.
+# A command line names the format in the query, whatever its Accept header says.
 _FORMATS: Final = {"prometheus": TEXT, "json": PLAIN_JSON}
 
 
@@ -42,7 +42,7 @@ async def exposition(call: Call) -> Answer:
         async with asyncio.timeout(STORED_S):
             stored = await _observe_stored(call)
     except (Unavailable, TimeoutError):
-        # Whoever wants to know that the store is away is told by the rest.
+        # The other metrics show that the store is unavailable.
         metrics.forget_stored()
     metrics.observe_waiting(len(engine.wakeups))
     metrics.observe_streams(len(engine.log_reader))

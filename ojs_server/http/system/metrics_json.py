@@ -13,7 +13,7 @@ _COUNTED: Final = {
     "jobs_failed_total": "ojs_job_failed_total",
 }
 _RUN: Final = "ojs_job_duration_seconds"
-# When a series began; the text format leaves it out as well.
+# The creation time of a series; the text format omits it, too.
 _BEGAN: Final = "_created"
 
 

@@ -186,7 +186,7 @@ def _fairness(
     name: str, known: Mapping[str, QueueCounts], tenants: Mapping[str, Tenant]
 ) -> dict[str, Any]:
     """Return a tenant's share of the turns among the tenants with jobs, and of the running jobs."""
-    # Also a tenant that nothing was ever stored for, which `known` leaves out.
+    # Include a tenant without stored counters, which is not in `known`.
     there = {name}.union(
         one
         for one, queue in known.items()

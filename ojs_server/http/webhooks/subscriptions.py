@@ -39,7 +39,7 @@ async def subscribe(call: Call) -> Answer:
     call.check_members(body, WebhookRequest)
     changes = parse_changes(body, call.server.settings.reach)
     secret = changes.secret or new_secret(call.server.environment.secret(_SECRET_BYTES))
-    # Refused here, a wrong request costs the writer nothing.
+    # Refuse an invalid request before it reaches the writer.
     subscribed(changes, "", secret, 0)
     webhook = await call.server.engine.run(Subscribe(changes, secret, call.tenant))
     call.server.webhooks_changed()
@@ -98,14 +98,14 @@ async def test(call: Call) -> Answer:
         reply = Reply(None, "this server sends no webhooks, as it runs with --conformance", 0)
     else:
         reply = await _tested(call, webhook)
-    told = {
+    outcome = {
         "success": reply.taken,
         "status_code": reply.answer,
         "response_time_ms": reply.took_ms,
         "response_body": reply.excerpt,
         "error": reply.error,
     }
-    return Answer(dialects.tried_webhook(told))
+    return Answer(dialects.tried_webhook(outcome))
 
 
 def new_secret(random: bytes) -> str:

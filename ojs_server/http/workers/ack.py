@@ -33,7 +33,7 @@ def _ack(call: Call, body: bytes) -> Asked:
 
 
 def _acknowledged(call: Call, asked: Asked, done: Change | Repeated) -> Answer:
-    # A late ACK is about an earlier delivery than the one that is under way.
+    # After a late ACK this is the attempt under way, not the one that was acknowledged.
     attempt = done.after.attempt
     if isinstance(done, Repeated):
         change = Change(done.after, done.after, ())
@@ -41,7 +41,7 @@ def _acknowledged(call: Call, asked: Asked, done: Change | Repeated) -> Answer:
     return Answer(settled(done, attempt, acknowledged=True))
 
 
-# The handler succeeded: the job is completed.
+# Completes the job.
 ack: Final = HotCall(_ack, _acknowledged)
 
 
@@ -76,14 +76,14 @@ def _nack(call: Call, body: bytes) -> Asked:
 
 def _failed(call: Call, asked: Asked, done: Change | Repeated) -> Answer:
     if isinstance(done, Repeated):
-        # The job may have gone on since; the attempt is that of the request.
+        # The job may have continued since, so its attempt is taken from the request.
         change = Change(done.after, done.after, ())
         return Answer(settled(change, asked.about, repeated=True))
-    # The attempt that this call is about, also where the job starts over.
+    # The attempt before the transition, which may have reset it.
     return Answer(settled(done, done.before.attempt))
 
 
-# The handler failed: retry, requeue or discard.
+# Retries, requeues or discards the job.
 nack: Final = HotCall(_nack, _failed)
 
 

@@ -25,7 +25,7 @@ from ojs_server.store.records import Claimed
 from ojs_wire.calls import FetchRequest, FetchTerms
 from ojs_wire.values import JOB_TYPE, MAX_NAME, parse_duration
 
-# Bodies of a FETCH that are longer are not kept.
+# Longer bodies are not cached.
 _SHORT: Final = 4096
 
 
@@ -37,7 +37,7 @@ def _fetch(call: Call, body: bytes) -> Asked:
     return Asked(claim, patiently, (wait_ms, headers))
 
 
-# Most workers ask the same each time, which is not read again.
+# Cached, because most workers send the same body each time.
 @lru_cache(maxsize=256)
 def _read_fetch(body: bytes, tenant: str | None, *, strict: bool) -> tuple[Claim, int | None]:
     """Return the claim of a FETCH, and the wait that it asks for."""
@@ -49,11 +49,11 @@ def _read_fetch(body: bytes, tenant: str | None, *, strict: bool) -> tuple[Claim
 
 def _handed_out(call: Call, asked: Asked, jobs: FetchedJobs) -> Answer:
     wait_ms, headers = asked.about
-    told = withheld_members(jobs)
+    members = withheld_members(jobs)
     granted = call.server.engine.rules.profile.max_wait_ms
     if wait_ms > granted:
-        told["granted_wait_ms"] = granted
-    return fetch_answer(call, fetched(call, jobs), told, headers)
+        members["granted_wait_ms"] = granted
+    return fetch_answer(call, fetched(call, jobs), members, headers)
 
 
 # Hands out available jobs; with `wait_ms`, waits for the first.
@@ -134,7 +134,7 @@ def _job_types(names: list[str] | None) -> tuple[str, ...] | None:
 def _serving(terms: FetchTerms) -> ServingOrder | None:
     weights = parse_weights("weights", terms.weights or {})
     strategy = parse_strategy("strategy", terms.strategy) or ("weighted" if weights else None)
-    # What is wanted anyhow needs no look at the queues.
+    # The default order does not need the queues' settings.
     if strategy is None or strategy == "strict":
         return None
     return ServingOrder(None, strategy, tuple(sorted(weights.items())))

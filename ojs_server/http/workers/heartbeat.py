@@ -38,14 +38,14 @@ def _sign_of_life(call: Call, request: BeatRequest, *, known: bool = False) -> A
         worker_id=worker_id_of(call, request.worker_id),
         reported=reported,
         draining=draining,
-        # An id of another form names no job; it is reported as lost like any other stranger.
+        # Invalid ids are reported as lost, like those of other workers' jobs.
         active_ids=None if ids is None else tuple(dict.fromkeys(item[:100] for item in ids)),
         lease_ms=request.visibility_timeout_ms or None,
         extend=request.extend is not False,
         known=known,
         profile=profile_in(request),
     )
-    # Whose the jobs are that a tenant's worker lists is looked up first.
+    # First look up which of the listed jobs belong to the tenant.
     looks_up = call.tenant is not None and op.active_ids
     return Asked(op, partial(_beat_of_tenant, call, op) if looks_up else None)
 
@@ -78,9 +78,9 @@ def _beaten(call: Call, asked: Asked, done: Beaten) -> Answer:
     )
 
 
-# A sign of life: keeps the listed jobs, answers what the worker should do.
+# Renews the leases of the listed jobs, and answers the state that the worker should take.
 beat: Final = HotCall(_beat, _beaten)
-# A BEAT by path, for workers that must be told when they are no longer known.
+# A BEAT by path, for workers that must learn when they are no longer known.
 ping: Final = HotCall(_ping, _beaten)
 
 

@@ -36,7 +36,7 @@ _PROFILE = WorkerProfile.__struct_fields__
 async def register(call: Call) -> Answer:
     """Register a worker and answer the intervals for it."""
     body = await call.optional_json()
-    # A registration may say more than is read, but blocks under another name would be missed.
+    # Unknown members are allowed, except misspelt function blocks, which would be missed.
     others = sorted(body.keys() - {*RegisterRequest.__struct_fields__})
     refuse_lookalikes("", others, ("functionBlocks",))
     request = call.typed(body, RegisterRequest)

@@ -35,19 +35,19 @@ async def hold(call: Call) -> Answer:
             hint="session_grace turns them on; without it heartbeats are all it goes by",
         )
     if call.scope["method"] == "HEAD":
-        # Whoever only asks for it opens none.
+        # HEAD opens no session.
         await known_worker(call)
         return Answer(b"", headers=HEADERS, media_type=EVENT_STREAM)
     worker_id = known_as(call, call.path_params["id"])
-    # A place among the streams, which end when the server stops; it follows no events.
+    # Takes one of the bounded places of event streams and ends with them, but follows no events.
     follower = engine.log_reader.admit(EventFilter(subject=worker_id))
     try:
         worker = await engine.run(OpenSession(worker_id))
     except BaseException:
         engine.log_reader.leave(follower)
         raise
-    told = {"worker_id": unscoped(call.tenant, worker.id), "session_grace": in_seconds(grace_ms)}
-    stream = Session(call.server, worker, follower, call.disconnected(), encode(told))
+    opened = {"worker_id": unscoped(call.tenant, worker.id), "session_grace": in_seconds(grace_ms)}
+    stream = Session(call.server, worker, follower, call.disconnected(), encode(opened))
     return Answer(stream, headers=HEADERS, media_type=EVENT_STREAM)
 
 
@@ -61,23 +61,23 @@ class Session(HeldStream):
         worker: Worker,
         follower: Follower,
         left: Coroutine[Any, Any, None],
-        told: bytes,
+        opened: bytes,
     ) -> None:
-        """Set up the stream; `told` is the data of its first event."""
+        """Set up the stream; `opened` is the data of its first event."""
         super().__init__(server.engine, follower, left)
         self._worker = worker
-        self._told = told
+        self._opened = opened
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """Yield a first event, and then heartbeats."""
         try:
-            yield OPENING + frame("session.opened", self._told)
+            yield OPENING + frame("session.opened", self._opened)
             while not await self._follower.wait(HEARTBEAT_S):
                 yield comment("heartbeat")
             if self._engine.log_reader.closed:
                 yield SHUTDOWN
         finally:
-            # Only the client's own leaving says something of the worker.
+            # Only a disconnect by the client says something about the worker.
             if self._left.done() and not self._engine.log_reader.closed:
                 await self._drop()
 
@@ -85,7 +85,7 @@ class Session(HeldStream):
         try:
             await self._engine.run(DropSession(self._worker.id, self._worker.session))
         except NotFound:
-            # It said goodbye, or was found dead otherwise.
+            # The worker has deregistered, or was declared dead.
             pass
         except OjsError as error:
             log.warning("the end of a worker's session was not stored: %s", error.message)

@@ -56,7 +56,7 @@ class _Done(msgspec.Struct, omit_defaults=True):
     error: dict[str, Any] | UnsetType = UNSET
 
 
-class _Told(msgspec.Struct, frozen=True):
+class _ReadRequest(msgspec.Struct, frozen=True):
     """The request of a call as it was read, from which its answer is made together with the
     outcome."""
 
@@ -74,11 +74,13 @@ def _settle(call: Call, body: bytes) -> Asked:
     settlements = tuple(one for one in taken if not isinstance(one, OjsError))
     operation = SettleAndFetch(settlements, claim)
     if request.fetch is not None and claim is not None and not request.results:
-        # Nobody waits for news of a job: this is a plain FETCH, which may wait for work.
+        # Without results this is a plain FETCH, which may wait for jobs.
         wait_ms, headers = wait_of(call, request.fetch.wait_ms)
-        return Asked(operation, partial(_fetch, call, claim, wait_ms), _Told((), (), headers))
-    told = _Told(request.results, taken)
-    return Asked(operation, None if operation.parts else _nothing, told)
+        return Asked(
+            operation, partial(_fetch, call, claim, wait_ms), _ReadRequest((), (), headers)
+        )
+    about = _ReadRequest(request.results, taken)
+    return Asked(operation, None if operation.parts else _nothing, about)
 
 
 async def _fetch(call: Call, claim: Claim, wait_ms: int) -> SettledAndFetched:
@@ -91,20 +93,20 @@ async def _nothing() -> SettledAndFetched:
 
 
 def _settled(call: Call, asked: Asked, done: SettledAndFetched) -> Answer:
-    about: _Told = asked.about
+    about: _ReadRequest = asked.about
     settled = iter(done.settled)
     shown = [
         _shown(given, one if isinstance(one, OjsError) else next(settled), call.request_id)
         for given, one in zip(about.given, about.taken, strict=True)
     ]
-    told = withheld_members(done.jobs)
+    members = withheld_members(done.jobs)
     if done.refusal is not None:
-        told["fetch_error"] = error_object(done.refusal, call.request_id)
-    body = _body(shown, array("jobs", fetched(call, done.jobs), **told))
+        members["fetch_error"] = error_object(done.refusal, call.request_id)
+    body = _body(shown, array("jobs", fetched(call, done.jobs), **members))
     return Answer(body, headers=about.headers)
 
 
-# Settles every job that may be settled, then fetches; each refusal stays its own.
+# Settles all jobs that may be settled, then fetches; a refusal affects only its own job.
 settle: Final = HotCall(_settle, _settled)
 
 

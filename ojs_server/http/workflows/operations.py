@@ -73,7 +73,7 @@ async def cancel(call: Call) -> Answer:
         await call.read(EmptyRequest, optional=True)
     workflow_id = _workflow_id(call)
     if call.tenant is not None:
-        # Whose it is never changes.
+        # Checked in a separate read, because the owner of a workflow never changes.
         await _load(call, workflow_id)
     done = await call.server.engine.run(CancelWorkflow(workflow_id))
     return Answer(

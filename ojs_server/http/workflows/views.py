@@ -106,7 +106,7 @@ class _Drawing:
         cancelled = one.state == WorkflowState.CANCELLED
         moments = {
             "created_at": format_timestamp(one.created_at),
-            # What waits for nothing is enqueued in the transaction that stores the workflow.
+            # Its first steps are enqueued in the transaction that stores the workflow.
             "started_at": format_timestamp(one.created_at),
             "completed_at": None if cancelled else timestamp(one.finished_at),
             "cancelled_at": timestamp(one.finished_at) if cancelled else None,
@@ -135,18 +135,18 @@ class _Drawing:
             for index, state in enumerate(self._progress.nodes)
             if state is NodeState.FAILED and index in self._members
         ]
-        told: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         if failed:
-            told["failed_job_ids"] = [member.job_id for member, _ in failed]
-            told["errors"] = [
-                {"job_id": member.job_id, "step_id": step_id, **_told(member)}
+            members["failed_job_ids"] = [member.job_id for member, _ in failed]
+            members["errors"] = [
+                {"job_id": member.job_id, "step_id": step_id, **_error_members(member)}
                 for member, step_id in failed
             ]
         if (blamed := culprit(self.plan, self._progress)) is not None:
-            told["failed_step_id"] = self.plan.nodes[blamed].id
+            members["failed_step_id"] = self.plan.nodes[blamed].id
             if (place := self._place_in_root(blamed)) is not None:
-                told["failed_step_index"] = place
-        return told
+                members["failed_step_index"] = place
+        return members
 
     def members(self) -> list[_Step]:
         """Return the steps of the workflow, without its callbacks."""
@@ -246,7 +246,7 @@ class _Drawing:
         return parts.index(index)
 
 
-def _told(member: MemberJob) -> dict[str, Any]:
+def _error_members(member: MemberJob) -> dict[str, Any]:
     found = _Error() if member.error is None else _error.decode(member.error)
-    told: dict[str, Any] = msgspec.to_builtins(found)
-    return told
+    members: dict[str, Any] = msgspec.to_builtins(found)
+    return members

@@ -35,9 +35,9 @@ def note_actions(work: Work, ops: Sequence[AnyOperation], outcomes: Sequence[Out
 
 
 def _action(work: Work, by: Actor, outcome: Outcome) -> Action:
-    told = DONE
+    word = DONE
     if isinstance(outcome, OjsError):
-        told = outcome.answer_code.name
+        word = outcome.answer_code.name
     elif isinstance(outcome, BaseException):
-        told = codes.INTERNAL_ERROR.name
-    return Action(work.tx.position(), work.now, by, told)
+        word = codes.INTERNAL_ERROR.name
+    return Action(work.tx.position(), work.now, by, word)

@@ -9,7 +9,7 @@ from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.unit_of_work import Work
 from ojs_server.ops.workers import presence
 
-# Each request and each answer removes this many expired ones.
+# Most expired requests that a request or an answer removes.
 PRUNED: int = 100
 
 

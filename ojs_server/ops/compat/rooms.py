@@ -58,7 +58,7 @@ class Join(OnWorker[Joined], frozen=True):
             register = presence.Register(self.worker_id, {}, self.principal, (self.kind,))
             known = presence.register(work, register, None)
         else:
-            # A registration is a sign of life, whichever it is.
+            # A registration is a sign of life.
             known = msgspec.structs.replace(found, alive_at=work.now, seen_at=work.now)
             presence.link(work, self.worker_id, (self.kind,))
         work.tx.save_workers([known])

@@ -48,7 +48,7 @@ class Fired(msgspec.Struct, frozen=True):
 
 
 class _ByCaller(Operation[Result], Generic[Result], frozen=True, kw_only=True):
-    # By keyword, so that subclasses can have positional members without defaults.
+    # Keyword-only, so that subclasses can have positional members without defaults.
     caller: Caller = EVERYTHING
 
 
@@ -77,7 +77,7 @@ class RegisterEntry(_OnEntry[Kept], frozen=True):
         if known is None:
             _require(work, entry)
         if known is None and work.tx.insert_cron([entry]):
-            # Another node stored it since we looked; now it is locked.
+            # Another node stored it since the read; now it is locked.
             known = _load(work, self.name)
             entry = self._entry(work, known)
         if known is not None:
@@ -203,14 +203,15 @@ def _owned(
 ) -> CronEntry:
     entry = held_by(entry, known, caller, registers=registers)
     if entry.owner is not None and not caller.operates:
-        # Registrations of one owner follow one another, on any nodes.
+        # Serialise registrations of one owner across all nodes.
         work.tx.lock_unique([fingerprint({OWNER: entry.owner})])
         require_owner(entry, work.tx.cron_holders(entry.owner), caller)
     return entry
 
 
 def _kept(work: Work, entry: CronEntry, known: CronEntry) -> Kept:
-    # An entry whose job is refused since can still be switched off.
+    # Checked only if the definition changes, so that an entry whose job is refused by now can be
+    # switched off.
     if entry.definition != known.definition:
         _require(work, entry)
     work.tx.update_cron([entry])

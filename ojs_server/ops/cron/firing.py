@@ -31,7 +31,7 @@ from ojs_server.ops.limits.backpressure import Newcomers
 from ojs_server.ops.tenants.quotas import require_room
 from ojs_server.ops.unit_of_work import Work
 
-# More waiting runs than this are worth a word to the operator.
+# More waiting runs than this are logged.
 MANY_HELD = 2
 
 log = logging.getLogger("ojs.cron")
@@ -44,7 +44,7 @@ class Firing:
         self._work = work
         ids = sorted({entry.last_job_id for entry in entries if entry.last_job_id})
         states = work.tx.load_states(ids) if ids else {}
-        # Every state that is not final counts: a job that waits for its retry is not over.
+        # Any state that is not final counts: a job that waits for its retry has not ended.
         self._on = {job_id for job_id, state in states.items() if state not in TERMINAL}
         self._jobs: list[StoredJob] = []
         self._happened: list[Event] = []
@@ -88,7 +88,8 @@ class Firing:
             stored = work.build_job(draft)
             self._require_room(stored)
         except (InvalidRequest, TenantFull) as refusal:
-            # The queue's settings have changed since the entry was made, or its tenant has enough.
+            # The queue's settings have changed since the registration, or the tenant has reached a
+            # limit.
             if manual:
                 raise
             reason = Skip.LIMIT if isinstance(refusal, TenantFull) else Skip.TYPE
@@ -124,7 +125,7 @@ class Firing:
         for run in runs:
             passed.append(run.position)
             job = jobs[run.job_id][0] if run.job_id in jobs else None
-            # It may have been cancelled or activated by hand meanwhile.
+            # It may have been cancelled or activated by a call in the meantime.
             if job is None or job.state in TERMINAL:
                 continue
             if job.state == State.PENDING:
@@ -145,7 +146,7 @@ class Firing:
 
     def _require_room(self, stored: StoredJob) -> None:
         if self._work.tx.sharing.tenants:
-            # Jobs that this round has made count as well.
+            # Jobs created in this round count as well.
             self._add()
             require_room(self._work, Newcomers([stored]))
 

@@ -14,16 +14,18 @@ log = logging.getLogger("ojs.store")
 
 
 class Availability:
-    """State of the store: whether it takes changes, since when not, whether workers are heard.
+    """State of the store: whether it takes changes, and counts of refused or uncertain batches.
 
-    It is lost with the first change that is refused. The next commit of a change ends that for
-    callers; the log says so once a probe has asked who takes changes now.
+    The first refused change marks it as lost. For callers the next commit ends that; the log
+    reports it once a probe has found out which database takes changes now.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
-        # Why the last change was refused, such as a full disk; empty while changes are taken.
+        # The reason why the last change was refused, such as a full disk; None while changes are
+        # taken.
         self.reason: str | None = None
-        # Number of refused calls that are signs of life. Counted by the writer's thread.
+        # Number of refused operations that record or judge signs of life. Counted by the writer's
+        # thread.
         self.unheard = 0
         # Number of batches whose COMMIT got no answer, so that their outcome was looked up.
         self.doubts = 0

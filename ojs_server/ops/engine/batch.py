@@ -30,10 +30,10 @@ from ojs_server.store.base import (
 
 log = logging.getLogger("ojs.store")
 
-# Number of tries of an operation after write conflicts with other nodes.
+# Attempts of an operation after write conflicts with other nodes.
 TRIES: Final = 3
-# So many operations that alone waited for a lock in vain are enough: it is not their fault, and
-# each of the others would wait as long.
+# Give up on one-by-one retries after this many lock timeouts: each further operation might wait as
+# long.
 WAITS: Final = 2
 # Most jobs of a batch that is carried out on the event loop.
 SMALL_JOBS: Final = 100
@@ -54,8 +54,9 @@ class LocksBusy(Unavailable):
 class Committed(msgspec.Struct, frozen=True):
     """The result of a batch: an outcome for each operation, and the wake-ups that follow.
 
-    `refused` says why the store took nothing of it, `in_vain` what the operations heard that alone
-    waited in vain for a lock. With a `doubt`, all this is so only if the store carried it out.
+    `refused` is the reason why the store took nothing of it, `in_vain` has the errors of operations
+    that timed out by themselves, waiting for a lock. With a `doubt`, it is unknown whether the
+    store has committed it.
     """
 
     outcomes: list[Outcome]
@@ -66,9 +67,9 @@ class Committed(msgspec.Struct, frozen=True):
     heard: list[str] = []
     refused: str | None = None
     in_vain: list[str] = []
-    # The store does not answer at all.
+    # True if the store does not answer at all.
     away: bool = False
-    # A worker has called in vain.
+    # True if an operation was refused that records or judges signs of life.
     unheard: bool = False
     # Number of operations whose outcome is unknown.
     unknown: int = 0
@@ -77,7 +78,7 @@ class Committed(msgspec.Struct, frozen=True):
     freed: dict[str, int] = {}
     events: EventBuffer = msgspec.field(default_factory=EventBuffer)
     doubt: OutcomeUnknown | None = None
-    # The store was asked what had become of it.
+    # True if the store was asked for the outcome of the commit.
     asked: bool = False
 
     def resolved(self) -> "Committed":
@@ -113,7 +114,7 @@ class UncommittedBatch:
 
 
 def is_small(ops: Sequence[AnyOperation]) -> bool:
-    """Tell whether a batch has few jobs, and only calls that do not look far."""
+    """True if a batch has few jobs, and only operations that read little."""
     jobs = 0
     for op in _parts(ops):
         jobs += op.job_count
@@ -136,18 +137,18 @@ def apply(
     """Commit all operations together, or continue the batch that has `begun`; if that fails, each
     by itself.
 
-    If a COMMIT got no answer, the result has a doubt, and the caller has the store asked. A refusal
-    by the domain is an outcome like any other. Only an operation that the database cannot take
-    fails, and it fails alone. On an embedded store a lock is always of the whole store, so nothing
-    is tried by itself. Without `patient` a wait for a lock is short; if it times out, that is
-    StoreBusy, or `Held` for a single operation.
+    If a COMMIT got no answer, the result has a doubt, which the caller resolves. A refusal by the
+    domain is an outcome like any other. Only an operation that the database cannot take fails, and
+    it fails alone. On an embedded store a lock is always of the whole store, so nothing is tried by
+    itself. Without `patient` a wait for a lock is short; if it times out, that is StoreBusy, or
+    LocksBusy for a single operation.
     """
     schedulers = schedulers or Schedulers()
     try:
         carried_out = begun or begin(store, rules, rng, ops, schedulers, patient=patient)
         return _whole(ops, carried_out.commit())
     except StaleWrite as error:
-        # Another node was faster; what was decided on is to be looked at again.
+        # Another node changed the same rows, so decide again on the new ones.
         if len(ops) == 1:
             if tries > 1:
                 return apply(
@@ -188,7 +189,7 @@ def one_by_one(
     in_vain: list[str] = []
     for place, op in enumerate(ops, 1):
         if op.judges and any(part.unheard for part in done):
-            # It would take from those that have just called in vain.
+            # It would judge workers whose signs of life have just been refused.
             done.append(
                 _refused([op], StoreUnavailable("the heartbeat of a worker was not stored"))
             )
@@ -250,8 +251,8 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         due_at=min((p.due_at for p in parts if p.due_at is not None), default=None),
         ended=[job_id for part in parts for job_id in part.ended],
         heard=[worker_id for part in parts for worker_id in part.heard],
-        # One operation that the database cannot take is not the end of writing; but that others had
-        # nothing to write says nothing.
+        # A refused operation does not make the store unavailable if another one wrote something;
+        # one that had nothing to write proves nothing.
         refused=None if logged else next((why for why in reversed(reasons) if why), None),
         unheard=any(part.unheard for part in parts),
         unknown=sum(part.unknown for part in parts),
@@ -278,7 +279,7 @@ def begin(
     for index, op in enumerate(ops):
         stages[op.stage].append(index)
     outcomes: list[Outcome] = [None] * len(ops)
-    # The one writer of an embedded store has everything to itself.
+    # An embedded store has only one writer, which needs no row locks.
     locks = None if store.embedded else gather(rules, ops)
     foreseen = None if locks is None else foresee(ops, locks)
     with ExitStack() as stack:
@@ -287,7 +288,7 @@ def begin(
         if locks is not None and any(op.settings for op in ops):
             tx.lock_settings()
         if len(ops) == 1 or (len(stages) == 1 and handler_of(ops[0].stage).at_once):
-            # Its handler locks in the same order by itself.
+            # The handler locks in the same order by itself.
             locks = None
         if locks is not None and locks.webhooks:
             tx.load_webhooks(locks.webhooks)
@@ -341,7 +342,7 @@ def _refused(
 
 
 def _hears(ops: Sequence[AnyOperation]) -> bool:
-    """Tell whether one of these operations hears or judges workers."""
+    """True if one of these operations records or judges signs of life."""
     return any(op.hears for op in _parts(ops))
 
 

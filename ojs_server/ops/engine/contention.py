@@ -25,9 +25,9 @@ from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
 from ojs_server.store.base import Store, StoreBusy, StoreUnavailable
 from ojs_server.store.records import Contended
 
-# A transaction that is younger is waited for like any other.
+# Locks of younger transactions are waited for as usual.
 OLD_MS: Final = 250
-# For so long after a wait in vain it is looked who is held up before anything is carried out.
+# Time after a lock timeout during which blocked operations are looked up before each batch.
 SUSPECTS_S: Final = 1.0
 
 
@@ -49,7 +49,7 @@ class Contention:
         self._suspects_until = 0.0
 
     def carry_out(self, ops: Sequence[AnyOperation]) -> Committed:
-        """Commit all operations except those that are `Held`."""
+        """Commit all operations except those that get LocksBusy."""
         if self._stopwatch() < self._suspects_until:
             return self._around(self._held_up(ops), ops, "the lock is not released yet")
         return self._committed(ops)
@@ -76,7 +76,7 @@ class Contention:
         return done
 
     def _around(self, held_up: set[int], ops: Sequence[AnyOperation], reason: str) -> Committed:
-        """Commit those that are not held up."""
+        """Commit the operations that are not held up."""
         rest = [op for place, op in enumerate(ops) if place not in held_up]
         done = self._committed(rest) if rest else Committed([])
         answers = iter(done.outcomes)

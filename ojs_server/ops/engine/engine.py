@@ -27,9 +27,9 @@ from ojs_server.ops.workers.wakeups import Wakeups
 from ojs_server.store.base import Reader, StaleWrite, Store, StoreUnavailable
 
 READERS: Final = 4
-# A read that waits longer, for a thread or for the store, is refused, unless set.
+# Default time limit of a read, including its wait for a thread.
 READ_S: Final = 5.0
-# No transaction takes so long where all is well.
+# A healthy transaction does not take this long.
 STALLED_S: Final = 5.0
 
 Answer = TypeVar("Answer")
@@ -75,12 +75,12 @@ class Engine:
         )
         self.producers = Wakeups()
         self.signs = Signs()
-        # Holders of old row versions, as of the last look.
+        # Holders of old row versions at the last check.
         self.vacuum_holders: Sequence[VacuumHolder] = ()
         self.on_due: Callable[[int], None] = lambda moment: None
         # Called with the events of each commit of this node.
         self.on_events: Callable[[EventBuffer], None] = lambda events: None
-        # The event log has grown by a commit of this node.
+        # Called when a commit of this node has added events.
         self.on_logged: Callable[[], None] = lambda: None
         self._reading = threads.executor(READERS, "ojs-reader")
         schedulers = Schedulers()
@@ -93,7 +93,7 @@ class Engine:
                 committed = batch.apply(store, rules, rng, ops, schedulers=schedulers, begun=begun)
             else:
                 committed = contention.carry_out(ops)
-            # Before the next batch, which may bring a sweep.
+            # Set before the next batch, which may contain a sweep.
             availability.unheard += committed.unheard
             if committed.doubt is not None:
                 availability.doubts += 1
@@ -133,7 +133,7 @@ class Engine:
         return self._commits.submit(operation)
 
     def enter(self, operation: AnyOperation, caller: Caller) -> None:
-        """Carry out one operation, and tell its caller; raises where too many wait already."""
+        """Queue one operation, and answer its caller; raises if too many wait already."""
         self._commits.enter(operation, caller)
 
     async def note_waiting(self, until: int) -> None:
@@ -141,7 +141,7 @@ class Engine:
         await self._in_thread(lambda: self.store.note_waiting(until))
 
     async def announce(self, said: Announcement) -> None:
-        """Note that this node is up, and what it says of itself."""
+        """Store the announcement of this node."""
         await self._in_thread(lambda: self.store.announce(said))
 
     async def withdraw(self) -> None:
@@ -153,7 +153,7 @@ class Engine:
         return await self._in_thread(self.store.nodes)
 
     async def end_silent_transactions(self) -> int:
-        """End the transactions of servers that have fallen silent; answers how many."""
+        """End the transactions of servers that have fallen silent; returns their number."""
         return await self._in_thread(self.store.end_silent_transactions)
 
     async def look_for_vacuum_holders(self) -> None:
@@ -168,7 +168,7 @@ class Engine:
         await self._in_thread(lambda: self.store.note_following(for_ms))
 
     async def read(self, question: Callable[[Reader], Answer]) -> Answer:
-        """Ask the store something, off the event loop."""
+        """Read from the store in a thread."""
 
         def ask() -> Answer:
             with self.store.reader() as reader:
@@ -212,13 +212,14 @@ class Engine:
             self.on_due(committed.due_at)
 
     def _judge(self, committed: batch.Committed) -> None:
-        """Learn from a batch whether the store takes changes, and whether workers were heard."""
+        """Update the availability of the store from the outcome of a batch."""
         availability = self.availability
         availability.unknown += committed.unknown
         if committed.asked:
             availability.doubts -= 1
         if committed.asked or committed.away:
-            # Callers had no answer until now; those that waited were refused with the others.
+            # Signs of life may be among the operations that got no answer until now, or were
+            # refused with them.
             availability.unheard += 1
         if committed.refused is not None:
             availability.lose(committed.refused)

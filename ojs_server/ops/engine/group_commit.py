@@ -32,16 +32,16 @@ from ojs_wire import codes
 
 MAX_BATCH: Final = 512
 MAX_JOBS: Final = 2000
-# Iterations of the loop in which answered callers come back, to be in the next batch.
+# Iterations of the loop before the next batch, so that answered callers can join it.
 TURNS: Final = 8
-# Who is held up by another server's lock is tried again after so long, and so often in all.
+# Retry interval and time limit for operations blocked by another server's lock.
 AGAIN_S: Final = 0.1
 HELD_UP_S: Final = 10.0
-# A caller that is not ready to wait is told after so long that its outcome is unknown.
+# Time after which a caller without a longer wait of its own learns that the outcome is unknown.
 ASKED_S: Final = 2.0
-# Most operations in conflict with a batch that are skipped to fill it.
+# Most operations that are skipped, because they conflict with a batch, to fill it.
 MAX_KEPT: Final = 512
-# Batches whose outcomes are looked up at a time.
+# Batches whose outcomes are looked up concurrently.
 ASKING: Final = 8
 
 
@@ -59,7 +59,7 @@ class Caller(Protocol):
         """Deliver the outcome: the operation is committed, or was refused with an error."""
 
 
-# Set for a request that says how long it is ready to wait: a moment of the stopwatch.
+# The time, by the monotonic clock, up to which the client of this request is ready to wait.
 PATIENT_UNTIL: Final[ContextVar[float]] = ContextVar("patient_until", default=0.0)
 
 
@@ -118,12 +118,12 @@ class GroupCommit:
         self._due: deque[Waiting] = deque()
         # True if the last batch had only due operations, while others waited.
         self._passed_over = False
-        # Arrival of the first that waits behind the running batch.
+        # Arrival of the first operation that waits behind the running batch.
         self._behind_since: float | None = None
-        # They go in front of all others as soon as it is their time.
+        # Operations blocked by another server's lock; they are retried before all others.
         self._held_up: list[tuple[AnyOperation, Caller]] = []
         self._busy = False
-        # Start of the batch in the thread.
+        # Start of the batch in the writer's thread.
         self._began: float | None = None
         self._closing = False
         self._idle = asyncio.Event()
@@ -131,7 +131,7 @@ class GroupCommit:
         self._monotonic = environment.monotonic
         self._batches = environment.threads.inbox("ojs-writer", self._write)
         self._asking = environment.threads.executor(ASKING, "ojs-outcome")
-        self._asked: set[asyncio.Future[Committed]] = set()
+        self._look_ups: set[asyncio.Future[Committed]] = set()
 
     @property
     def depth(self) -> int:
@@ -171,12 +171,12 @@ class GroupCommit:
     async def close(self) -> None:
         """Finish submitted operations, then end the thread."""
         self._closing = True
-        # Tried once more, they are told what it comes to.
+        # A last attempt for blocked operations: while closing they are not put off again.
         self._try_again()
         await self._idle.wait()
         await asyncio.to_thread(self._batches.close)
-        if self._asked:
-            await asyncio.wait(self._asked)
+        if self._look_ups:
+            await asyncio.wait(self._look_ups)
         self._asking.shutdown()
 
     def _begin_soon(self) -> None:
@@ -220,7 +220,7 @@ class GroupCommit:
         try:
             return self._begin([operation for operation, _, _ in batch])
         except Exception:
-            # It was rolled back. The writer tries again, and knows what to do if that fails.
+            # The transaction was rolled back. The writer retries the batch, and handles a failure.
             return None
 
     def _next(self) -> list[Waiting]:
@@ -268,21 +268,21 @@ class GroupCommit:
         batch, begun = given
         try:
             committed = self._carry_out([operation for operation, _, _ in batch], begun)
-        except BaseException as error:  # the callers must hear of it, whatever it is
+        except BaseException as error:  # answer the callers in any case
             committed = Committed([error] * len(batch))
         self._loop.call_soon_threadsafe(self._finish, batch, committed)
 
     def _finish(self, batch: list[Waiting], committed: Committed) -> None:
         self._began = None
-        # Due operations do not depend on this batch, and answering its callers takes long.
+        # Start due operations before answering the callers, which takes long.
         begun = bool(self._due) and not (self._passed_over or committed.away)
         if begun:
             self._start()
         try:
             if committed.doubt is None:
-                self._tell(batch, committed)
+                self._answer(batch, committed)
             else:
-                self._ask(batch, committed)
+                self._look_up(batch, committed)
             if committed.away:
                 # Each batch would find that out for itself, one after the other.
                 callers = [caller for _, caller in self._held_up]
@@ -296,12 +296,12 @@ class GroupCommit:
             if not begun:
                 self._gather(TURNS)
 
-    def _ask(self, batch: list[Waiting], committed: Committed) -> None:
-        """Ask the store for the outcome of a batch, then tell its callers.
+    def _look_up(self, batch: list[Waiting], committed: Committed) -> None:
+        """Look up the outcome of a batch in the store, then answer its callers.
 
-        Those that do not wait so long are told that it is unknown, and the store is still asked.
+        Callers whose wait ends earlier are answered that it is unknown; the look-up continues.
         """
-        asked = self._loop.run_in_executor(self._asking, committed.resolved)
+        looking_up = self._loop.run_in_executor(self._asking, committed.resolved)
         asked_at = self._monotonic()
         callers = dict(enumerate(caller for _, caller, _ in batch))
         timers = [
@@ -309,14 +309,14 @@ class GroupCommit:
             for due in {max(asked_at + ASKED_S, one.patient_until) for one in callers.values()}
         ]
 
-        def told(answer: asyncio.Future[Committed]) -> None:
+        def answer_callers(answer: asyncio.Future[Committed]) -> None:
             for timer in timers:
                 timer.cancel()
-            self._asked.discard(answer)
+            self._look_ups.discard(answer)
             error = answer.exception()
             done = answer.result() if error is None else Committed([error] * len(batch), asked=True)
             given_up = len(batch) - len(callers)
-            self._tell(
+            self._answer(
                 [batch[place] for place in callers],
                 msgspec.structs.replace(
                     done,
@@ -325,15 +325,15 @@ class GroupCommit:
                 ),
             )
 
-        self._asked.add(asked)
-        asked.add_done_callback(told)
+        self._look_ups.add(looking_up)
+        looking_up.add_done_callback(answer_callers)
 
     def _give_up(self, callers: dict[int, Caller], now: float) -> None:
-        """Tell callers whose patience has ended that the outcome is unknown, and forget them."""
+        """Answer callers whose wait has ended that the outcome is unknown, and forget them."""
         for place in [place for place, one in callers.items() if one.patient_until <= now]:
             self._resolve(callers.pop(place), refusal(OutcomeUnknown("")))
 
-    def _tell(self, batch: list[Waiting], committed: Committed) -> None:
+    def _answer(self, batch: list[Waiting], committed: Committed) -> None:
         for (operation, caller, _), outcome in zip(batch, committed.outcomes, strict=True):
             if isinstance(outcome, LocksBusy) and self._put_off(operation, caller):
                 continue
@@ -344,7 +344,7 @@ class GroupCommit:
         try:
             caller.resolve(outcome)
         except Exception as error:
-            # No other answer depends on it.
+            # Other callers still get their answers.
             self._loop.call_exception_handler(
                 {"message": "an outcome could not be delivered to its caller", "exception": error}
             )

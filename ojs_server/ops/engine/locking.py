@@ -35,7 +35,7 @@ def lock(work: Work, locks: Locks, foreseen: Foreseen | None) -> None:
     themselves.
     """
     tx = work.tx
-    # Cron entries first: only they say which jobs they lead to.
+    # Cron entries first: only their rows name the jobs to lock.
     jobs = cron.lock(work, locks.cron, due=locks.due_cron)
     drafts = [draft for of_one in locks.drafts for draft in of_one if draft]
     if uniques := [draft.unique.key for draft in drafts if draft.unique]:
@@ -48,7 +48,8 @@ def lock(work: Work, locks: Locks, foreseen: Foreseen | None) -> None:
     if locks.all_workers:
         workers.update(worker.id for worker in tx.load_all_workers())
     if locks.searches:
-        # These wait for nobody, so after those who are waited for in the order of their ids.
+        # Searches skip locked rows, so they come after the workers that are locked in order of
+        # their ids.
         tx.lock(workers, (), ())
         leaving.update(worker.id for search in locks.searches for worker in search(work))
     tx.lock(workers, jobs, jobs | locks.leases, leaving)

@@ -19,9 +19,9 @@ class Pulse:
         if look is None or look.done():
             loop = asyncio.get_running_loop()
             look = self._look = loop.run_in_executor(self._thread, self._ping)
-            # A caller that waits no longer does not ask for the error.
+            # Retrieve the error even if no caller waits for it any more.
             look.add_done_callback(lambda done: done.cancelled() or done.exception())
-        # By the time that this one is over somebody else may have begun the next.
+        # By the end of this check another caller may have started the next one.
         done, _ = await asyncio.wait({look}, timeout=within_s)
         return bool(done) and look.exception() is None
 

@@ -25,11 +25,11 @@ from ojs_server.ops.unit_of_work import Work
 from ojs_server.ops.workers import requirements
 from ojs_server.store.records import Claimed, Lane
 
-# Tenants of a queue that one claim considers; the next claim goes on after them.
+# Tenants of a queue that one claim considers; the next claim continues after them.
 MOST_TENANTS: Final = 100
-# Number of reads of a claim after other nodes were faster.
+# Attempts of a claim whose jobs other nodes take first.
 LOOKS: Final = 3
-# Past so many jobs of a lane it looks that its worker may not run.
+# Extra jobs read from each lane if the worker may not run all of them.
 MOST_PASSED: Final = 200
 
 
@@ -143,7 +143,7 @@ def claim(
 ) -> list[Claimed]:
     """Claim up to `limit` more jobs; `capacities` are the bounds of counters, including `kept`."""
     if criteria.tenant is not None and not work.tx.sharing.tenancy:
-        # No tenant ever had a job.
+        # No job has ever had a tenant.
         return []
     taken: list[Claimed] = []
     lost: set[str] = set()
@@ -176,7 +176,7 @@ def _lanes(work: Work, criteria: ClaimCriteria) -> list[Lane]:
     if criteria.tenant is not None:
         tenants = [(queue, criteria.tenant) for queue in criteria.queues]
     else:
-        # Also whatever comes first: jobs that were stored before there were tenants.
+        # Include jobs without a tenant, which were stored before there were any.
         tenants = [(queue, None) for queue in criteria.queues]
         if work.tx.sharing.tenancy:
             tenants += _tenants(work, criteria.queues)
@@ -192,7 +192,7 @@ def _tenants(work: Work, queues: Sequence[str]) -> Iterator[tuple[str, str]]:
     found = work.tx.tenants_waiting(left_off, MOST_TENANTS)
     again = [queue for queue, name in left_off.items() if name]
     if again:
-        # The look went on in the middle, and comes round to those before.
+        # The scan began in the middle, so continue at the first tenant.
         found += work.tx.tenants_waiting(dict.fromkeys(again, ""), MOST_TENANTS)
     by_queue: dict[str, dict[str, None]] = {queue: {} for queue in queues}
     for queue, tenant in found:

@@ -21,7 +21,7 @@ from ojs_wire import codec
 Action = Literal["cancel", "retry", "delete"]
 ReceiptKey = tuple[str, str, str]
 
-# Jobs changed in one transaction, so that others get their turn in between.
+# Jobs changed per transaction, so that other operations get their turn in between.
 STEP: Final = 500
 
 
@@ -79,7 +79,7 @@ class Bulk(Operation[BulkOutcome], frozen=True):
 @handles(Stage.BULK)
 def run(work: Work, ops: Sequence[Bulk]) -> list[BulkOutcome | OjsError]:
     """Decide on all jobs with one read, and write the changes together."""
-    # Jobs are locked before keys, as where an enqueue is in the same batch.
+    # Jobs before keys, the order of locks if an enqueue is in the same batch.
     stored = work.tx.load_jobs(sorted({job_id for op in ops for job_id in op.ids}))
     return [_run(work, op, stored) for op in ops]
 
@@ -92,7 +92,7 @@ def _run(
     decided: dict[str, Change | OjsError] = {}
     jobs = {job_id: stored[job_id][0] for job_id in op.ids if job_id in stored}
     if op.wanted is not None and op.wanted.tenant is not None:
-        # Those of others are not there, whatever they would be told of otherwise.
+        # Jobs of other tenants are reported as missing.
         jobs = {job_id: job for job_id, job in jobs.items() if job.tenant == op.wanted.tenant}
     needed = _needed(work, jobs.values()) if op.action == "delete" else frozenset[str]()
     for job_id in op.ids:
@@ -185,7 +185,7 @@ class _Memory(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     details: dict[str, str] | None = None
 
 
-# Stands behind the jobs of a call that left some for another.
+# The last item of a receipt if the call left some jobs for another.
 _MORE: Final = "+"
 _memory = msgspec.json.Decoder(_Memory)
 

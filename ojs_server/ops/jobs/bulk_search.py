@@ -9,9 +9,9 @@ from ojs_server.ops.jobs.bulk import STEP, Action, Bulk, BulkOutcome, Item, Rece
 from ojs_server.store.base import Reader
 from ojs_server.store.records import JobIds
 
-# Most jobs that a call changes; for more it is repeated.
+# Most jobs that one call changes; a client repeats the call for more.
 MOST: Final = 10_000
-# Most jobs of a call with an idempotency key, which is stored with its only transaction.
+# Most jobs of a call with an idempotency key, which is stored with the only transaction.
 MOST_KEYED: Final = 1000
 
 

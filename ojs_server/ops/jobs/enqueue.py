@@ -22,7 +22,7 @@ from ojs_server.store.records import Receipt
 
 ReceiptKey = tuple[str, str, str]
 
-# Least number of uniform jobs for which a statement of their own pays.
+# Least number of uniform jobs for which a separate statement pays off.
 MANY: Final = 25
 
 
@@ -32,7 +32,7 @@ class Enqueued(msgspec.Struct, frozen=True):
     jobs: Sequence[StoredJob]
     earlier: tuple[bool, ...]
     pressure: Pressure | None = None
-    # Jobs whose arguments do not fit their schemas, where these do not insist.
+    # Jobs that violate a schema which only warns.
     complaints: tuple[Complaint, ...] = ()
 
     @property
@@ -75,11 +75,11 @@ class Enqueue(Operation[Enqueued], frozen=True):
         locks.drafts.append(self.drafts)
 
     def is_foreseen(self) -> bool:
-        # New jobs have ids that nobody else has; but a fingerprint is locked before workers are.
+        # New ids need no lock, but fingerprints are locked before workers.
         return not self.keys
 
 
-# An earlier request's jobs are answered by their ids: as they are now.
+# Jobs of an earlier request are represented by their ids, and read later.
 _Verdict = Judged | OjsError
 
 
@@ -104,7 +104,7 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
     verdicts.update(_known_receipt(work, ops, made))
     new = [index for index in made if index not in verdicts]
     fresh = {index: (ops[index].drafts, made[index]) for index in new if index not in refused}
-    # Only what is new: a request that is repeated was judged by the settings of then.
+    # Only new requests: repeated ones were checked under the settings of their time.
     judged = judge(work, fresh) | {index: refused[index] for index in new if index in refused}
     pressures = _bounded(work, judged)
     _mend_receipts(work, ops, judged)

@@ -40,7 +40,7 @@ def run(work: Work, ops: Sequence[Advance]) -> list[Advanced | OjsError]:
     jobs = {
         job_id: job for job_id, (job, _) in work.tx.load_jobs({op.job_id for op in ops}).items()
     }
-    # After the jobs, as everybody locks them.
+    # After the jobs, in the general order of locks.
     held = sorted(job.id for job in jobs.values() if job.state == State.ACTIVE)
     leases = work.tx.load_leases(held) if held else {}
     known = work.tx.load_progress([job.id for job in jobs.values() if job.attached & PROGRESS])

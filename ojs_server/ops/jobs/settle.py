@@ -28,7 +28,7 @@ from ojs_server.store.records import Leased
 class Repeated(msgspec.Struct, frozen=True):
     """A settlement that was made before by the same worker: its answer was lost."""
 
-    # The current job.
+    # The job as it is now.
     after: Job
 
 
@@ -38,7 +38,7 @@ class Transition(OnJob[Result], Generic[Result], frozen=True, kw_only=True):
 
     stage = Stage.SETTLE
 
-    # To this tenant a job of another is like one that is not there.
+    # If set, jobs of other tenants are reported as missing.
     tenant: str | None = None
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Result:
@@ -55,7 +55,8 @@ class Ack(Transition[Change | Repeated], frozen=True):
     worker_id: str | None = None
     attempt: int | None = None
     result: bytes | None = None
-    # Any previous holder may complete the job late, as the client does not name its worker.
+    # Any previous holder may complete the job late, as clients of this API do not name their
+    # workers.
     anybody: bool = False
 
     def is_foreseen(self) -> bool:
@@ -107,7 +108,7 @@ class Fail(Transition[Change | Repeated], frozen=True):
     worker_id: str | None = None
     attempt: int | None = None
     requeue: bool = False
-    # Variables for the next delivery.
+    # Variables to merge into the job for its next delivery.
     variables: Mapping[str, Any] | None = None
 
     def is_foreseen(self) -> bool:
@@ -126,7 +127,7 @@ class Fail(Transition[Change | Repeated], frozen=True):
         if self.worker_id is None or self.attempt is None:
             return False
         if self.requeue or self.fault.action == "snooze":
-            # The history does not have it, but the job knows which worker gave it back.
+            # The history has no entry for it, but the job stores which worker gave it back.
             gave_back = given_back_before(job, self.attempt)
             return gave_back and work.tx.ended_by(job.id) == self.worker_id
         return failed_before(job, self.attempt, self.worker_id, self.fault)
@@ -225,7 +226,7 @@ def run(work: Work, ops: Sequence[Transition[Change | Repeated]]) -> list[Outcom
     changed: set[str] = set()
     for op in ops:
         if op.job_id in changed:
-            # One call may name a job twice; the second sees what the first left.
+            # A call may name a job twice; write the first change before the second is decided.
             work.apply(changes)
             changes = []
             changed.clear()

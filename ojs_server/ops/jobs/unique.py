@@ -53,7 +53,7 @@ def judge(work: Work, requests: Mapping[int, Request]) -> dict[int, Judged | Ojs
             for change in one.replaced
         }
         held = work.tx.load_jobs(sorted(before)) if before else {}
-        # A worker may have been faster than our locks; then what we saw has to be seen again.
+        # A worker may have changed a job before it was locked; then decide again.
         if all(job_id in held and held[job_id][0] == job for job_id, job in before.items()):
             return judged
 
@@ -104,13 +104,12 @@ class _Judging:
     def _require_replaceable(self, unique: Unique, existing: Job) -> None:
         index = len(self.answer)
         if existing.id in self._own:
-            # Also where they would replace: who sends both at once wants neither gone.
+            # Even with `replace`: a request would lose one of its own jobs.
             raise unique.refusal_within(index, self._own[existing.id])
         if unique.on_conflict == "reject":
             raise unique.refusal(existing, index if self._many else None)
 
     def _cancel(self, existing: Job, rivals: list[Job]) -> None:
-        # A finished job cannot be cancelled, and need not be.
         if existing.state not in TERMINAL:
             keep = self._work.keep(existing.queue)
             change = lifecycle.cancel(existing, self._work.now, keep)

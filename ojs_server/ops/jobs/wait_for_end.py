@@ -6,7 +6,7 @@ from ojs_server.domain.jobs.job import TERMINAL, StoredJob
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.time_limit import at_most
 
-# Another node may end the job, and its news does not travel.
+# Another node may end the job, and no notice of that reaches this node.
 SLOW_POLL_S = 1.0
 
 

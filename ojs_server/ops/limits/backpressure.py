@@ -21,9 +21,9 @@ from ojs_server.ops.unit_of_work import Work
 from ojs_server.store.base import StaleWrite
 from ojs_server.store.records import BYTES
 
-# Time after which a refused producer may try again.
+# Seconds after which a refused producer may try again.
 RETRY_AFTER_S: Final = 1
-# Number of jobs that one request may drop.
+# Most jobs that one request may drop.
 MOST_DROPPED: Final = 2000
 
 _PUSHED_OUT: Final = Fault(
@@ -74,7 +74,7 @@ class BoundedQueues:
             for name in self._bounds:
                 load = loads.get(name)
                 self._room[name] = Counter({"depth": load.depth, BYTES: load.bytes} if load else {})
-        # Jobs added by this transaction, which no stored counter includes yet.
+        # Jobs added by this transaction, which the stored counters do not include yet.
         self._added: dict[str, Counter[str]] = {name: Counter() for name in self._bounds}
         self._refused: Counter[str] = Counter()
         self._replaced: set[str] = set()
@@ -121,7 +121,7 @@ class BoundedQueues:
             if self._push_out(name, more):
                 return None
             if self._added[name]:
-                # The jobs to drop are of this same batch: retry its operations one by one.
+                # The jobs to drop are in this batch: retry its operations one by one.
                 raise StaleWrite(f"queue {name} cannot take all of a batch at once")
         depth, bound = over
         error = QueueFull(
@@ -223,7 +223,7 @@ class BoundedQueues:
         if depth < self._bounds[name].warning * bound:
             return None
         row = self._work.rate_limits.row(OF_QUEUE + name)
-        # In the row of a queue: since when its pressure is high.
+        # A queue's row stores here the time since which its pressure is high.
         if row.waits_since is None:
             self._work.rate_limits.put(msgspec.structs.replace(row, waits_since=self._work.now))
             self._work.note(events.of_queue("backpressure.warning", name, depth=depth, bound=bound))

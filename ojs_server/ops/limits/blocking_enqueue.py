@@ -9,7 +9,7 @@ from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.jobs.enqueue import Enqueue, Enqueued
 from ojs_server.ops.workers.wakeups import first
 
-# Default time that a producer waits.
+# Default wait of a producer for room in a queue.
 BLOCK_MS: Final = 5_000
 
 
@@ -30,7 +30,7 @@ async def enqueue(
     left = asyncio.ensure_future(gone()) if gone is not None else None
     try:
         while True:
-            # Before looking, or room could be made unseen.
+            # Before the attempt, so that room made during it is noticed.
             waiter.clear()
             try:
                 enqueued = await engine.run(op)
@@ -38,7 +38,7 @@ async def enqueue(
                     waiter.wake()
                 return enqueued
             except QueueFull as still:
-                # Too little for this one may be enough for those behind it.
+                # Room that is too small for this request may be enough for the next one.
                 engine.producers.pass_on(waiter)
                 remaining = deadline - asyncio.get_running_loop().time()
                 if not still.blocks or remaining <= 0 or engine.producers.closed:
@@ -47,7 +47,7 @@ async def enqueue(
                 if left is not None and left.done():
                     raise
             except BaseException:
-                # The room that was made is still there: `leave` hands the wake on.
+                # The room is still there: `leave` passes the wake-up on.
                 waiter.wake()
                 raise
     finally:

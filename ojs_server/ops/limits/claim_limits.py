@@ -25,10 +25,10 @@ from ojs_server.ops.unit_of_work import Work
 from ojs_server.ops.workers import requirements
 from ojs_server.store.records import Claimed
 
-# Number of repeated claims after jobs were refused by the limits of their keys.
+# Repetitions of a claim whose jobs are refused by the limits of their keys.
 ROUNDS: Final = 100
 
-# Takes so many more, beside those that are kept already.
+# Claims up to a number of further jobs, besides those already kept.
 Claims = Callable[[int, Sequence[Claimed]], list[Claimed]]
 
 
@@ -47,12 +47,13 @@ class LimitedClaims:
             for name, tenant in met.items()
             if tenant.max_concurrency is not None
         }
-        # Also those of which only the depth is bounded: it falls, and this is their turn.
+        # Include queues with only a bound: the claim shortens them, and this is the place of their
+        # limits in the order of locks.
         pools = limited_pools(sharing) if any(criteria.serving for criteria in claims) else []
         work.rate_limits.update(
             [*(guarded(configs, queues) if configs else ()), *guards(met, pools)]
         )
-        # Read under the lock: whoever claims from these queues has committed, or waits for us.
+        # Read under the locks: other claims from these queues have committed, or wait for them.
         counters = self._limited | self._tenants.keys()
         for pool in (pool_of(criteria, sharing) for criteria in claims):
             counters |= set(() if pool is None else pool.queues)

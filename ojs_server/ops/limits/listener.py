@@ -54,7 +54,8 @@ class LimitListener:
             bounds = configs[name].bounds if name in configs else None
             if bounds is None:
                 continue
-            # Not the difference: those turned away a moment ago have not seen who left since.
+            # Count all departures, not the net change: producers refused a moment ago have not seen
+            # them.
             if bounds.strategy == "block" and ledger.departed[name]:
                 ledger.freed[name] += ledger.departed[name]
             if sum(ledger.pending(name, state) for state in WAITING) < 0:

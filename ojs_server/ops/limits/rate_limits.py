@@ -23,13 +23,13 @@ from ojs_server.ops.ledger import Ledger
 from ojs_server.store.records import Claimed
 from ojs_wire.values import format_timestamp
 
-# How many jobs of a queue and type are released at a time.
+# Most jobs of a queue and type that are released at a time.
 BEFORE: Final = 200
-# Another node has locked a job that is to be released: look again.
+# Retry interval if another node has locked a job that is to be released.
 AGAIN_MS: Final = 200
-# Delay of a rescheduled job that waits for running jobs to end, as their end is unknown.
+# Delay of a rescheduled job that waits for running jobs, as their end is unknown.
 LATER_MS: Final = 5_000
-# No worker closes a key for longer.
+# Longest time for which a worker can close a key.
 MAX_HOLD_MS: Final = 86_400_000
 
 _LIMITED: Final = Fault(
@@ -54,7 +54,7 @@ class RateLimits:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        # Keys whose jobs have moved, with a job that knows the policy.
+        # Keys whose jobs have moved, with a job that has the policy.
         self._touched: dict[str, Job | None] = {}
         self._declared: dict[str, Policy] = {}
         self._finished: Counter[str] = Counter()
@@ -149,7 +149,8 @@ class RateLimits:
         ledger = self._ledger
         jobs = {one.job.rate_key: one.job for one in claimed if one.job.rate_key is not None}
         self.lock(jobs, jobs)
-        # Time has reopened these, and jobs that still wait may come before those at hand.
+        # These limits have reopened with time; jobs that wait for them go before those just
+        # claimed.
         late = {
             key
             for key in jobs
@@ -205,13 +206,15 @@ class RateLimits:
             row = msgspec.structs.replace(row, policy=policy, used_at=self._ledger.now)
         if (until := self._holds.pop(name, None)) is not None:
             row = limits.hold(row, until)
-            self._tell("dynamic_adjusted", name, until=format_timestamp(until), reason="worker")
+            self._note_event(
+                "dynamic_adjusted", name, until=format_timestamp(until), reason="worker"
+            )
         if (word := self._overrides.pop(name, None)) is not None:
             row = msgspec.structs.replace(
                 row, override=word[0], override_until=word[1], used_at=self._ledger.now
             )
             ends = None if word[1] is None else format_timestamp(word[1])
-            self._tell("dynamic_adjusted", name, until=ends, reason="operator")
+            self._note_event("dynamic_adjusted", name, until=ends, reason="operator")
         self._rows[name] = row
 
     def refresh(self, names: Sequence[str]) -> int:
@@ -244,7 +247,7 @@ class RateLimits:
         for name in wanted:
             row = self._rows[name]
             if row.waits_since is not None and name in first:
-                self._tell("released", name, strategy="wait", job_id=first[name])
+                self._note_event("released", name, strategy="wait", job_id=first[name])
             self._rows[name] = msgspec.structs.replace(
                 row,
                 waits_since=row.waits_since if name in late else None,
@@ -255,7 +258,7 @@ class RateLimits:
     def _close(self, name: str, free: Capacity, *, waited_for: bool) -> None:
         row = self._rows[name]
         if waited_for and row.waits_since is None:
-            self._tell(
+            self._note_event(
                 "exceeded",
                 name,
                 strategy="wait",
@@ -279,5 +282,5 @@ class RateLimits:
         self._ledger.expect_here(moment)
         return moment
 
-    def _tell(self, kind: str, name: str, **data: object) -> None:
+    def _note_event(self, kind: str, name: str, **data: object) -> None:
         self._ledger.note(events.of_limit(f"rate_limit.{kind}", name, **data))

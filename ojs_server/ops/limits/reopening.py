@@ -10,7 +10,7 @@ from ojs_server.ops.operation import Operation, Stage
 from ojs_server.ops.unit_of_work import Work
 
 STEP: Final = 500
-# Everybody who waits for a queue may find something now.
+# Wake-ups for all waiting fetches of a queue.
 _ALL: Final = 1_000_000
 
 

@@ -30,7 +30,7 @@ class Dropped(Done, frozen=True):
     left: int
 
 
-# Everybody who waits may find something now.
+# Wake-ups for all waiting fetches or producers of a queue.
 _ALL: Final = 1_000_000
 
 
@@ -83,7 +83,7 @@ class Configure(Operation[Configured], frozen=True):
         config = self.decide(before or NO_CONFIG)
         work.tx.save_config(self.queue, config)
         work.note(events.of_queue("queue.configured", self.queue, config=as_wire(config)))
-        # Larger limits and bounds let in who waits now.
+        # Larger limits and bounds may admit waiting fetches and producers.
         work.wakes[self.queue] += _ALL
         work.freed[self.queue] += _ALL
         return Configured(work.now, config)
@@ -92,7 +92,7 @@ class Configure(Operation[Configured], frozen=True):
 class Purge(OnJobs[Gone], frozen=True):
     """Remove those of these jobs of a queue that are in certain states and old enough.
 
-    With `cancel` a job that a worker holds is cancelled first, so that its worker is told.
+    With `cancel`, active jobs are cancelled first, so that their workers learn of it.
     """
 
     stage = Stage.PURGE
@@ -139,7 +139,7 @@ class Drop(Operation[Dropped], frozen=True):
     def carry_out(self, work: Work) -> Dropped:
         (left,) = work.tx.count_jobs([self.queue]).values() or (0,)
         if left:
-            # Its counters are those of jobs that came meanwhile.
+            # Keep its counters, which belong to jobs that have come in the meantime.
             work.tx.set_paused(self.queue, False)
             work.tx.save_config(self.queue, NO_CONFIG)
         else:

@@ -21,7 +21,7 @@ class Move(OnJobs[Gone], frozen=True):
     target: str
 
     def carry_out(self, work: Work) -> Gone:
-        # The leases as well: a beat locks nothing else.
+        # Lock the leases, too, as a BEAT locks nothing else.
         work.tx.lock((), self.job_ids, self.job_ids)
         found = work.tx.load_jobs(self.job_ids)
         here = {job_id: lease for job_id, (job, lease) in found.items() if job.queue == self.queue}

@@ -21,11 +21,12 @@ from ojs_server.domain import regex
 from ojs_server.domain.errors import InvalidRequest
 from ojs_server.domain.fingerprint import canonical_text
 
-# Keywords that are applied, with what they hold: a fraction of a second.
+# Most steps of a validation, which take a fraction of a second: one for each applied keyword, and
+# one for each item of its value.
 MAX_STEPS: Final = 10_000
 MAX_VIOLATIONS: Final = 20
 MAX_MESSAGE: Final = 300
-# As many ways of matching take as long as one step.
+# Ways to match a pattern that cost as much as one step.
 _WAYS_A_STEP: Final = 2_000
 _DRAFTS: Final = frozenset(
     {
@@ -119,9 +120,9 @@ def _kind(document: dict[str, Any], field: str) -> type[Validator]:
 
     In older drafts `items` may be an array, as in the published cases.
     """
-    said = document.get("$schema")
-    if said is not None:
-        known = isinstance(said, str) and said.rstrip("#") in _DRAFTS
+    named = document.get("$schema")
+    if named is not None:
+        known = isinstance(named, str) and named.rstrip("#") in _DRAFTS
         if not known:
             raise _wrong(f"{field}.$schema", "is not a supported draft of JSON Schema")
         kinds: tuple[type[Validator], ...] = (validators.validator_for(document),)

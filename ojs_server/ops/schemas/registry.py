@@ -37,7 +37,7 @@ from ojs_wire import codec
 if TYPE_CHECKING:
     from ojs_server.ops.schemas.json_schema import Compiled
 
-# Number of compiled schemas cached by the digest of their text, so that none is out of date.
+# Number of compiled schemas, cached by the digest of their text, so that no entry can be outdated.
 MAX_COMPILED: Final = 256
 _compiled: Final[dict[bytes, "Compiled"]] = {}
 
@@ -98,7 +98,7 @@ class Complaint(msgspec.Struct, frozen=True):
 @handles(Stage.SCHEMAS)
 def run(work: Work, ops: Sequence[RegisterSchema | RemoveSchema]) -> list[Schema | OjsError | None]:
     """Handle these rare calls one after the other."""
-    # Compare with all stored versions, even if another node registers one at this moment.
+    # The lock includes versions that another node is registering now.
     work.tx.lock_schemas()
     return [
         _register(work, op) if isinstance(op, RegisterSchema) else _remove(work, op) for op in ops
@@ -117,7 +117,7 @@ def missing(job_type: str, version: Version | None = None) -> NotFound:
 
 def compiled(document: bytes, field: str = "schema") -> "Compiled":
     """Return a compiled schema; raise for the field whose schema does not compile."""
-    # Import the library only if there are schemas.
+    # Imported only if there are schemas, because it is large.
     from ojs_server.ops.schemas.json_schema import compile_schema
 
     return compile_schema(codec.decode(document), field)
@@ -231,7 +231,7 @@ def _incompatible(
 ) -> ValidationError | InvalidRequest | None:
     def text(version: Version) -> bytes:
         stored = work.tx.load_schema(op.schema.mark.type, version)
-        # A removal has to wait for the lock.
+        # The lock keeps other nodes from removing versions.
         assert stored is not None
         return stored
 

@@ -23,19 +23,19 @@ from ojs_server.store.event_log import matches, tenant_of
 from ojs_server.store.records import EventFilter, EventPage, LogSpan, PlacedEvent
 from ojs_wire import codes
 
-# A busy log is read in strides, not once for each commit.
+# Pause between reads of a busy log, so that not every commit causes one.
 STRIDE_S: Final = 0.01
-# Waking a stream costs several times what one more event in its piece does, so each stream that
-# was just given something makes the stride longer by this.
+# The pause grows by this for each stream that got events: waking a stream costs several times as
+# much as another event in its buffer.
 STRIDE_MORE_S: Final = 0.00015
-# Another node's notice can be lost, and its events can be held back by an open transaction.
+# A notice of another node can be lost, and an open transaction can hold back its events.
 SLOW_POLL_S: Final = 1.0
 FIRST_LOOK_S: Final = 0.01
-# For how long the other nodes are asked to tell of their events, and how often.
+# Time for which other nodes announce their events to this one, and the interval of renewals.
 FOLLOW_MS: Final = 30_000
 FOLLOW_EVERY_S: Final = 10.0
 PAGE: Final = 500
-# Beside the count of events, what a buffer may hold in bytes of their data.
+# Most bytes of event data in a buffer, besides the limit on events.
 MAX_BYTES: Final = 1 << 20
 
 ALL: Final = EventFilter()
@@ -67,8 +67,8 @@ class Follower:
     def __init__(self, wanted: EventFilter, buffer: int) -> None:
         self.wanted = wanted
         self.closed = False
-        # The end of the log when the reader took the follower on. Entries of before may still come,
-        # from where the reader is.
+        # The end of the log when this follower was added. Earlier entries may still come, from the
+        # reader's cursor on.
         self.start = 0
         self._buffer = buffer
         self._entries: deque[LogEntry] = deque()
@@ -103,7 +103,8 @@ class Follower:
     async def wait(self, within_s: float) -> bool:
         """Wait for events or the end of the stream; False after the time limit."""
         if not (self.closed or self._entries):
-            # By hand: streams wait more often than they do anything else.
+            # Not asyncio.timeout, which costs more: streams wait more often than they do anything
+            # else.
             loop = asyncio.get_running_loop()
             self._due_s = loop.time() + within_s
             if self._alarm is None or self._alarm.when() > self._due_s:
@@ -116,7 +117,7 @@ class Follower:
         return self.closed or bool(self._entries)
 
     def _set_alarm(self, loop: asyncio.AbstractEventLoop) -> None:
-        # One for many waits: few of them last as long as they may.
+        # One timer serves many waits, as few of them last until their limit.
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm = loop.call_at(self._due_s, self._ring, loop)
@@ -164,7 +165,7 @@ class EventLogReader:
         self._most = most
         self._buffer = buffer
         self._count = 0
-        # Number of followers that are limited to one tenant.
+        # Number of followers restricted to one tenant.
         self._tenanted = 0
         self._everything: dict[Follower, None] = {}
         self._by_subject: dict[str, dict[Follower, None]] = {}
@@ -210,7 +211,7 @@ class EventLogReader:
                 self.cursor = self._expected = end
                 self._ask_at = 0.0
                 self._task = asyncio.create_task(self._run())
-            # Others may have been handed more by now, or not yet all of it.
+            # The reader may be ahead of this end, or behind it.
             follower.start = max(self.cursor, end)
             del self._waiting[follower]
             for bucket in self._buckets(follower.wanted):
@@ -231,7 +232,7 @@ class EventLogReader:
                 if name is not None and not buckets.get(name, True):
                     del buckets[name]
         if self._following == 0:
-            # Ends the task, which would otherwise wait for the next commit.
+            # End the task, which would otherwise wait for the next commit.
             self._woken.set()
 
     def wake(self, position: int | None) -> None:
@@ -272,7 +273,7 @@ class EventLogReader:
             while self._following:
                 self._woken.clear()
                 if await self._read():
-                    # Streams send what they have before more is read.
+                    # Let streams send before the next page is read.
                     await asyncio.sleep(0)
                 else:
                     await self._rest()
@@ -302,14 +303,14 @@ class EventLogReader:
             self._ask_at = now + FOLLOW_EVERY_S
 
     def _hand_out(self, page: Sequence[PlacedEvent]) -> None:
-        # Of a page's events most are alike in all that filters look at but the job itself.
+        # Filters see the same values in most events of a page, apart from the job.
         alike: dict[tuple[str | None, ...], list[LogEntry] | None] = {}
-        # And most followers want what others want: it is gathered for all of them once.
+        # Most followers want the same events, which are collected once for all of them.
         shared: defaultdict[tuple[Follower, ...], list[LogEntry]] = defaultdict(list)
         for placed in page:
             event = placed.event
-            whose = tenant_of(event) if self._tenanted else None
-            kind = (event.type, event.queue, event.job_type, whose)
+            tenant = tenant_of(event) if self._tenanted else None
+            kind = (event.type, event.queue, event.job_type, tenant)
             if kind not in alike:
                 followers = self._followers_of(event)
                 alike[kind] = shared[followers] if followers else None
@@ -342,7 +343,7 @@ class EventLogReader:
 
     def _longest_rest(self) -> float | None:
         if self.cursor < self._expected:
-            # An older transaction, still open on another node, hides what was announced.
+            # An older transaction, still open on another node, holds back the announced events.
             self._patience_s *= 2
             if self._patience_s < SLOW_POLL_S:
                 return self._patience_s

@@ -44,7 +44,7 @@ class Quotas:
                 stored = Counter(
                     {_DEPTH: load.depth, State.SCHEDULED: load.scheduled} if load else {}
                 )
-                # No stored counter includes the jobs added by this transaction.
+                # The stored counters do not include jobs added by this transaction.
                 for state in WAITING:
                     stored[_DEPTH] += work.pending(scoped(name, ""), state)
                 stored[State.SCHEDULED] += work.pending(scoped(name, ""), State.SCHEDULED)
@@ -77,7 +77,7 @@ class Quotas:
         for name, more in self._wanted(new).items():
             self._used[name].update(more)
             if self._tenants[name].max_enqueue_rate is not None and more[_JOBS]:
-                # An enqueue is no start: nothing of it runs under this row.
+                # An enqueue counts as a start for the rate, but not as a running job.
                 row = limits.start(self._row(name), self._work.now, more[_JOBS])
                 self._work.rate_limits.put(msgspec.structs.replace(row, active=0))
 

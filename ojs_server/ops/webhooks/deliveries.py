@@ -1,9 +1,9 @@
 """Webhook deliveries: created from the event log, claimed by one node each, and reported on.
 
     event log ── behind each subscription's cursor ──▶ Spread ──▶ pending deliveries
-    pending, due ──▶ Take: this node's, until a moment ──▶ an attempt ──▶ Report
+    pending, due ──▶ Take: this node's, until a moment ──▶ an attempt ──▶ RecordAttempt
 
-Nothing waits in memory: a node that dies leaves rows behind whose moment comes.
+Nothing waits in memory only: deliveries of a node that dies become due again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,9 +29,10 @@ from ojs_server.store.event_log import matches
 from ojs_server.store.records import EventFilter, PlacedEvent
 
 PAGE: Final = 500
-# A target that is away has its backlog in the event log; no more than about this is copied.
+# Most waiting deliveries of a target, approximately; while it is unreachable, its backlog stays in
+# the event log.
 MAX_WAITING: Final = 10_000
-# A larger event would not be taken by most receivers.
+# Most receivers would refuse a larger event.
 MAX_BODY: Final = 256 * 1024
 
 
@@ -150,16 +151,16 @@ def run(work: Work, ops: Sequence[Spread | Take | RecordAttempt]) -> list[Answer
 def _spread(work: Work, op: Spread) -> Reported:
     news = op.news
     known = work.tx.load_webhooks([webhook.id for webhook in news.webhooks])
-    # Whoever was changed meanwhile, by another node or by its user, is looked at again.
+    # Skip subscriptions that were changed since they were read; the next round reads them again.
     same = [webhook for webhook in news.webhooks if known.get(webhook.id) == webhook]
     if same:
         moved = [msgspec.structs.replace(one, cursor=news.cursor) for one in same]
         work.tx.update_webhooks(moved)
-        whose = {webhook.id: webhook.tenant for webhook in same}
+        tenants = {webhook.id: webhook.tenant for webhook in same}
         made = [
-            _made(work, name, whose[name], placed, op.source)
+            _made(work, name, tenants[name], placed, op.source)
             for name, placed in news.wanted
-            if name in whose
+            if name in tenants
         ]
         if made:
             work.tx.insert_deliveries(made)
@@ -200,7 +201,7 @@ def _take(work: Work, op: Take) -> DueDeliveries:
     ]
     if due:
         work.tx.update_deliveries(due)
-        _tell(work, (one for one in due if one.status == Status.DEAD))
+        _note_results(work, (one for one in due if one.status == Status.DEAD))
     return DueDeliveries(work.now, tuple(one for one in due if one.status == Status.PENDING))
 
 
@@ -212,7 +213,7 @@ def _report(work: Work, ops: Sequence[RecordAttempt]) -> list[Reported]:
     moved: list[Delivery] = []
     for op in ops:
         now = known.get(op.delivery.id)
-        # A slow node's attempt may have counted as lost, and been followed by another one.
+        # The attempt of a slow node may have been given up, and another one made since.
         if now is None or (now.status, now.attempt) != (Status.PENDING, op.delivery.attempt):
             reported.append(Reported(False, now))
             continue
@@ -220,7 +221,7 @@ def _report(work: Work, ops: Sequence[RecordAttempt]) -> list[Reported]:
         reported.append(Reported(True, moved[-1]))
     if moved:
         work.tx.update_deliveries(moved)
-        _tell(work, moved)
+        _note_results(work, moved)
     return reported
 
 
@@ -232,7 +233,7 @@ _EVENTS: Final = {
 }
 
 
-def _tell(work: Work, deliveries: Iterable[Delivery]) -> None:
+def _note_results(work: Work, deliveries: Iterable[Delivery]) -> None:
     for delivery in deliveries:
         for kind in _EVENTS[Status(delivery.status)]:
             work.note(events.of_delivery(kind, delivery))

@@ -12,9 +12,9 @@ from ojs_server.domain.webhooks.webhook import Webhook, rotated, webhook_id
 from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.unit_of_work import Work
 
-# Each is looked at for every event, and holds a place in memory while it is.
+# Every event is matched against every subscription, and all are kept in memory.
 MAX_WEBHOOKS: Final = 1000
-# One tenant leaves places for others.
+# Leaves room for other tenants.
 MAX_OF_TENANT: Final = 100
 
 
@@ -29,7 +29,7 @@ class Subscribe(Operation[Webhook], frozen=True):
 
     @property
     def keys(self) -> tuple[object, ...]:
-        # Their count.
+        # All subscribe operations conflict, because each counts the subscriptions.
         return ("webhooks",)
 
     def carry_out(self, work: Work) -> Webhook:

@@ -69,17 +69,18 @@ class Claim(Operation[FetchedJobs], frozen=True):
     fetch_id: str | None = None
     late_ack: LateAck | None = None
     tenant: str | None = None
-    # The oldest job over what the worker is linked to; `queues` and `job_types` are then empty.
+    # If true, claim the oldest job of the types the worker is linked to; `queues` and `job_types`
+    # are then empty.
     linked: bool = False
-    # The age from which a linked claim repeats what its worker claimed and has not begun, for
-    # workers that cannot name their claims; None: it never does.
+    # For workers that cannot name their claims: a job claimed longer ago than this and not begun is
+    # handed out again; None: never.
     resume_after_ms: int | None = None
     serving: ServingOrder | None = None
-    # Only for a worker that is known; otherwise whoever asks becomes known by that.
+    # If true, refuse an unknown worker; otherwise the FETCH makes it known.
     known: bool = False
     # The runtime tags that the FETCH names; None without any.
     tags: tuple[str, ...] | None = None
-    # The jobs are handed out with their numbers.
+    # If true, hand out the jobs with their numbers.
     numbered: bool = False
 
     @property
@@ -99,7 +100,7 @@ class Claim(Operation[FetchedJobs], frozen=True):
         locks.all_tenants = locks.all_pools = True
 
     def is_foreseen(self) -> bool:
-        # It passes over jobs that are locked, but for those that its worker has.
+        # A claim skips locked jobs, unless it looks for those that its worker holds.
         return self.resume_after_ms is None
 
 
@@ -267,13 +268,13 @@ def _numbered(
         return answers
     jobs = {one.claimed.job.id: one.claimed.job for index in wanted for one in answers[index]}
     numbers = numbers_of(work, list(jobs.values()))
-    told = list(answers)
+    numbered = list(answers)
     for index in wanted:
-        told[index] = FetchedJobs(
+        numbered[index] = FetchedJobs(
             msgspec.structs.replace(one, number=numbers[one.claimed.job.id])
             for one in answers[index]
         )
-    return told
+    return numbered
 
 
 def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, FetchedJobs]:

@@ -31,7 +31,7 @@ class FetchingWorkers(msgspec.Struct, frozen=True):
     def reason(self, worker_id: str | None, known: bool) -> OjsError | Withheld | None:
         """Return the reason why a worker gets no jobs; None if it is served.
 
-        `known` says that it must have been known before.
+        With `known`, an unknown worker gets none.
         """
         if worker_id is None:
             return None
@@ -64,7 +64,7 @@ def load_fetching(
         if known is not None and (error := refusal(known, profile)) is not None:
             refused[worker_id] = error
             continue
-        worker = _met(work, worker_id, known)
+        worker = _after_fetch(work, worker_id, known)
         if worker is not known:
             changed.append(worker)
         else:
@@ -77,8 +77,8 @@ def load_fetching(
     return FetchingWorkers(workers, barred, refused, unknown)
 
 
-def _met(work: Work, worker_id: str, known: Worker | None) -> Worker:
-    """Return the worker as its FETCH leaves it; unchanged if it was heard of recently."""
+def _after_fetch(work: Work, worker_id: str, known: Worker | None) -> Worker:
+    """Return the worker as its FETCH leaves it; unchanged if it was seen recently."""
     profile = work.rules.profile
     if known is None:
         worker = Worker(id=worker_id, seen_at=work.now, created_at=work.now)

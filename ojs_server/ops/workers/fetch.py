@@ -17,7 +17,7 @@ from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
 from ojs_server.ops.workers.wakeups import Waiter, first
 from ojs_server.store.base import StoreUnavailable
 
-# Number of tries to return jobs to a store that refuses, and the pauses between them.
+# Attempts to return jobs while the store refuses, and the pause between them.
 GIVE_BACK_TRIES: Final = 30
 GIVE_BACK_AGAIN_S: Final = 1.0
 
@@ -35,7 +35,7 @@ async def fetch(
     if wait_ms <= 0:
         return await engine.run(claim)
     deadline = asyncio.get_running_loop().time() + wait_ms / 1000
-    # Until its worker is known, a job may not suit it: a wake-up is not for it alone.
+    # A job may not suit an unknown worker, so its wake-up must not exclude others.
     unknown = claim.worker_id is not None
     waiter = engine.wakeups.enter(claim.queues, picky=unknown or is_picky(claim))
     left = asyncio.ensure_future(gone) if gone is not None else None
@@ -60,16 +60,16 @@ async def _wait(
         try:
             jobs = await engine.run(claim)
         except BaseException:
-            # The wake that led here was not used: `leave` hands it on.
+            # The wake-up was not used: `leave` passes it on.
             waiter.wake()
             raise
         if left is not None and left.done():
-            # With a `fetch_id` the jobs may have been returned to a repetition of this FETCH.
+            # With a `fetch_id` a repetition of this FETCH may have got the jobs.
             if claim.fetch_id is None:
                 await give_back(engine, [one.lease for one in jobs])
             return FetchedJobs()
         if any(one.again for one in jobs):
-            # It took nothing new, so that what woke it is for somebody else.
+            # It took nothing new, so pass the wake-up on.
             waiter.wake()
         remaining = deadline - asyncio.get_running_loop().time()
         if jobs or remaining <= 0 or engine.wakeups.closed:
@@ -86,7 +86,7 @@ async def _wait(
             return FetchedJobs()
         is_over = deadline <= asyncio.get_running_loop().time()
         if is_over and not engine.writable and not engine.wakeups.closed:
-            # One more look would wait for the store, beyond the time that the caller has.
+            # Another attempt would wait for the store beyond the caller's time limit.
             raise refusal(StoreUnavailable())
 
 
@@ -96,7 +96,7 @@ def is_picky(claim: Claim) -> bool:
 
 
 def _chooses(engine: Engine, worker: Worker) -> bool:
-    """True if the worker does not take every job, or must be heard of before it gets any."""
+    """True if the worker does not take every job, or needs a BEAT before it gets any."""
     return engine.rules.profile.gates_fetch or ability_of(worker.profile, None) is not None
 
 

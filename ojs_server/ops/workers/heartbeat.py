@@ -18,8 +18,8 @@ from ojs_server.ops.operation import Locks, OnWorker, Stage, handles
 from ojs_server.ops.unit_of_work import Work
 from ojs_server.ops.workers.presence import arrival, merge_profile, noticed, unknown_worker
 
-# A lease with at least this share of its duration left is as good as renewed: writing it again
-# would cost a row for each job of each beat and win nothing that a worker could notice.
+# A lease with at least this share of its duration left is not written again, which saves a row for
+# each job of each beat.
 FRESH_SHARE = 0.98
 
 
@@ -52,7 +52,7 @@ class Beat(OnWorker[Beaten], frozen=True):
     lease_ms: int | None = None
     extend: bool = True
     profile: Mapping[str, object] = {}
-    # Refused for a worker that is not there, which otherwise becomes known by it.
+    # If true, refuse an unknown worker; otherwise the BEAT makes it known.
     known: bool = False
 
     @property
@@ -129,7 +129,7 @@ def _held(op: Beat, leases: Mapping[str, Lease], *, unlisted: bool) -> tuple[str
     ids = [*(op.active_ids or ())]
     if unlisted:
         ids += [lease.job_id for lease in leases.values() if lease.worker_id == op.worker_id]
-    # A lease without a worker was fetched anonymously; whoever lists the job keeps it.
+    # An anonymous lease has no worker; any worker that lists the job renews it.
     return tuple(
         job_id
         for job_id in dict.fromkeys(ids)
@@ -159,7 +159,7 @@ def _cancelled(
     )
     if not lost:
         return frozenset()
-    # Read without a lock: they are not this worker's, and another node may be settling them.
+    # Read without a lock: these jobs are not this worker's, and another node may be settling them.
     return frozenset(
         job_id
         for job_id, stored in work.tx.load_whole(lost).items()
@@ -194,7 +194,8 @@ def _beaten(work: Work, op: Beat, known: Worker | None) -> Worker:
     if is_final(known, work.rules.profile):
         return known
     returns = known.gone_at is not None
-    # The first BEAT, also of a worker that has fetched before, or the first after its end.
+    # True for the first BEAT of a worker, even if it has fetched before, and for the first after
+    # its end.
     starts = returns or known.alive_at is None
     if op.reported is WorkerState.QUIET and known.state == WorkerState.RUNNING:
         work.note(events.worker("worker.quiet", op.worker_id, active_jobs=len(op.active_ids or ())))

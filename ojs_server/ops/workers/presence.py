@@ -33,7 +33,7 @@ from ojs_wire.values import format_timestamp
 _profile = msgspec.json.Decoder(dict[str, Any])
 
 
-# A clean-up deletes so many workers at a time.
+# Most workers that a clean-up deletes per transaction.
 CLEANUP_STEP: Final = 500
 
 
@@ -67,7 +67,7 @@ DROPPED = Farewell(
 
 
 class Known(msgspec.Struct, frozen=True):
-    """The worker after the call, or the number of workers that were told."""
+    """The worker after the call, or the number of workers that it changed."""
 
     now: int
     worker: Worker | None = None
@@ -199,9 +199,9 @@ class Direct(Operation[Known], frozen=True):
             if known is None or known.gone_at is not None:
                 raise unknown_worker(self.worker_id)
             found = [known]
-        told = [msgspec.structs.replace(one, directive=self.directive) for one in found]
-        work.tx.save_workers(told)
-        return Known(work.now, None if self.worker_id is None else told[0], updated=len(told))
+        changed = [msgspec.structs.replace(one, directive=self.directive) for one in found]
+        work.tx.save_workers(changed)
+        return Known(work.now, None if self.worker_id is None else changed[0], updated=len(changed))
 
 
 class Cleanup(Operation[Cleaned], frozen=True):
@@ -262,7 +262,7 @@ def register(work: Work, op: Register, known: Worker | None) -> Worker:
     link(work, worker.id, op.kinds)
     work.note(arrival(worker, registered=True))
     if known is None:
-        # The first presence of a worker is no change.
+        # A new worker's presence is not a change.
         begins = presence(worker, work.now, work.rules.profile.thresholds)
         return msgspec.structs.replace(worker, presence=begins)
     return noticed(work, worker)
@@ -361,14 +361,14 @@ def noticed(work: Work, worker: Worker, at: int | None = None) -> Worker:
     found = presence(worker, work.now if at is None else at, work.rules.profile.thresholds)
     if found == worker.presence:
         return worker
-    heard = None if worker.beat_at is None else format_timestamp(worker.beat_at)
+    beat_at = None if worker.beat_at is None else format_timestamp(worker.beat_at)
     work.note(
         events.worker(
-            f"worker.{found}", worker.id, previous=worker.presence, last_heartbeat_at=heard
+            f"worker.{found}", worker.id, previous=worker.presence, last_heartbeat_at=beat_at
         )
     )
     if found is Presence.DELETED:
-        # Dying deletes under some profiles, and is no more than dying.
+        # Some profiles delete dead workers; such a worker still counts as dead.
         dead = worker.died and worker.deleted_at is not None
         worker = msgspec.structs.replace(worker, deleted_at=work.now, died=dead)
         unlink(work, [worker.id])

@@ -10,8 +10,8 @@ from typing import Final
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.ops.unit_of_work import Work
 
-# So many jobs in one transaction at most, which is what a loop may do between two requests; the
-# next FETCH or the sweep goes on from there.
+# Most jobs per transaction, so that it can run on the event loop; the next FETCH or the sweep
+# continues.
 MOST: Final = 100
 
 

@@ -44,7 +44,7 @@ class DropSession(_OnSession, frozen=True):
     def carry_out(self, work: Work) -> Worker:
         known = self.load(work)
         if self.session != known.session:
-            # It was slow to end: the worker is back already, perhaps at another node.
+            # This end is late: the worker has a new session already, perhaps on another node.
             return known
         worker = msgspec.structs.replace(known, dropped_at=work.now)
         if (grace_ms := work.rules.profile.session_grace_ms) is not None:

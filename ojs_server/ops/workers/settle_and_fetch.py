@@ -52,9 +52,9 @@ class SettleAndFetch(Composite[SettledAndFetched], frozen=True):
             return SettledAndFetched(answers, FetchedJobs())
         *settled, jobs = answers
         if isinstance(jobs, Conflict):
-            # The settlements are done, and this refusal is about the worker, now and later.
+            # The settlements are stored, and the FETCH is refused for good because of its worker.
             return SettledAndFetched(settled, FetchedJobs(), jobs)
-        # Without the jobs there is no answer; the call is repeated, and finds what was settled.
+        # Without jobs there is no answer. The client repeats the call, which finds the settlements.
         if isinstance(jobs, BaseException):
             return jobs
         return SettledAndFetched(settled, jobs)

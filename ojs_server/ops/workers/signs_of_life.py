@@ -22,7 +22,7 @@ STEP: Final = 500
 
 
 class Heard(Operation[int], frozen=True):
-    """Workers that were heard, each at a moment, and workers whose FETCH waits.
+    """Signs of life of workers, each with its time, and workers whose FETCH waits.
 
     A batch holds at most one such operation.
     """
@@ -54,8 +54,8 @@ class Heard(Operation[int], frozen=True):
             at = self.at.get(worker_id, 0)
             if worker_id in self.held and worker.seen_at <= work.now - profile.heard_every_ms:
                 at = work.now
-            # A process that was killed is held for a while by whoever has not seen its connection
-            # end.
+            # A node may hold the FETCH of a killed worker until it notices the end of the
+            # connection.
             lost = worker.lacks_session and profile.session_grace_ms is not None
             if at <= worker.seen_at or worker.gone_at or worker.deleted_at or lost:
                 continue
@@ -73,11 +73,11 @@ class Signs:
         self._held: Counter[str] = Counter()
 
     def __bool__(self) -> bool:
-        """Tell whether there is anything to write."""
+        """True if there is anything to write."""
         return bool(self._at or self._held)
 
     def note(self, worker_ids: Iterable[str], at: int) -> None:
-        """Note that workers were heard, at a moment of the store's clock."""
+        """Note a sign of life of workers, at a time of the store's clock."""
         for worker_id in worker_ids:
             self._at[worker_id] = max(at, self._at.get(worker_id, 0))
 

@@ -47,12 +47,12 @@ class Wakeups:
     """All waiting fetches, by queue, in the order in which they came."""
 
     def __init__(self) -> None:
-        # Dicts as ordered sets: leaving must not search a list of a thousand waiters.
+        # Ordered sets: `leave` must not search a list of a thousand waiters.
         self._by_queue: dict[str, dict[Waiter, None]] = {}
-        # Those that name no queue name something else that they want: they are picky.
+        # Waiters without queues, which are picky: they have other criteria.
         self._everywhere: dict[Waiter, None] = {}
         self._closing = asyncio.Event()
-        # Called when somebody waits where nobody did.
+        # Called when a waiter enters and there is no other.
         self.on_first: Callable[[], None] = lambda: None
 
     @property
@@ -98,7 +98,7 @@ class Wakeups:
         """Wake the next waiter of each queue: what this one was woken for did not suit it."""
         for queue in waiter.queues:
             behind = iter(self._by_queue.get(queue, ()))
-            if waiter in behind:  # goes on until it has found it
+            if waiter in behind:  # `in` advances the iterator past the waiter
                 following = next((one for one in behind if not one.woken), None)
                 if following is not None:
                     following.wake()
@@ -117,7 +117,7 @@ class Wakeups:
     def wake(self, queues: Mapping[str, int]) -> None:
         """Jobs became available: this many in each of these queues.
 
-        A picky waiter may leave the job, so that it is woken beside the one who takes any.
+        A picky waiter may not take the job, so it is woken in addition to one that takes any.
         """
         for queue, count in queues.items():
             waiters = self._by_queue.get(queue)
@@ -143,7 +143,7 @@ class Wakeups:
             waiter.wake()
 
     def close(self) -> None:
-        """Let nobody wait any more, as the server is stopping."""
+        """End all waits, as the server is stopping."""
         self._closing.set()
         self.wake_all()
 

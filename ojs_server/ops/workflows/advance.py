@@ -52,7 +52,7 @@ def advance(work: Work) -> None:
         known = work.tx.load_workflows(sorted({workflow_id for workflow_id, _ in ended}))
         moves = Moves(work)
         for workflow_id, change in ended:
-            # Without the workflow nobody waits: it has been removed after its retention.
+            # A workflow may have been removed after its retention.
             if (workflow := known.get(workflow_id)) is not None:
                 moves.end(moves.of(workflow), change)
         moves.write()
@@ -129,12 +129,12 @@ class Moves:
         result: bytes | None,
     ) -> None:
         place = (moving.workflow.id, node)
-        # Again, for instance after a dead-letter retry: nothing follows from that.
+        # The step has ended before, for instance if the job was retried as a dead letter.
         if moving.progress.nodes[node] is not NodeState.PENDING:
             return
         self._ends[place] = end
         self.follow(moving, rules.advance(moving.plan, moving.progress, node, outcome))
-        # A step that was dropped may be given it after a retry of the workflow.
+        # The result may be needed by a dropped step after a retry of the workflow.
         wanted = moving.launches or (
             moving.progress.state in (WorkflowState.RUNNING, WorkflowState.FAILED)
             and not _GIVEN.isdisjoint(moving.progress.nodes)
@@ -164,11 +164,11 @@ class Moves:
             try:
                 request = codec.decode(waiting[place].request or b"{}")
                 draft = parse_draft(request, tenant=moving.workflow.tenant)
-                # The queue's job types were checked when the workflow was started, and only then.
+                # Its job type is not checked here, but when the workflow is started.
                 draft = configured(draft, self._work.tx.configs.get(draft.queue, NO_CONFIG))
                 stored = member(self._work, draft, place, handed[place])
                 if draft.unique is not None:
-                    # What was made ready before it must be seen by its policy.
+                    # The policy must see the jobs that were built before this one.
                     self._add(ready)
                     ready = []
                     self._require_unique(draft, stored)
@@ -196,7 +196,7 @@ class Moves:
         self._ended(moving, node, NodeState.FAILED, end, None)
 
     def _flush_jobs(self) -> None:
-        # Results that ended in this very transaction are handed on as well.
+        # Results stored in this transaction are passed on as well.
         if self._jobs:
             self._work.tx.update_workflow_jobs(list(self._jobs.values()))
             self._jobs.clear()
@@ -262,7 +262,7 @@ def _failed(moving: Moving, node: int) -> bool:
 
 def _error_of(change: Change, now: int) -> bytes | None:
     job = change.after
-    # A job that is called off between two attempts has not failed for the error of the first.
+    # A job cancelled between two attempts did not fail with the error of the earlier one.
     if job.state != State.CANCELLED:
         return job.error
     fault = Fault("cancelled", "cancelled", "the job was cancelled", retryable=False)

@@ -82,7 +82,7 @@ class Start(Operation[Started], frozen=True):
 
     def lock(self, locks: Locks) -> None:
         locks.drafts.append(self.drafts)
-        # The later steps may be of other tenants than those that begin.
+        # Later steps may belong to other tenants than the first ones.
         locks.all_tenants = True
 
 
@@ -147,7 +147,7 @@ def missing(workflow_id: str) -> NotFound:
 @handles(Stage.START_WORKFLOWS)
 def run_starts(work: Work, ops: Sequence[Start]) -> list[Started | OjsError]:
     """Store workflows, one after the other."""
-    # In the order of their ids, or two nodes that store the same ones could wait in a circle.
+    # In the order of their ids, to avoid a deadlock with another node that stores the same ones.
     outcomes: dict[int, Started | OjsError] = {}
     for index in sorted(range(len(ops)), key=lambda at: ops[at].definition.id or ""):
         outcomes[index] = outcome_of(_start, work, ops[index])
@@ -159,7 +159,7 @@ def run_cancels(work: Work, ops: Sequence[CancelWorkflow]) -> list[Cancelled | O
     """Cancel workflows, after following the ends of other jobs in this transaction."""
     ids = sorted({op.workflow_id for op in ops})
     open_jobs = work.tx.load_open_jobs(ids)
-    # Jobs first, as everybody; whoever is moving the workflow on at this moment is waited for.
+    # Jobs first, in the order of locks; waits for a transaction that is advancing the workflow.
     work.tx.load_jobs(members_of(open_jobs))
     work.tx.load_workflows(sorted({*ids, *work.ended_workflows()}))
     advance(work)
@@ -299,7 +299,7 @@ def _cancel(work: Work, found: Workflow) -> Cancelled:
     jobs = work.tx.seize_jobs(sorted(open_jobs.values()))
     busy = [job_id for job_id in open_jobs.values() if job_id not in jobs]
     if busy and work.tx.load_states(busy):
-        # Enqueued since we locked the others, and somebody is at it already.
+        # It was enqueued after the others were locked, and another transaction holds it.
         raise StaleWrite("another transaction has locked a job of the workflow")
     held = {
         node

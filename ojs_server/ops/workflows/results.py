@@ -10,7 +10,7 @@ from ojs_server.store.base import Reader, Tx
 from ojs_server.store.records import NodePlace
 from ojs_wire import codec
 
-# A job is given at most this much of what those before it left; the rest by reference.
+# Most bytes of earlier results that a job gets in full; the others are references.
 MAX_PARENT_RESULTS: Final = 256 * 1024
 
 Wanted = tuple[str, Plan, NodeStates, Launch]
@@ -20,14 +20,14 @@ def hand_on(
     tx: Tx, launches: Sequence[Wanted]
 ) -> tuple[dict[NodePlace, WaitingJob], dict[NodePlace, bytes]]:
     """Return the requests to enqueue, with the `parent_results` of each."""
-    asked = {
+    places_by_node = {
         (flow, launch.node): [(flow, node) for node in sources(plan, progress, launch.parents)]
         for flow, plan, progress, launch in launches
     }
-    parents = dict.fromkeys(place for places in asked.values() for place in places)
-    # Sizes first: of a thousand large results only those are read that are handed on.
-    known = tx.load_workflow_jobs(dict.fromkeys([*asked, *parents]))
-    fitting = {place: _fitting(places, known) for place, places in asked.items()}
+    parents = dict.fromkeys(place for places in places_by_node.values() for place in places)
+    # Sizes first, so that only the results are read that are passed on.
+    known = tx.load_workflow_jobs(dict.fromkeys([*places_by_node, *parents]))
+    fitting = {place: _fitting(places, known) for place, places in places_by_node.items()}
     wanted = dict.fromkeys(place for places in fitting.values() for place in places)
     found = tx.load_workflow_results(wanted) if wanted else {}
     handed = {}
@@ -35,7 +35,7 @@ def hand_on(
         place = (flow, launch.node)
         results: dict[int, bytes] = {}
         errors: dict[int, bytes] = {}
-        for parent in asked[place]:
+        for parent in places_by_node[place]:
             given = found[parent] if parent in fitting[place] else _reference(known[parent])
             for kept, text in zip((results, errors), given, strict=True):
                 if text is not None:

@@ -22,7 +22,7 @@ _FALSE: Final = b"\0\0\0\1\0"
 _EMPTY: Final = Struct(">iiI").pack
 _HEAD: Final = Struct(">iiIii").pack
 _LENGTH: Final = Struct(">i").pack
-# What packs so many numbers is kept, and takes as much room as they do.
+# Largest length whose struct format is cached; a format takes as much memory as its numbers.
 _AT_ONCE: Final = 128
 
 

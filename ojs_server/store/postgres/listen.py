@@ -80,7 +80,7 @@ class PostgresListener:
             if not self._hears:
                 log.info("receiving notices from other nodes again")
             self._hears = True
-            # Whatever was said while nobody listened is lost, so everybody looks once.
+            # Notices sent while this node was not listening are lost, so wake all waiters once.
             self._on_wake(None)
             self._on_log(None)
             quiet_s = min(QUIET_S, self._address.answer_s / 2)

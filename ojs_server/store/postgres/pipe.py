@@ -267,7 +267,7 @@ class Pipe:
         raise errors.error_from_result(result)
 
     def _lost(self) -> NoReturn:
-        # Whatever it was, nobody knows any more what was done.
+        # It is unknown which statements the database has carried out.
         self._fatal = True
         raise psycopg.OperationalError("the database sent no answer to a statement")
 

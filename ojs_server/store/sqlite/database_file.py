@@ -65,7 +65,7 @@ class DatabaseFile:
         self._size = os.fstat(self._descriptor).st_size
         self._looking = threading.Lock()
         self._cut: str | None = None
-        # Those that hold jobs are first.
+        # Files that hold jobs come first.
         self._places = [_place(name, os.fstat(self._descriptor), "")]
 
     def note_log(self) -> None:

@@ -24,7 +24,7 @@ def migrate(connection: apsw.Connection, package: str, *, apply: bool = True) ->
 def check_file(path: str) -> None:
     """Raise SchemaError unless a file has the current schema; changes nothing."""
     file = Path(path).resolve()
-    # Where there is no log, nobody has the file open, and SQLite would leave a new log behind.
+    # Without a log no process has the file open, and SQLite would leave a new log behind.
     mode = "" if file.with_name(f"{file.name}-wal").exists() else "?immutable=1"
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     try:

@@ -185,7 +185,8 @@ def binding(columns: Sequence[Values]) -> Binding:
         else:
             own.append(column)
     values = list(chain.from_iterable(zip(*own, strict=True)))
-    # What is filled up is known by its first value, which must be there in all others.
+    # Rows that fill up a statement are recognised by a NULL in their first column, so no other row
+    # may have one there.
     filled = not many and bool(own) and None not in own[0]
     if filled:
         rows = _ROOM[count]

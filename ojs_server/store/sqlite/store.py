@@ -60,7 +60,7 @@ class SqliteStore:
     _file: DatabaseFile | None = None
     # A file was not under its name at the last look.
     _displaced = False
-    # When all files were looked at after a commit, by the store's clock.
+    # Time of the last check of all files after a commit, by the store's clock.
     _looked_at = 0
 
     def __init__(

@@ -129,7 +129,7 @@ class Tx(
 
     @abstractmethod
     def due_queues(self, queues: Iterable[str]) -> list[str]:
-        """Those of these queues, in their order, in which a scheduled job or a retry is due."""
+        """Return the queues with a scheduled job or a retry that is due, in the given order."""
 
     @abstractmethod
     def load_due_in(self, queues: Sequence[str], each: int) -> list[Job]:

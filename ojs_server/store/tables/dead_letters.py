@@ -12,7 +12,7 @@ from ojs_server.store.tables.statements import Statements, Writing
 
 # Most types of errors that are counted.
 ERROR_TYPES: Final = 1000
-# So many of the newest ones are grouped by what failed, and so many groups are told.
+# Most of the newest dead letters that are grouped by their failure, and most groups returned.
 GROUPED: Final = 10_000
 GROUPS: Final = 100
 # Behind every place that a dead letter can have.

@@ -145,7 +145,7 @@ class JobListReads(Statements):
         return [row[0] for row in rows]
 
     def whole_jobs(self, ids: Sequence[str]) -> list[StoredJob]:
-        """Those of these jobs that exist, newest first by id."""
+        """Return the jobs with these ids that exist, newest first by id."""
         found = self.read_ids(StoredJob, "load_whole", ids)
         return sorted(found, key=lambda stored: stored.job.id, reverse=True)
 

@@ -107,7 +107,7 @@ class Statements(ABC):
         return rows.names
 
     def holdable(self, ids: Iterable[str]) -> list[str]:
-        """Those of these ids that can be in the database at all."""
+        """Return the ids that the database can hold."""
         return [item for item in ids if self.can_hold(item)]
 
 

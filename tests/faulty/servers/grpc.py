@@ -156,7 +156,7 @@ def missed_events_are_not_told() -> None:
 
 @fault("OJS-GRP-008")
 def missed_events_count_as_one() -> None:
-    """Whatever a slow client has missed counts as one event."""
+    """All events that a slow client has missed count as one."""
     after(
         events,
         "_own",

@@ -443,7 +443,7 @@ async def test_closing_waits_for_what_is_in_doubt() -> None:
 
 
 async def ended(*tasks: asyncio.Task[Any]) -> list[asyncio.Task[Any]]:
-    """Those that end although nothing more happens."""
+    """Return the tasks that end without any further event."""
     for _ in range(3):
         await asyncio.sleep(0)
     return [task for task in tasks if task.done()]

@@ -53,7 +53,7 @@ def test_a_database_is_reached_by_its_socket(durable_postgres: Server) -> None:
 
 
 def test_every_connection_waits_for_its_commits_to_be_durable(postgres_store: str) -> None:
-    """Whatever the server's, the role's or the URL's own setting is."""
+    """Settings of the server, the role or the URL do not change this."""
     careless = postgres_store.replace("options=", "options=-csynchronous_commit%3Doff%20")
     assert query(careless, "SHOW synchronous_commit") == [("off",)]
     with closing(PostgresStore(careless, node="a", readers=3)) as store:

@@ -41,14 +41,14 @@ CREATE TABLE jobs (
 
 -- The claim: each queue's jobs in the order in which they are handed out.
 CREATE INDEX jobs_claim ON jobs (queue, priority DESC, seq) WHERE state = 'available';
--- The same for fetches that name job types.
+-- For fetches that name job types.
 CREATE INDEX jobs_claim_type ON jobs (queue, type, priority DESC, seq) WHERE state = 'available';
 -- Promotion, expiry and retention: what time alone changes next.
 CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
 -- The dead-letter list, newest first.
 CREATE INDEX jobs_dead ON jobs (finished_at, id) WHERE state = 'discarded';
 
--- Who holds an active job. Narrow, so that a heartbeat rewrites little.
+-- The holders of active jobs. Narrow, so that a heartbeat rewrites little.
 CREATE TABLE leases (
     job_id text COLLATE "C" NOT NULL PRIMARY KEY,
     queue text COLLATE "C" NOT NULL,
@@ -151,8 +151,8 @@ CREATE TABLE nodes (
     waiting_until int8 NOT NULL
 ) WITH (fillfactor = 50);
 
--- What is added to a transaction's number, so that positions rise on after a move to a database
--- cluster that has counted fewer transactions.
+-- `position_offset` is added to the numbers of transactions, so that positions keep rising after a
+-- move to a database cluster that has counted fewer transactions.
 CREATE TABLE settings (
     name text COLLATE "C" NOT NULL PRIMARY KEY,
     value int8 NOT NULL

@@ -6,6 +6,6 @@ ALTER TABLE jobs ADD COLUMN unique_key bytea;
 -- One look for each state: however many finished jobs are alike, only the newest is read.
 CREATE INDEX jobs_unique ON jobs (unique_key, state, created_at) WHERE unique_key IS NOT NULL;
 
--- What two nodes that store equal jobs at once meet in. No committed row is ever in it, so it
--- needs no log and no retention.
+-- Makes two nodes that store equal jobs at once wait for each other. It never holds a committed
+-- row, so it needs no log and no retention.
 CREATE UNLOGGED TABLE unique_locks (unique_key bytea NOT NULL PRIMARY KEY);

@@ -14,10 +14,10 @@ DROP INDEX jobs_claim_type;
 -- The claim: each queue's jobs in the order in which they are handed out.
 CREATE INDEX jobs_claim ON jobs (queue, priority DESC, seq)
     WHERE state = 'available' AND NOT gated;
--- The same for fetches that name job types.
+-- For fetches that name job types.
 CREATE INDEX jobs_claim_type ON jobs (queue, type, priority DESC, seq)
     WHERE state = 'available' AND NOT gated;
--- Who is next of each key, by queue and type: a fetch may want either.
+-- The next jobs of each key, by queue and type, as a fetch may name either.
 CREATE INDEX jobs_rate ON jobs (rate_key, state, queue, type, priority DESC, seq)
     WHERE rate_key IS NOT NULL;
 -- The oldest gated jobs of a queue, for queues that drop what is too much.

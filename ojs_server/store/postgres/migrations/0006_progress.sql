@@ -1,7 +1,7 @@
 -- Progress and checkpoints beside jobs, traces of jobs, and silence that a job itself limits.
 
 ALTER TABLE jobs ADD COLUMN trace_id text COLLATE "C";
--- Which of the two tables below hold something of the job; see domain/job.py.
+-- Bits for the tables below that have a row of the job; see domain/jobs/attachments.py.
 ALTER TABLE jobs ADD COLUMN beside int8 NOT NULL DEFAULT 0;
 
 ALTER TABLE leases ADD COLUMN stall_ms int8;

@@ -16,7 +16,7 @@ WHERE state = 'discarded';
 
 CREATE INDEX jobs_dead_queue ON jobs (queue, finished_at, id) WHERE state = 'discarded';
 CREATE INDEX jobs_dead_error ON jobs (error_type, finished_at, id) WHERE state = 'discarded';
--- What the limit of a queue counts, newest first.
+-- Jobs that count towards the dead-letter limit of a queue, newest first.
 CREATE INDEX jobs_dead_kept ON jobs (queue, finished_at, id) WHERE state = 'discarded' AND kept;
 
 -- Lists of jobs by state, for the states that a job which simply runs is never in: it pays nothing.
@@ -25,7 +25,7 @@ WHERE state IN ('scheduled', 'pending', 'retryable', 'cancelled', 'discarded');
 CREATE INDEX jobs_parked_queue ON jobs (queue, state, id)
 WHERE state IN ('scheduled', 'pending', 'retryable', 'cancelled', 'discarded');
 
--- How many events there are up to a position. Housekeeping counts on from there.
+-- The number of events up to a position, from which housekeeping continues to count.
 CREATE TABLE event_tally (
     one int8 NOT NULL PRIMARY KEY CHECK (one = 1),
     upto int8 NOT NULL,

@@ -1,4 +1,4 @@
--- Whose a job is, what tenants are limited to, and pools of queues.
+-- Tenants of jobs, their limits, and pools of queues.
 -- A job without a tenant is in none of these indexes and pays nothing for them.
 
 ALTER TABLE jobs ADD COLUMN tenant text COLLATE "C";
@@ -6,7 +6,7 @@ ALTER TABLE jobs ADD COLUMN tenant text COLLATE "C";
 -- The jobs of each tenant in each queue, in the order in which they are handed out.
 CREATE INDEX jobs_tenant_claim ON jobs (queue, tenant, priority DESC, seq)
     WHERE state = 'available' AND NOT gated AND tenant IS NOT NULL;
--- The same for fetches that name job types.
+-- For fetches that name job types.
 CREATE INDEX jobs_tenant_claim_type ON jobs (queue, type, tenant, priority DESC, seq)
     WHERE state = 'available' AND NOT gated AND tenant IS NOT NULL;
 -- A tenant's lists, newest first.

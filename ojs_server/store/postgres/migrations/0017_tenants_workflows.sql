@@ -1,4 +1,4 @@
--- Whose a workflow is.
+-- Tenants of workflows.
 
 ALTER TABLE workflows ADD COLUMN tenant text COLLATE "C";
 -- A tenant's list, newest first.

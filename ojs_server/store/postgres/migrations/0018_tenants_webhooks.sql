@@ -1,4 +1,4 @@
--- Whose a subscription is, and what it is told.
+-- Tenants of subscriptions and deliveries.
 
 ALTER TABLE webhooks ADD COLUMN tenant text COLLATE "C";
 -- A delivery is its tenant's also when its subscription is gone.

@@ -1,5 +1,5 @@
--- How often PostgreSQL tidies up what comes and goes with jobs. Jobs, leases and counts have their
--- settings in 0001; by itself it would wait for a fifth of a table, which may be millions of rows.
+-- Autovacuum settings of the tables whose rows come and go with jobs; those of jobs, leases and
+-- counts are in 0001. By default it waits for a fifth of a table, which may be millions of rows.
 
 -- Three rows a job come at one end and go at the other: each step of retention begins there, and
 -- reads past all that is dead and was not tidied up.

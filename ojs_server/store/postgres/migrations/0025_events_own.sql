@@ -1,5 +1,5 @@
--- What an event's own columns say is not said again in its data: half of what an enqueue wrote to
--- the log. These members came first, and hold neither quotes nor what JSON escapes.
+-- Remove from the data of events what their columns hold: half of what an enqueue wrote to the log.
+-- These members came first, and hold neither quotes nor what JSON escapes.
 
 UPDATE events SET data = convert_to(
     regexp_replace(

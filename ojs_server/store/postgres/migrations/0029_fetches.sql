@@ -2,5 +2,5 @@
 CREATE INDEX jobs_promotion ON jobs (queue, due_at)
     WHERE state IN ('scheduled', 'retryable');
 
--- Whether a worker that is gone was declared dead, and did not leave: then a FETCH brings it back.
+-- True if a worker was declared dead and did not leave by itself: then a FETCH brings it back.
 ALTER TABLE workers ADD COLUMN died bool NOT NULL DEFAULT false;

@@ -1,4 +1,4 @@
--- What people have done.
+-- The action log.
 CREATE TABLE actions (
     pos int8 NOT NULL PRIMARY KEY,
     at int8 NOT NULL,

@@ -1,5 +1,4 @@
--- What nodes say of themselves; of a node that has stopped, and of one of an earlier version, there
--- is no start.
+-- The announcements of nodes. A node that has stopped, or of an earlier version, has no start.
 ALTER TABLE nodes ADD COLUMN started_at int8;
 ALTER TABLE nodes ADD COLUMN host text COLLATE "C";
 ALTER TABLE nodes ADD COLUMN process int8;

@@ -30,7 +30,7 @@ CREATE TABLE deliveries (
     took_ms INTEGER
 ) STRICT;
 
--- What a node takes next for a target; only pending ones have a due time.
+-- The next deliveries to a target; only pending ones have a due time.
 CREATE INDEX deliveries_due ON deliveries (webhook_id, due_at, event_id) WHERE due_at IS NOT NULL;
 -- The lists, newest first: of all, of a subscription, of a status.
 CREATE INDEX deliveries_age ON deliveries (created_at, id);

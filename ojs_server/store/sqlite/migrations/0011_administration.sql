@@ -1,7 +1,7 @@
--- What happened in each minute and hour, and whether the server is in maintenance.
+-- Statistics of each minute and hour, and the maintenance mode.
 
--- How often something happened in a queue, or in all (an empty name), in the span of `step`
--- milliseconds from `at` on; of completed jobs by how long they ran.
+-- Number of events in a queue, or in all (an empty name), in the `step` milliseconds from `at` on;
+-- completed jobs are counted by their run times.
 CREATE TABLE statistics (
     step INTEGER NOT NULL,
     queue TEXT NOT NULL,

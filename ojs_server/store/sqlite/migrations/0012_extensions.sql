@@ -1,4 +1,4 @@
--- What jobs ask of the worker that runs them, and the schemas of their arguments.
+-- Requirements of jobs on their workers, and the schemas of their arguments.
 
 ALTER TABLE jobs ADD COLUMN demand TEXT;
 

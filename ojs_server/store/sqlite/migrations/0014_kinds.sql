@@ -17,7 +17,7 @@ CREATE TABLE job_kinds (
 
 CREATE INDEX job_kinds_type ON job_kinds (type);
 
--- Which kinds a worker runs; a claim joins them with the jobs of each queue and type.
+-- The kinds of jobs that a worker runs; a claim joins them with the jobs of each queue and type.
 CREATE TABLE worker_kinds (
     worker_id TEXT NOT NULL,
     room TEXT NOT NULL,
@@ -34,5 +34,5 @@ ALTER TABLE workers ADD COLUMN principal TEXT;
 
 UPDATE workers SET presence = 'offline' WHERE gone_at IS NOT NULL;
 
--- When the worker said that it has begun, which may be later than the claim.
+-- The time at which the worker reported the start, which may be later than the claim.
 ALTER TABLE leases ADD COLUMN running_at INTEGER;

@@ -1,4 +1,4 @@
--- Which share of a type's jobs that ask for no version gets which one.
+-- For a job type, the shares of versions among the jobs that name none.
 
 CREATE TABLE routings (
     type TEXT NOT NULL PRIMARY KEY,

@@ -1,5 +1,5 @@
--- The same indexes with conditions that are compared one by one. For a list of states SQLite makes
--- a table in each statement that may move a row in or out, which every ACK and FETCH paid for.
+-- Make indexes again with conditions that are compared one by one. For a list of states SQLite
+-- makes a table in each statement that may move a row in or out, at the cost of every ACK and FETCH.
 
 DROP INDEX jobs_parked;
 DROP INDEX jobs_parked_queue;

@@ -1,4 +1,4 @@
--- What people have done.
+-- The action log.
 CREATE TABLE actions (
     pos INTEGER NOT NULL PRIMARY KEY,
     at INTEGER NOT NULL,
