@@ -7,7 +7,7 @@ lock                names the rows that it will lock
 carry_out           does it, unless one function handles all operations of its stage
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import IntEnum, auto
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
@@ -130,6 +130,10 @@ class Operation(msgspec.Struct, Generic[Result], frozen=True, kw_only=True):
     def lock(self, locks: Locks) -> None:
         """Name the rows that it will lock."""
 
+    def may_meet(self, limits: Collection[str]) -> bool:
+        """Tell whether it may lock one of these limits without naming it."""
+        return False
+
     def is_foreseen(self) -> bool:
         """Tell whether it locks only rows that it names, and reads these first."""
         return False
@@ -207,6 +211,9 @@ class Composite(Operation[Result], Generic[Result], frozen=True):
     def lock(self, locks: Locks) -> None:
         for part in self.parts:
             part.lock(locks)
+
+    def may_meet(self, limits: Collection[str]) -> bool:
+        return any(part.may_meet(limits) for part in self.parts)
 
 
 # The result of an operation, or the error for its caller.

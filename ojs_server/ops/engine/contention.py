@@ -5,7 +5,7 @@ the middle of a transaction. The locked rows are then looked up, and only the op
 rows of an old transaction are held back.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -20,8 +20,6 @@ from ojs_server.ops.engine.batch import Committed, LocksBusy, apply, one_by_one
 from ojs_server.ops.engine.locking import gather
 from ojs_server.ops.operation import AnyOperation
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.workers.claim import Claim
-from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
 from ojs_server.store.base import Store, StoreBusy, StoreUnavailable
 from ojs_server.store.records import Contended
 
@@ -100,7 +98,7 @@ class Contention:
         found = {
             place
             for place, (op, wanted) in enumerate(zip(ops, wants, strict=True))
-            if _meet(wanted, held) or _may_meet(op, held.limits)
+            if _meet(wanted, held) or op.may_meet(held.limits)
         }
         if found:
             self._suspects_until = self._stopwatch() + SUSPECTS_S
@@ -137,15 +135,4 @@ def _meet(wanted: Contended, held: Contended) -> bool:
             (wanted.workers, held.workers),
         )
         for name in names
-    )
-
-
-def _may_meet(op: AnyOperation, held: Collection[str]) -> bool:
-    """Tell whether a claim may lock one of these limits without naming it."""
-    claim = op.claim if isinstance(op, SettleAndFetch) else op
-    if not isinstance(claim, Claim):
-        return False
-    named = ((OF_QUEUE,) if claim.queues else ()) + ((OF_TENANT,) if claim.tenant else ())
-    return any(name.startswith("#") and not name.startswith(named) for name in held) or (
-        claim.tenant is not None and OF_TENANT + claim.tenant in held
     )

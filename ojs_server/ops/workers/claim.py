@@ -1,7 +1,7 @@
 """FETCH: hand out available jobs, each to one worker."""
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 
 import msgspec
@@ -11,9 +11,10 @@ from ojs_server.domain.compat.room import queue_of
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.jobs import deadlines
 from ojs_server.domain.jobs.job import Job, Lease, StoredJob
+from ojs_server.domain.limits.rate_limit import OF_QUEUE
 from ojs_server.domain.profile import LateAck
 from ojs_server.domain.queues.config import NO_CONFIG
-from ojs_server.domain.tenants.tenant import apart
+from ojs_server.domain.tenants.tenant import OF_TENANT, apart
 from ojs_server.domain.workers.fetch_policy import Withheld
 from ojs_server.domain.workers.next_types import FEW, choose_types, most_types
 from ojs_server.ops.compat.numeric_ids import numbers_of
@@ -98,6 +99,12 @@ class Claim(Operation[FetchedJobs], frozen=True):
                 locks.leaving.add(self.worker_id)
         locks.queues.update(self.queues)
         locks.all_tenants = locks.all_pools = True
+
+    def may_meet(self, limits: Collection[str]) -> bool:
+        if self.tenant is not None and OF_TENANT + self.tenant in limits:
+            return True
+        named = ((OF_QUEUE,) if self.queues else ()) + ((OF_TENANT,) if self.tenant else ())
+        return any(name.startswith("#") and not name.startswith(named) for name in limits)
 
     def is_foreseen(self) -> bool:
         # A claim skips locked jobs, unless it looks for those that its worker holds.
