@@ -130,6 +130,11 @@ def format_timestamp(moment: int) -> str:
     return f"{_second_text(second)}.{fraction:03d}Z" if fraction else f"{_second_text(second)}Z"
 
 
+def timestamp(moment: int | None) -> str | None:
+    """Return a time that may be missing in the same form."""
+    return None if moment is None else format_timestamp(moment)
+
+
 def parse_timestamp(text: str) -> int:
     """Read RFC 3339 with a zone; digits beyond milliseconds are cut off."""
     match = _TIMESTAMP.fullmatch(text)

@@ -18,9 +18,9 @@ from ojs_server.http.ids import holder_of
 from ojs_server.http.route import V1
 from ojs_server.http.workers.fetch import claim_of, fetched, wait_for_jobs
 from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.engine.wakeups import first
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.fetch import give_back
-from ojs_server.ops.workers.wakeups import first
 from ojs_wire.calls import FetchRequest
 from ojs_wire.codec import decode
 

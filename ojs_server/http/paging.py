@@ -1,18 +1,22 @@
 """Pages of lists, in all the spellings of clients: limit and offset, page and per_page, cursor."""
 
 from base64 import b64decode, urlsafe_b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from ojs_server.domain.errors import invalid
+from ojs_server.domain.suggestions import refuse_unknown
 from ojs_server.http.call import Call
 from ojs_server.store.records import ListPosition
 from ojs_wire.values import UUID7
 
 DEFAULT: Final = 50
 LARGEST: Final = 1000
+_PER_PAGE: Final = 20
+_MOST: Final = 100
+_PAGING: Final = frozenset({"page", "per_page", "limit", "offset", "cursor"})
 
 Item = TypeVar("Item")
 
@@ -130,3 +134,17 @@ def place_of(cursor: str) -> ListPosition:
     if not (moment.isascii() and moment.isdigit() and len(moment) < 16 and UUID7.fullmatch(row_id)):
         raise invalid("cursor", "must be the next_cursor of an earlier page")
     return ListPosition(int(moment), row_id)
+
+
+def admin_page(call: Call, known: Iterable[str] = ()) -> tuple[Page, Mapping[str, str]]:
+    """Return the page that is asked for, and the query."""
+    return page_of(call, _PER_PAGE, _MOST), checked_query(call, _PAGING.union(known))
+
+
+def checked_query(call: Call, known: Collection[str]) -> Mapping[str, str]:
+    """Return the query. A strict server refuses unknown parameters: ignoring a misspelt filter
+    would widen the list."""
+    query = call.query_params
+    if call.server.settings.strict:
+        refuse_unknown("", query, known)
+    return query

@@ -23,7 +23,7 @@ from ojs_server.http.admission import Admission
 from ojs_server.http.call import CALL, Answer, Call
 from ojs_server.http.responses import NO_CONTENT, response_of
 from ojs_server.http.route import ANYONE, SOCKET, Route
-from ojs_server.ops.admin.action_log import acting
+from ojs_server.ops.engine.acting import acting
 
 # A schema is named by its type or by its URI, whose slashes arrive decoded.
 _PARAMETERS: Final = {"schema": r"[^/:]+|[A-Za-z][A-Za-z0-9+.-]*:.+"}

@@ -14,6 +14,7 @@ from ojs_server.ops.ledger import NEAR_MS
 from ojs_server.ops.limits.reopening import Reopen, Reopened
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.ops.time_limit import at_most
+from ojs_server.ops.workers.signs_of_life import Heard
 from ojs_server.store.base import Clock, Reader
 from ojs_server.store.records import DueTimes
 
@@ -216,8 +217,8 @@ class Housekeeping:
         """Store the signs of life of fetching workers."""
         if self._engine.signs:
             self._heard_at = now
-            for heard in self._engine.signs.take():
-                await self._awaited(self._engine.run(heard))
+            for step in self._engine.signs.take():
+                await self._awaited(self._engine.run(Heard(*step)))
 
     async def _look_for_waiters(self, now: int) -> None:
         """Have other nodes send their notices here, and wake fetches that wait although there are

@@ -10,10 +10,19 @@ from msgspec.structs import replace
 from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.fairness.weighted_fair import Schedulers
 from ojs_server.domain.jobs.dead_letter import marks_of
-from ojs_server.domain.jobs.job import TERMINAL, WAITING, Change, Event, Job, State, StoredJob
+from ojs_server.domain.jobs.job import (
+    TERMINAL,
+    WAITING,
+    Change,
+    Event,
+    Job,
+    State,
+    StoredJob,
+    counters_of,
+)
 from ojs_server.domain.jobs.uniform_jobs import UniformJobs
 from ojs_server.domain.retention import Retention
-from ojs_server.domain.tenants.tenant import DEFAULT, counters_of
+from ojs_server.domain.tenants.tenant import DEFAULT
 from ojs_server.environment import Chance
 from ojs_server.ops.jobs import attachments
 from ojs_server.ops.rules import Rules

@@ -18,7 +18,7 @@ from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.jobs.job import Event
 from ojs_server.http.compat.joblib import Shown, task_of
 from ojs_server.http.services import Services
-from ojs_server.ops.streams.event_log_reader import Follower
+from ojs_server.ops.engine.event_log_reader import Follower
 from ojs_server.socketio.connections import Connections
 from ojs_server.socketio.rooms import job_room, plain_room, provider_room
 from ojs_server.socketio.sessions import Sessions

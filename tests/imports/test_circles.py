@@ -29,6 +29,22 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert circles(found) == set()
 
 
+@pytest.mark.parametrize("package", ["ojs_server.ops", "ojs_server.http", "ojs_server.domain"])
+def test_folders_use_each_other_one_way(package: str) -> None:
+    assert mutual(graph(ROOT, [package.replace(".", "/")]), package) == set()
+
+
+def test_two_folders_that_use_each_other_are_found() -> None:
+    imports = {
+        "p.a.x": ["p.b.y", "p.c.z"],
+        "p.b.y": [],
+        "p.b.w": ["p.a.x"],
+        "p.c.z": ["p.d"],
+        "p.d": ["p.a.x"],
+    }
+    assert mutual(imports, "p") == {frozenset("ab")}
+
+
 @pytest.mark.parametrize(
     ("files", "circle"),
     [
@@ -93,6 +109,20 @@ def graph(root: Path, packages: Collection[str]) -> Graph:
         }
         for module, file in files.items()
     }
+
+
+def mutual(imports: Graph, package: str) -> set[frozenset[str]]:
+    """Return the pairs of folders of a package that import each other."""
+    depth = len(package.split("."))
+    pairs = {
+        (here[depth], there[depth])
+        for here, there in (
+            (module.split("."), other.split(".")) for module in imports for other in imports[module]
+        )
+        # A module of the package itself belongs to no folder.
+        if len(here) > depth + 1 and len(there) > depth + 1
+    }
+    return {frozenset(pair) for pair in pairs if pair[0] != pair[1] and pair[::-1] in pairs}
 
 
 def circles(graph: Graph) -> set[frozenset[str]]:

@@ -56,6 +56,15 @@ RULES = (
         never=frozenset({"ojs_server.http"}),
     ),
     Rule(
+        "ojs_server.ops.engine",
+        "the engine carries out operations of any subject, and knows none of them",
+        never=frozenset(
+            f"ojs_server.ops.{file.name}"
+            for file in (ROOT / "ojs_server" / "ops").iterdir()
+            if (file / "__init__.py").exists() and file.name != "engine"
+        ),
+    ),
+    Rule(
         "ojs_worker",
         "a worker runs without a server; only the testing tools may start one, when called",
         never=frozenset({"ojs_server"}),
@@ -120,6 +129,7 @@ def test_imports_go_one_way(rule: Rule) -> None:
         ("ojs_server/store/sqlite/store.py", "from ...http import errors"),
         ("ojs_server/store/base.py", "from ojs_server import domain, http"),
         ("ojs_server/ops/claim.py", "if TYPE_CHECKING:\n    import ojs_server.http.body"),
+        ("ojs_server/ops/engine/batch.py", "from ojs_server.ops.workers.claim import Claim"),
         ("ojs_worker/client.py", "def start():\n    import ojs_server.app"),
         ("ojs_worker/testing/server.py", "from ojs_server.app import build"),
         ("ojs_worker/testing/deep/er.py", "if x:\n    from ojs_server.app import build"),

@@ -9,10 +9,11 @@ from typing import Any
 from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.ops.engine.availability import Availability, refusal
 from ojs_server.ops.engine.probe import Probe, Probed
+from ojs_server.ops.engine.signs import Signs
+from ojs_server.ops.engine.wakeups import Wakeups
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.sweep import Sweep, Swept
-from ojs_server.ops.workers.signs_of_life import Heard, Signs
-from ojs_server.ops.workers.wakeups import Wakeups
+from ojs_server.ops.workers.signs_of_life import Heard
 from ojs_server.store.base import StoreUnavailable
 from ojs_server.store.records import DueTimes, QueueCounts
 

@@ -25,7 +25,6 @@ from ojs_server.domain.webhooks.target import Reach
 from ojs_server.domain.workers.worker import Directive, WorkerState
 from ojs_server.ops.access.logins import LogIn, LogOut
 from ojs_server.ops.admin.maintenance import Collect, Maintain, Reset
-from ojs_server.ops.compat.numeric_ids import Number
 from ojs_server.ops.compat.providers import Ask, Provide, RecordAnswer, Withdraw
 from ojs_server.ops.compat.rooms import Begin, Join
 from ojs_server.ops.cron import entries as cron
@@ -36,6 +35,7 @@ from ojs_server.ops.jobs.amend import Amend
 from ojs_server.ops.jobs.bulk import Bulk
 from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue
 from ojs_server.ops.jobs.checkpoint import Clear, Save
+from ojs_server.ops.jobs.numeric_ids import Number
 from ojs_server.ops.jobs.priority import Prioritize
 from ojs_server.ops.jobs.progress import Advance
 from ojs_server.ops.jobs.settle import Ack, Activate, Cancel, Fail, Remove, Rerun, Revive

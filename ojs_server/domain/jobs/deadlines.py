@@ -32,6 +32,9 @@ NAMES: Final = (
     "heartbeat_timeout",
 )
 OPTIONS: Final = frozenset({*NAMES, *(f"{name}_ms" for name in NAMES), "grace_period"})
+# A lease with at least this share of its duration left is not written again, which saves a row for
+# each job of each beat.
+FRESH_SHARE: Final = 0.98
 OTHER_NAME: Final[Mapping[str, str]] = {
     **{name: f"{name}_ms" for name in NAMES},
     **{f"{name}_ms": name for name in NAMES},
@@ -296,3 +299,13 @@ def _seconds(milliseconds: int | None) -> int | float | None:
 
 def _after(moment: int, milliseconds: int | None) -> int | None:
     return None if milliseconds is None else moment + milliseconds
+
+
+def renewal(lease: Lease, lease_ms: int | None, now: int) -> Lease | None:
+    """Return the renewed lease; None if hardly any of its time has passed."""
+    duration = lease_ms or lease.duration_ms
+    if lease.stall_ms is not None:
+        duration = min(duration, lease.stall_ms)
+    if lease_ms is None and lease.expires_at >= now + duration * FRESH_SHARE:
+        return None
+    return msgspec.structs.replace(lease, expires_at=now + duration)

@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from ojs_server.domain.tenants.tenant import scoped
 from ojs_wire.codec import Json, encode
 
 
@@ -167,3 +168,10 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     dead_letter: bool = False
     lost: Earlier | None = None
     ended_by: str | None = None
+
+
+def counters_of(job: Job) -> tuple[str, ...]:
+    """Return the counters of a job: its queue's, and its tenant's for that queue and for all."""
+    if job.tenant is None:
+        return (job.queue,)
+    return (job.queue, scoped(job.tenant, job.queue), scoped(job.tenant, ""))

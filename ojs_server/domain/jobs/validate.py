@@ -14,9 +14,7 @@ from ojs_server.domain import fields
 from ojs_server.domain.errors import InvalidRequest, TooLarge, ValidationError
 from ojs_server.domain.jobs.middleware import recorded
 from ojs_server.domain.jobs.request_shape import Shape, shape_of
-from ojs_server.domain.jobs.retry import parse_policy
 from ojs_server.domain.jobs.unique import Unique, unique_of
-from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.domain.tenants.tenant import scoped, tenant_in, with_tenant
 from ojs_server.domain.workers.requirements import demand_of
 from ojs_wire import codec, codes
@@ -125,18 +123,6 @@ def _meta_of(
         return shape.metadata
     own = fields.object_of("meta", given) or {}
     return recorded(with_tenant({**own, **shape.metadata}, tenant), request_id)
-
-
-def configured(draft: Draft, config: QueueConfig) -> Draft:
-    """Return the draft with its queue's retry policy, if it has none of its own."""
-    if config.retry is None:
-        return draft
-    spec = codec.decode(draft.shape.spec)
-    if "retry" in spec:
-        return draft
-    spec["retry"] = config.retry
-    attempts = parse_policy(config.retry).max_attempts
-    return draft.shaped(spec=codec.encode(spec), max_attempts=attempts)
 
 
 def hash_of(body: object, tenant: str | None = None) -> bytes:

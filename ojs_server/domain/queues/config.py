@@ -10,9 +10,11 @@ import msgspec
 from ojs_server.domain.errors import InvalidRequest, Unsupported, ValidationError, invalid
 from ojs_server.domain.fields import object_of
 from ojs_server.domain.jobs.retry import parse_policy as parse_retry
+from ojs_server.domain.jobs.validate import Draft
 from ojs_server.domain.limits.rate_limit import LIMITS, NO_LIMITS, Policy, parse_policy
 from ojs_server.domain.retention import Retention
 from ojs_server.domain.suggestions import nearest, refuse_unknown
+from ojs_wire import codec
 from ojs_wire.values import format_duration, in_seconds, parse_duration
 
 STRATEGIES: Final = ("reject", "block", "drop_oldest")
@@ -325,3 +327,15 @@ def require_type(config: QueueConfig, queue: str, job_type: str) -> None:
             f"queue {queue} takes no jobs of type {job_type}",
             details={"field": "type", "queue": queue, "allowed": list(config.job_types)},
         )
+
+
+def configured(draft: Draft, config: QueueConfig) -> Draft:
+    """Return the draft with its queue's retry policy, if it has none of its own."""
+    if config.retry is None:
+        return draft
+    spec = codec.decode(draft.shape.spec)
+    if "retry" in spec:
+        return draft
+    spec["retry"] = config.retry
+    attempts = parse_retry(config.retry).max_attempts
+    return draft.shaped(spec=codec.encode(spec), max_attempts=attempts)

@@ -10,7 +10,6 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import InvalidRequest, invalid
-from ojs_server.domain.jobs.job import Job
 from ojs_server.domain.limits.rate_limit import Window, parse_count, parse_key, parse_window
 from ojs_server.domain.suggestions import refuse_unknown
 from ojs_wire.values import kind_of
@@ -84,13 +83,6 @@ def parse_limits(given: object, field: str = "") -> Tenant:
 def scoped(tenant: str | None, name: str) -> str:
     """Return a name with the prefix of its tenant."""
     return name if tenant is None else f"{tenant}{BETWEEN}{name}"
-
-
-def counters_of(job: Job) -> tuple[str, ...]:
-    """Return the counters of a job: its queue's, and its tenant's for that queue and for all."""
-    if job.tenant is None:
-        return (job.queue,)
-    return (job.queue, scoped(job.tenant, job.queue), scoped(job.tenant, ""))
 
 
 def unscoped(tenant: str | None, name: str) -> str:

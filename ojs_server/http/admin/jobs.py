@@ -8,7 +8,6 @@ from ojs_server.domain.fields import priority
 from ojs_server.domain.suggestions import nearest
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import LOOK, OPERATE
-from ojs_server.http.admin.lists import admin_page
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
 from ojs_server.http.jobs.lists import FILTERS, list_jobs
@@ -16,6 +15,7 @@ from ojs_server.http.jobs.read import load_job
 from ojs_server.http.jobs.scheduled import list_scheduled
 from ojs_server.http.jobs.transitions import changed
 from ojs_server.http.jobs.views import enqueued_at, envelope, job_answer, times
+from ojs_server.http.paging import admin_page
 from ojs_server.http.route import Route
 from ojs_server.ops.jobs.priority import Prioritize
 from ojs_server.ops.jobs.settle import Rerun

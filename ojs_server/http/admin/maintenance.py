@@ -6,11 +6,11 @@ from ojs_server.domain.admin.maintenance import Maintenance, parse_order
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import ADMINISTER, LOOK
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.route import Route
 from ojs_server.ops.admin.maintenance import Maintain
 from ojs_server.settings import TABLE, value_of
 from ojs_wire.calls import MaintenanceRequest
+from ojs_wire.values import timestamp
 
 # Settings that may contain passwords.
 _SECRET: Final = frozenset({"database", "listen_url"})

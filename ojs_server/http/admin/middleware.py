@@ -4,8 +4,8 @@ from typing import Final
 
 from ojs_server.domain.jobs.middleware import AUTHENTICATION, CHAIN, TRACING
 from ojs_server.http.access.roles import LOOK
-from ojs_server.http.admin.lists import admin_page
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.paging import admin_page
 from ojs_server.http.route import Route
 
 

@@ -4,8 +4,8 @@ from typing import Any, Final
 
 from ojs_server.domain.admin.server_node import ServerNode
 from ojs_server.http.access.roles import LOOK
-from ojs_server.http.admin.lists import admin_page
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.paging import admin_page
 from ojs_server.http.route import Route
 from ojs_wire.values import format_timestamp
 

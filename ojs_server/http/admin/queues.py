@@ -6,15 +6,15 @@ from typing import Any, Final
 from ojs_server.domain.admin.statistics import Period, quantile
 from ojs_server.domain.jobs.job import STATES, State
 from ojs_server.http.access.roles import LOOK
-from ojs_server.http.admin.lists import admin_page
-from ojs_server.http.admin.statistics import collect, lately, throughput
+from ojs_server.http.admin.statistics import lately, throughput
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.jobs.views import timestamp
+from ojs_server.http.paging import admin_page
 from ojs_server.http.queues.config import shown
 from ojs_server.http.queues.read import known_queue
 from ojs_server.http.route import Route
+from ojs_server.ops.admin.maintenance import Collect
 from ojs_server.store.records import QueueCounts
-from ojs_wire.values import format_timestamp
+from ojs_wire.values import format_timestamp, timestamp
 
 _QUANTILES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
@@ -22,7 +22,7 @@ _QUANTILES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 async def listing(call: Call) -> Answer:
     """List every queue, newest first."""
     page, _ = admin_page(call)
-    await collect(call.server.engine)
+    await call.server.engine.run(Collect())
     queues = await call.server.engine.read(
         lambda reader: sorted(reader.queues(), key=lambda queue: (-queue.created_at, queue.name))
     )
@@ -33,7 +33,7 @@ async def listing(call: Call) -> Answer:
 async def detail(call: Call) -> Answer:
     """Show one queue with its settings."""
     queue, _ = await known_queue(call, call.path_params["name"])
-    await collect(call.server.engine)
+    await call.server.engine.run(Collect())
     (item,) = await _shown(call, [queue])
     return Answer({**item, "configuration": shown(queue.config)})
 

@@ -12,11 +12,9 @@ from ojs_server.domain.admin.statistics import (
     PERIODS,
     Count,
     Period,
-    Recent,
     mean,
     per_minute,
     quantile,
-    recent,
     spans,
 )
 from ojs_server.domain.errors import invalid
@@ -26,8 +24,8 @@ from ojs_server.domain.suggestions import nearest
 from ojs_server.domain.workers.worker import is_stale
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import LOOK
-from ojs_server.http.admin.lists import checked_query
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.paging import checked_query
 from ojs_server.http.route import Route
 from ojs_server.http.services import Lifetime
 from ojs_server.ops.admin.maintenance import Collect
@@ -52,7 +50,7 @@ async def now(call: Call) -> Answer:
 
 async def read(engine: Engine, lifetime: Lifetime, queue: str = ALL) -> bytes:
     """Return the statistics of one queue, or of all, as JSON."""
-    await collect(engine)
+    await engine.run(Collect())
     minutes, _, moment = await lately(engine, [queue])
     queues, loads = await engine.read(
         lambda reader: (reader.queues(None if queue == ALL else [queue]), reader.workers())
@@ -79,7 +77,7 @@ async def history(call: Call) -> Answer:
         raise invalid("period", f"must be one of {', '.join(PERIODS)}{hint}")
     queue = _queue_in(query)
     period_ms, step = PERIODS[period]
-    await collect(call.server.engine)
+    await call.server.engine.run(Collect())
     moment = await call.server.engine.read(lambda reader: reader.now())
     until = _moment(query, "until", moment, moment)
     since = _moment(query, "since", moment, until - max(HOUR_MS, period_ms))
@@ -93,11 +91,6 @@ async def history(call: Call) -> Answer:
     )
     shown = [_shown(one) for one in spans(counts, period_ms, first, until)]
     return Answer(dialects.statistics(period, shown))
-
-
-async def collect(engine: Engine) -> None:
-    """Bring the statistics up to date with the event log."""
-    await engine.run(Collect())
 
 
 async def lately(engine: Engine, queues: Sequence[str]) -> tuple[Spans, Spans, int]:
@@ -116,19 +109,6 @@ async def lately(engine: Engine, queues: Sequence[str]) -> tuple[Spans, Spans, i
         _by_queue(hours, HOUR_MS, moment),
         moment,
     )
-
-
-async def last_hour(engine: Engine, queue: str) -> Recent:
-    """Return the figures of a queue for the last hour."""
-    await collect(engine)
-
-    def look(reader: Reader) -> tuple[Sequence[Count], int]:
-        moment = reader.now()
-        since = moment - HOUR_MS - MINUTE_MS
-        return reader.statistics(MINUTE_MS, [queue], since, moment + 1), moment
-
-    counts, moment = await engine.read(look)
-    return recent(spans(counts, MINUTE_MS, moment - HOUR_MS, moment + 1), moment)
 
 
 def throughput(minutes: Sequence[Period], moment: int) -> Mapping[str, float]:

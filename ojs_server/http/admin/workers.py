@@ -5,9 +5,9 @@ from typing import Final
 
 from ojs_server.domain.workers.worker import WorkerState, is_stale
 from ojs_server.http.access.roles import ADMINISTER, LOOK
-from ojs_server.http.admin.lists import admin_page
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import known_as
+from ojs_server.http.paging import admin_page
 from ojs_server.http.route import Route
 from ojs_server.http.workers.registry import page_of_workers, shown_worker
 from ojs_server.ops.workers.presence import Deregister

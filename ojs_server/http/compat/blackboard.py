@@ -21,12 +21,12 @@ from ojs_server.domain.suggestions import refuse_lookalikes
 from ojs_server.domain.tenants.tenant import scoped
 from ojs_server.http.access.roles import ENQUEUE, READ, WORK
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.compat.function_blocks import check_result
 from ojs_server.http.ids import job_id_of, known_as
 from ojs_server.http.jobs.read import load_job
 from ojs_server.http.route import Route
 from ojs_server.http.workers.ack import result_of
 from ojs_server.http.workers.fetch import withheld_headers
+from ojs_server.http.workers.function_blocks import check_result
 from ojs_server.ops.jobs.enqueue import Enqueue
 from ojs_server.ops.jobs.settle import Ack, Fail, missing
 from ojs_server.ops.workers.claim import Claim

@@ -20,11 +20,11 @@ from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.domain.workers.worker import Worker, is_deleted, parse_worker_id
 from ojs_server.http.access.roles import ENQUEUE, READ, WORK
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.compat.function_blocks import check_payload, kept_schema
 from ojs_server.http.ids import job_id_in
 from ojs_server.http.paging import Page, number
 from ojs_server.http.prefer_header import applied, preference
 from ojs_server.http.route import Route
+from ojs_server.http.workers.function_blocks import check_payload, kept_schema
 from ojs_server.ops.compat.rooms import Begin, Join
 from ojs_server.ops.jobs.enqueue import Enqueue
 from ojs_server.ops.jobs.settle import Ack, Cancel, Fail

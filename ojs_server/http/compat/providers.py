@@ -11,11 +11,11 @@ from ojs_server.domain.compat.provider import Provider
 from ojs_server.domain.errors import InvalidRequest, OjsError
 from ojs_server.http.access.roles import READ, WORK
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.compat.function_blocks import kept_schema
 from ojs_server.http.compat.joblib import page_of, require_admin, require_worker
 from ojs_server.http.prefer_header import applied, preference
 from ojs_server.http.responses import NO_CONTENT
 from ojs_server.http.route import Route
+from ojs_server.http.workers.function_blocks import kept_schema
 from ojs_server.ops.compat import providers as operations
 from ojs_server.store.base import Reader
 from ojs_server.store.records import EventFilter

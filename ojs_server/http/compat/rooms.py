@@ -14,7 +14,6 @@ from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.domain.tenants.tenant import scoped, unscoped
 from ojs_server.http.access.roles import ENQUEUE, READ, WORK
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.compat.function_blocks import check_payload, checked_schema
 from ojs_server.http.ids import holder_of, job_id_of, known_as
 from ojs_server.http.jobs.lists import check_place
 from ojs_server.http.jobs.read import load_job
@@ -23,6 +22,7 @@ from ojs_server.http.prefer_header import applied, preference
 from ojs_server.http.route import Route
 from ojs_server.http.workers.ack import result_of
 from ojs_server.http.workers.fetch import fetch_id_of, withheld_members
+from ojs_server.http.workers.function_blocks import check_payload, checked_schema
 from ojs_server.ops.compat.rooms import Begin, Join
 from ojs_server.ops.jobs.enqueue import Enqueue
 from ojs_server.ops.jobs.settle import Ack, Cancel, Fail

@@ -13,11 +13,11 @@ from ojs_server.domain.suggestions import nearest
 from ojs_server.domain.workers.worker import WorkerState, parse_worker_id
 from ojs_server.http.access.roles import ADMINISTER, LOOK, OPERATE, WORK
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.compat.function_blocks import parse_blocks
 from ojs_server.http.ids import known_as
 from ojs_server.http.jobs.views import array, envelope
 from ojs_server.http.paging import page_of
 from ojs_server.http.route import Route
+from ojs_server.http.workers.function_blocks import parse_blocks
 from ojs_server.http.workers.registry import known_worker, page_of_workers
 from ojs_server.ops.workers.presence import Cleanup, Delete, Describe
 from ojs_server.store.base import Reader

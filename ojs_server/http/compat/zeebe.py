@@ -28,12 +28,12 @@ from ojs_server.http.call import Call
 from ojs_server.http.ids import known_as
 from ojs_server.http.workers.ack import result_of
 from ojs_server.http.workers.fetch import wait_for_jobs
-from ojs_server.ops.compat.numeric_ids import Number
 from ojs_server.ops.jobs.amend import Amend
+from ojs_server.ops.jobs.blocking_enqueue import enqueue as enqueue_or_wait
 from ojs_server.ops.jobs.enqueue import Enqueue
+from ojs_server.ops.jobs.numeric_ids import Number
 from ojs_server.ops.jobs.settle import Ack, Cancel, Fail, Revive
 from ojs_server.ops.jobs.wait_for_end import wait_for_end
-from ojs_server.ops.limits.blocking_enqueue import enqueue as enqueue_or_wait
 from ojs_server.ops.workers.claim import Claim, FetchedJob
 from ojs_server.store.base import Reader
 from ojs_wire.values import MAX_DURATION

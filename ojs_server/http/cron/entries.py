@@ -10,12 +10,12 @@ from ojs_server.domain.tenants.tenant import scoped, unscoped
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import ENQUEUE, OPERATE, READ, WORK, may
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.jobs.views import job_answer, timestamp
+from ojs_server.http.jobs.views import job_answer
 from ojs_server.http.paging import page_of
 from ojs_server.http.route import Route
 from ojs_server.ops.cron.entries import AmendEntry, Forget, RegisterEntry, Trigger, missing
 from ojs_wire.calls import CronRequest, EmptyRequest
-from ojs_wire.values import format_timestamp
+from ojs_wire.values import format_timestamp, timestamp
 
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 

@@ -10,10 +10,11 @@ from ojs_server.domain.jobs.job import State
 from ojs_server.domain.limits.rate_limit import parse_key
 from ojs_server.domain.workers.worker import profile_of
 from ojs_server.http.access.roles import ADMINISTER, LOOK
-from ojs_server.http.admin.lists import admin_page, checked_query
-from ojs_server.http.admin.statistics import collect, lately
+from ojs_server.http.admin.statistics import lately
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.paging import admin_page, checked_query
 from ojs_server.http.route import Route
+from ojs_server.ops.admin.maintenance import Collect
 from ojs_server.ops.fairness.pools import DropPool, SavePool
 from ojs_server.ops.tenants.administration import no_such
 from ojs_server.store.base import Reader
@@ -54,7 +55,7 @@ async def delete(call: Call) -> Answer:
 async def stats(call: Call) -> Answer:
     """Show, for each queue, the jobs delivered in the last minute and their average wait."""
     checked_query(call, ())
-    await collect(call.server.engine)
+    await call.server.engine.run(Collect())
     queues, waits = await call.server.engine.read(lambda reader: (reader.queues(), reader.waits()))
     minutes, _, now = await lately(call.server.engine, [queue.name for queue in queues])
     counts = {

@@ -16,14 +16,13 @@ from ojs_server.http.jobs.views import (
     enqueued_at,
     envelope,
     job_answer,
-    timestamp,
 )
 from ojs_server.http.paging import cursor_at, page_of, place_of
 from ojs_server.http.route import Route
 from ojs_server.ops.jobs.settle import Remove, Revive, missing
 from ojs_server.store.records import JobPage, ListPosition
 from ojs_wire.calls import ReviveRequest
-from ojs_wire.values import UUID7, format_duration
+from ojs_wire.values import UUID7, format_duration, timestamp
 
 # The filters of the list. It counts all matches, so filters that need a search are left out.
 _FILTERS: Final = MEMBERS - {"state", "states", "meta", "id_prefix", "tag", "text"}

@@ -19,9 +19,9 @@ from ojs_server.http.jobs.views import array, envelopes, job_answer, warnings
 from ojs_server.http.limits import rate_limits
 from ojs_server.http.prefer_header import MAX_TIMEOUT_S, applied, preference
 from ojs_server.http.route import Route
+from ojs_server.ops.jobs.blocking_enqueue import BLOCK_MS
+from ojs_server.ops.jobs.blocking_enqueue import enqueue as enqueue_or_wait
 from ojs_server.ops.jobs.enqueue import Enqueue, Enqueued
-from ojs_server.ops.limits.blocking_enqueue import BLOCK_MS
-from ojs_server.ops.limits.blocking_enqueue import enqueue as enqueue_or_wait
 from ojs_wire.calls import BatchRequest
 
 _PATIENCE: Final = b"ojs-block-timeout"

@@ -10,11 +10,10 @@ from ojs_server.domain.jobs.job import Job
 from ojs_server.http.access.roles import READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
-from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.route import Route
 from ojs_server.ops.jobs.settle import missing
 from ojs_server.store.base import Reader
-from ojs_wire.values import format_timestamp
+from ojs_wire.values import format_timestamp, timestamp
 
 
 class _Item(msgspec.Struct):

@@ -12,13 +12,13 @@ from ojs_server.domain.jobs.progress import MAX_CHECKPOINT, MAX_DATA, ProgressRe
 from ojs_server.http.access.roles import READ, WORK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import holder_of, job_id_of
-from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.route import Route
 from ojs_server.ops.jobs.progress import Advance
 from ojs_server.ops.jobs.settle import missing
 from ojs_server.store.base import Reader
 from ojs_wire.calls import ProgressRequest
 from ojs_wire.codec import encode
+from ojs_wire.values import timestamp
 
 # A job, its lease, and its progress.
 Found = tuple[StoredJob, Lease | None, Progress | None]

@@ -6,13 +6,12 @@ from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.domain.jobs.unique import UniquePolicy, policy_of
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import LOOK
-from ojs_server.http.admin.lists import admin_page
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.lists import list_jobs
-from ojs_server.http.jobs.views import timestamp
+from ojs_server.http.paging import admin_page
 from ojs_server.http.route import Route
 from ojs_wire.codec import encode
-from ojs_wire.values import format_timestamp
+from ojs_wire.values import format_timestamp, timestamp
 
 
 async def listing(call: Call) -> Answer:

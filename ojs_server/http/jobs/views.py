@@ -15,7 +15,7 @@ from ojs_server.domain.tenants.tenant import unscoped
 from ojs_server.ops.jobs.attachments import Left
 from ojs_server.ops.schemas.registry import Complaint
 from ojs_wire.codec import encode
-from ojs_wire.values import format_timestamp
+from ojs_wire.values import format_timestamp, timestamp
 
 
 class _Envelope(msgspec.Struct):
@@ -357,8 +357,3 @@ def _retry_at(job: Job) -> int | None:
     # A job that expires before its retry is due is not retried.
     retries = job.state == State.RETRYABLE and job.due_at != job.expires_at
     return job.due_at if retries else None
-
-
-def timestamp(at: int | None) -> str | None:
-    """Format a time that may be missing."""
-    return None if at is None else format_timestamp(at)

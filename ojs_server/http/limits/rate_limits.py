@@ -21,11 +21,10 @@ from ojs_server.domain.tenants.tenant import scoped, unscoped
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import OPERATE, READ
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.paging import page_of
 from ojs_server.http.route import Route
 from ojs_server.ops.limits.reopening import Override
-from ojs_wire.values import format_duration, format_timestamp, parse_moment
+from ojs_wire.values import format_duration, format_timestamp, parse_moment, timestamp
 
 _OVERRIDE = LIMITS | {"expires_at"}
 

@@ -13,11 +13,11 @@ from ojs_server.domain.queues.config import (
 )
 from ojs_server.http.access.roles import ADMINISTER, READ
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.route import Route
 from ojs_server.ops.queues.control import Configure
 from ojs_server.store.records import QueueCounts
 from ojs_wire.calls import CreateQueueRequest
+from ojs_wire.values import timestamp
 
 Decide = Callable[[QueueConfig], QueueConfig]
 

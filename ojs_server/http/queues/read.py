@@ -1,19 +1,23 @@
 """Queues: their list, counts and priorities."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
+from ojs_server.domain.admin.statistics import HOUR_MS, MINUTE_MS, Count, Recent, recent, spans
 from ojs_server.domain.errors import NotFound
 from ojs_server.domain.jobs.job import WAITING, State
 from ojs_server.domain.tenants.tenant import scoped
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import READ
-from ojs_server.http.admin.statistics import last_hour
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.paging import page_of
 from ojs_server.http.queues.config import shown
 from ojs_server.http.route import Route
+from ojs_server.ops.admin.maintenance import Collect
+from ojs_server.ops.engine.engine import Engine
+from ojs_server.store.base import Reader
 from ojs_server.store.records import QueueCounts
 from ojs_wire.values import QUEUE, format_timestamp
 
@@ -153,3 +157,16 @@ ROUTES: Final = (
     Route("GET", "/queues/{name}/stats", stats, READ, tenanted=True),
     Route("GET", "/queues/{name}/priority-stats", priorities, READ),
 )
+
+
+async def last_hour(engine: Engine, queue: str) -> Recent:
+    """Return the figures of a queue for the last hour."""
+    await engine.run(Collect())
+
+    def look(reader: Reader) -> tuple[Sequence[Count], int]:
+        moment = reader.now()
+        since = moment - HOUR_MS - MINUTE_MS
+        return reader.statistics(MINUTE_MS, [queue], since, moment + 1), moment
+
+    counts, moment = await engine.read(look)
+    return recent(spans(counts, MINUTE_MS, moment - HOUR_MS, moment + 1), moment)

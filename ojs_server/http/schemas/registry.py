@@ -11,11 +11,11 @@ from ojs_server.domain.version import Version, parse_version
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import OPERATE, READ
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.paging import page_of
 from ojs_server.http.route import Route
 from ojs_server.ops.schemas.registry import RegisterSchema, RemoveSchema, compiled, missing
 from ojs_wire.calls import SchemaRequest
+from ojs_wire.values import timestamp
 
 Shown = dict[str, Any]
 

@@ -9,8 +9,8 @@ from ojs_server.domain.streams.realtime import realtime
 from ojs_server.http.services import Services
 from ojs_server.http.streams.event_cursor import cursor_of
 from ojs_server.http.streams.event_feed import EventStream, Subscription
+from ojs_server.ops.engine.event_log_reader import Follower, LogEntry, Lost
 from ojs_server.ops.streams.event_json import event_id
-from ojs_server.ops.streams.event_log_reader import Follower, LogEntry, Lost
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
 

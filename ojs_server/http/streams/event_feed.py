@@ -12,8 +12,8 @@ from ojs_server.http.services import Services
 from ojs_server.http.streams.event_cursor import cursor_of
 from ojs_server.http.streams.sse import ENDING, OPENING, SHUTDOWN, comment, frame, heartbeat
 from ojs_server.http.streams.stream_slot import HeldStream
+from ojs_server.ops.engine.event_log_reader import Follower, LogEntry, Lost
 from ojs_server.ops.streams.event_json import envelope, event_id
-from ojs_server.ops.streams.event_log_reader import Follower, LogEntry, Lost
 from ojs_server.store.base import Reader
 from ojs_server.store.event_log import is_type
 from ojs_server.store.records import EventFilter, EventPage

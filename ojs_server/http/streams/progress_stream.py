@@ -8,8 +8,8 @@ from ojs_server.domain.jobs.progress import shown
 from ojs_server.http.jobs.progress import Found, described, with_progress
 from ojs_server.http.streams.event_feed import EventStream
 from ojs_server.http.streams.sse import frame
+from ojs_server.ops.engine.event_log_reader import LogEntry
 from ojs_server.ops.streams.event_json import event_id
-from ojs_server.ops.streams.event_log_reader import LogEntry
 from ojs_server.store.base import Reader
 from ojs_wire.codec import encode
 

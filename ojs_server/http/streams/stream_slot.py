@@ -6,7 +6,7 @@ from typing import Any
 
 from ojs_server.http.call import Stream
 from ojs_server.ops.engine.engine import Engine
-from ojs_server.ops.streams.event_log_reader import Follower
+from ojs_server.ops.engine.event_log_reader import Follower
 
 
 class HeldStream(Stream):

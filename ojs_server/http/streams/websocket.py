@@ -26,8 +26,8 @@ from ojs_server.http.route import READERS
 from ojs_server.http.streams.channels import ChannelStream, message
 from ojs_server.http.streams.event_cursor import is_place, position
 from ojs_server.http.streams.event_feed import Form, Subscription
+from ojs_server.ops.engine.event_log_reader import Follower
 from ojs_server.ops.jobs.settle import missing
-from ojs_server.ops.streams.event_log_reader import Follower
 from ojs_server.store.records import EventFilter
 from ojs_wire.codec import MalformedJSON, decode, encode
 from ojs_wire.values import MAX_NAME, UUID7

@@ -22,15 +22,16 @@ from ojs_server.domain.tenants.tenant import (
 )
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import ADMINISTER, LOOK
-from ojs_server.http.admin.lists import admin_page
-from ojs_server.http.admin.statistics import collect, lately, throughput
+from ojs_server.http.admin.statistics import lately, throughput
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.lists import FILTERS, list_jobs
-from ojs_server.http.jobs.views import timestamp
+from ojs_server.http.paging import admin_page
 from ojs_server.http.route import Route
+from ojs_server.ops.admin.maintenance import Collect
 from ojs_server.ops.tenants.administration import DropTenant, SaveTenant, no_such
 from ojs_server.store.base import Reader
 from ojs_server.store.records import QueueCounts, Stamped
+from ojs_wire.values import timestamp
 
 _PLAIN = Tenant()
 
@@ -80,7 +81,7 @@ async def stats(call: Call) -> Answer:
     """Show the jobs, throughput, use of limits and share of a tenant."""
     name = _name(call)
     own = scoped(name, "")
-    await collect(call.server.engine)
+    await call.server.engine.run(Collect())
     minutes, _, now = await lately(call.server.engine, [own])
 
     def read(reader: Reader) -> tuple[dict[str, QueueCounts], dict[str, Tenant], int, int, int]:

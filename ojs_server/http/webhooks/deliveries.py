@@ -8,14 +8,13 @@ from ojs_server.domain.webhooks.delivery import Delivery, Status
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import LOOK, OPERATE
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.paging import cursor_at, page_of, place_of
 from ojs_server.http.route import Route
 from ojs_server.ops.webhooks.subscriptions import Replay, missing
 from ojs_server.store.records import DeliveryFilter, ListPosition
 from ojs_wire import codec
 from ojs_wire.calls import EmptyRequest
-from ojs_wire.values import format_timestamp
+from ojs_wire.values import format_timestamp, timestamp
 
 _PREFIX: Final = "dlv_"
 _STATUSES: Final = tuple(Status)

@@ -11,7 +11,6 @@ from ojs_server.domain.webhooks.webhook import TEST_EVENT, Webhook, selection_of
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import LOOK, OPERATE
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.paging import page_of
 from ojs_server.http.route import Route
 from ojs_server.ops.streams.event_json import envelope
@@ -26,7 +25,7 @@ from ojs_server.store.records import PlacedEvent
 from ojs_server.webhooks.client import MAX_TESTS, message_of
 from ojs_wire import codec, codes
 from ojs_wire.calls import EmptyRequest, SecretRequest, WebhookRequest
-from ojs_wire.values import format_timestamp
+from ojs_wire.values import format_timestamp, timestamp
 
 SUBSCRIPTIONS: Final = "/ojs/v1/webhooks/subscriptions"
 _SECRET_BYTES: Final = 32

@@ -18,16 +18,15 @@ from ojs_server.domain.workers.worker import (
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import LOOK, WORK
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.compat.function_blocks import parse_blocks
 from ojs_server.http.ids import worker_id_of
-from ojs_server.http.jobs.views import timestamp
 from ojs_server.http.paging import Page, page_of
 from ojs_server.http.route import Route
+from ojs_server.http.workers.function_blocks import parse_blocks
 from ojs_server.ops.workers.presence import Deregister, Register, unknown_worker
 from ojs_server.store.records import WorkerLoad
 from ojs_wire.calls import DeregisterRequest, RegisterRequest, WorkerProfile
 from ojs_wire.codec import encode
-from ojs_wire.values import format_timestamp, in_seconds
+from ojs_wire.values import format_timestamp, in_seconds, timestamp
 
 Shown = dict[str, Any]
 _PROFILE = WorkerProfile.__struct_fields__

@@ -16,7 +16,7 @@ from ojs_server.http.streams.event_feed import HEARTBEAT_S
 from ojs_server.http.streams.sse import EVENT_STREAM, HEADERS, OPENING, SHUTDOWN, comment, frame
 from ojs_server.http.streams.stream_slot import HeldStream
 from ojs_server.http.workers.registry import known_worker
-from ojs_server.ops.streams.event_log_reader import Follower
+from ojs_server.ops.engine.event_log_reader import Follower
 from ojs_server.ops.workers.sessions import DropSession, OpenSession
 from ojs_server.store.records import EventFilter
 from ojs_wire.codec import encode

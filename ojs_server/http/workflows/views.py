@@ -26,8 +26,7 @@ from ojs_server.domain.workflows.record import (
     plan_of,
     progress_in,
 )
-from ojs_server.http.jobs.views import timestamp
-from ojs_wire.values import format_timestamp
+from ojs_wire.values import format_timestamp, timestamp
 
 
 class _Error(msgspec.Struct):

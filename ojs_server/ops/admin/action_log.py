@@ -1,26 +1,12 @@
-"""The person on whose behalf operations run, recorded with them in the action log."""
+"""The action log: operations of people, with their outcomes."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 
 from ojs_server.domain.admin.action import DONE, Action, Actor
 from ojs_server.domain.errors import OjsError
 from ojs_server.ops.operation import AnyOperation, Outcome
 from ojs_server.ops.unit_of_work import Work
 from ojs_wire import codes
-
-ACTOR: ContextVar[Actor | None] = ContextVar("actor", default=None)
-
-
-@contextmanager
-def acting(actor: Actor) -> Iterator[None]:
-    """Attribute operations in this block to a person."""
-    token = ACTOR.set(actor)
-    try:
-        yield
-    finally:
-        ACTOR.reset(token)
 
 
 def note_actions(work: Work, ops: Sequence[AnyOperation], outcomes: Sequence[Outcome]) -> None:

@@ -24,8 +24,7 @@ from ojs_server.domain.cron.entry import (
 from ojs_server.domain.errors import InvalidRequest, OjsError, TenantFull
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.job import TERMINAL, Event, State, StoredJob
-from ojs_server.domain.jobs.validate import configured
-from ojs_server.domain.queues.config import NO_CONFIG, require_type
+from ojs_server.domain.queues.config import NO_CONFIG, configured, require_type
 from ojs_server.ops.jobs.enqueue import entered
 from ojs_server.ops.limits.backpressure import Newcomers
 from ojs_server.ops.tenants.quotas import require_room

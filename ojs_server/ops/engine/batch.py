@@ -12,13 +12,12 @@ from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.fairness.weighted_fair import Schedulers
 from ojs_server.environment import Chance
-from ojs_server.ops.admin.action_log import note_actions
 from ojs_server.ops.engine.availability import refusal, unavailable
-from ojs_server.ops.engine.locking import foresee, gather, lock
+from ojs_server.ops.finishing import finish
+from ojs_server.ops.locking import foresee, gather, lock
 from ojs_server.ops.operation import AnyOperation, Composite, Outcome, Stage, handler_of
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.unit_of_work import Work
-from ojs_server.ops.workflows.advance import advance
 from ojs_server.store.base import (
     OutcomeUnknown,
     StaleWrite,
@@ -299,8 +298,7 @@ def begin(
             answers = handler_of(stage).run(work, [ops[index] for index in indexes])
             for index, answer in zip(indexes, answers, strict=True):
                 outcomes[index] = answer
-        note_actions(work, ops, outcomes)
-        advance(work)
+        finish(work, ops, outcomes)
         work.flush()
         transaction = stack.pop_all()
     committed = Committed(

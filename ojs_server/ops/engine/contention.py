@@ -17,7 +17,7 @@ from ojs_server.domain.limits.rate_limit import OF_QUEUE
 from ojs_server.domain.tenants.tenant import DEFAULT, OF_TENANT
 from ojs_server.environment import Environment
 from ojs_server.ops.engine.batch import Committed, LocksBusy, apply, one_by_one
-from ojs_server.ops.engine.locking import gather
+from ojs_server.ops.locking import gather
 from ojs_server.ops.operation import AnyOperation
 from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Store, StoreBusy, StoreUnavailable

@@ -13,17 +13,17 @@ from ojs_server.domain.admin.vacuum_holder import VacuumHolder, said
 from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.fairness.weighted_fair import Schedulers
 from ojs_server.environment import Environment
-from ojs_server.ops.admin.action_log import ACTOR
 from ojs_server.ops.engine import batch
+from ojs_server.ops.engine.acting import ACTOR
 from ojs_server.ops.engine.availability import Availability, refusal
 from ojs_server.ops.engine.contention import Contention
+from ojs_server.ops.engine.event_log_reader import ALL, EventLogReader
 from ojs_server.ops.engine.group_commit import Caller, GroupCommit
 from ojs_server.ops.engine.pulse import Pulse
+from ojs_server.ops.engine.signs import Signs
+from ojs_server.ops.engine.wakeups import Wakeups
 from ojs_server.ops.operation import AnyOperation, Operation, Result
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.streams.event_log_reader import ALL, EventLogReader
-from ojs_server.ops.workers.signs_of_life import Signs
-from ojs_server.ops.workers.wakeups import Wakeups
 from ojs_server.store.base import Reader, StaleWrite, Store, StoreUnavailable
 
 READERS: Final = 4

@@ -16,13 +16,14 @@ import msgspec
 
 from ojs_server.domain import events
 from ojs_server.domain.fairness.fair_choice import QueueOrder, choose
-from ojs_server.domain.fairness.pool import OF_POOL, Pool, PoolOrder, declared
-from ojs_server.domain.fairness.sharing import Sharing
-from ojs_server.domain.tenants.tenant import OF_TENANT, Tenant, counters_of
+from ojs_server.domain.fairness.pool import Pool, PoolOrder, declared
+from ojs_server.domain.fairness.sharing import Sharing, limited_tenants
+from ojs_server.domain.jobs.job import counters_of
+from ojs_server.domain.tenants.tenant import Tenant
 from ojs_server.domain.workers.requirements import Ability, may_run
 from ojs_server.domain.workers.worker import Worker, profile_of
+from ojs_server.ops.fairness import requirements
 from ojs_server.ops.unit_of_work import Work
-from ojs_server.ops.workers import requirements
 from ojs_server.store.records import Claimed, Lane
 
 # Tenants of a queue that one claim considers; the next claim continues after them.
@@ -92,29 +93,11 @@ def pool_of(criteria: ClaimCriteria, sharing: Sharing) -> Pool | None:
     )
 
 
-def limited_tenants(sharing: Sharing, names: Iterable[str] | None = None) -> Mapping[str, Tenant]:
-    """Return the tenants with limits, of these or of all."""
-    if not sharing.tenants:
-        return {}
-    wanted = sharing.tenants if names is None else sharing.tenants.keys() & set(names)
-    return {name: sharing.tenants[name] for name in wanted if sharing.tenants[name].limited}
-
-
 def tenants_met(claims: Iterable[ClaimCriteria], sharing: Sharing) -> Mapping[str, Tenant]:
     """Return the limited tenants whose jobs these claims may start; a claim without a tenant may
     start any."""
     names = [criteria.tenant for criteria in claims]
     return limited_tenants(sharing, None if None in names else [one for one in names if one])
-
-
-def guards(tenants: Iterable[str], pools: Iterable[str] = ()) -> list[str]:
-    """Return the rows that are locked to check the limits of tenants and pools."""
-    return [*(OF_POOL + name for name in pools), *(OF_TENANT + name for name in tenants)]
-
-
-def limited_pools(sharing: Sharing) -> list[str]:
-    """Return the pools with a limit of running jobs."""
-    return [name for name, pool in sharing.pools.items() if pool.concurrency is not None]
 
 
 def order_of(

@@ -8,11 +8,11 @@ from ojs_server.domain.compat.variables import with_variables
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.dead_letter import limited
+from ojs_server.domain.jobs.deadlines import renewal
 from ojs_server.domain.jobs.job import TERMINAL, Job, Lease, State
 from ojs_server.ops.jobs.settle import missing
 from ojs_server.ops.operation import OnJob, Stage, handles
 from ojs_server.ops.unit_of_work import Work, outcome_of
-from ojs_server.ops.workers.heartbeat import renewal
 
 
 class Amend(OnJob[Job], frozen=True):

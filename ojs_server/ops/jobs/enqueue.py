@@ -10,8 +10,8 @@ from ojs_server.domain.errors import Duplicate, NotFound, OjsError
 from ojs_server.domain.jobs.job import Change, Event, State, StoredJob
 from ojs_server.domain.jobs.uniform_batch import UniformDrafts
 from ojs_server.domain.jobs.uniform_jobs import UniformJobs, uniform_runs
-from ojs_server.domain.jobs.validate import Draft, configured
-from ojs_server.domain.queues.config import NO_CONFIG, require_type
+from ojs_server.domain.jobs.validate import Draft
+from ojs_server.domain.queues.config import NO_CONFIG, configured, require_type
 from ojs_server.ops.jobs.unique import Judged, judge
 from ojs_server.ops.limits.backpressure import BoundedQueues, Newcomers, Pressure
 from ojs_server.ops.operation import Locks, Operation, Stage, handles

@@ -8,12 +8,12 @@ from ojs_server.domain import events
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.jobs import progress
 from ojs_server.domain.jobs.attachments import PROGRESS, Progress
+from ojs_server.domain.jobs.deadlines import renewal
 from ojs_server.domain.jobs.job import Job, Lease, State
 from ojs_server.domain.jobs.progress import ProgressReport, Shown
 from ojs_server.ops.jobs.settle import missing
 from ojs_server.ops.operation import OnJob, Stage, handles
 from ojs_server.ops.unit_of_work import Work
-from ojs_server.ops.workers.heartbeat import renewal
 
 
 class Advanced(msgspec.Struct, frozen=True):

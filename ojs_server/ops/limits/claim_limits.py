@@ -6,15 +6,15 @@ from typing import Final
 import msgspec
 
 from ojs_server.domain.fairness.fair_choice import InOrder, QueueOrder
+from ojs_server.domain.fairness.sharing import guards, limited_pools
 from ojs_server.domain.limits import limit_state as limits
 from ojs_server.domain.limits.limit_state import Limit
 from ojs_server.domain.limits.rate_limit import OF_QUEUE
 from ojs_server.domain.tenants.tenant import scoped
+from ojs_server.ops.fairness import requirements
 from ojs_server.ops.fairness.fair_claim import (
     ClaimCriteria,
-    guards,
     is_shared,
-    limited_pools,
     order_of,
     pool_of,
     tenants_met,
@@ -22,7 +22,6 @@ from ojs_server.ops.fairness.fair_claim import (
 from ojs_server.ops.fairness.fair_claim import claim as claim_shared
 from ojs_server.ops.limits.rate_limits import guarded
 from ojs_server.ops.unit_of_work import Work
-from ojs_server.ops.workers import requirements
 from ojs_server.store.records import Claimed
 
 # Repetitions of a claim whose jobs are refused by the limits of their keys.

@@ -12,12 +12,12 @@ import msgspec
 
 from ojs_server.domain import events
 from ojs_server.domain.errors import TenantFull
+from ojs_server.domain.fairness.sharing import guards, limited_tenants
 from ojs_server.domain.jobs.job import WAITING, State
 from ojs_server.domain.limits import limit_state as limits
 from ojs_server.domain.limits.limit_state import Limit
 from ojs_server.domain.limits.rate_limit import Policy
 from ojs_server.domain.tenants.tenant import DEFAULT, OF_TENANT, scoped
-from ojs_server.ops.fairness.fair_claim import guards, limited_tenants
 from ojs_server.ops.limits.backpressure import RETRY_AFTER_S, Newcomers
 from ojs_server.ops.unit_of_work import Work
 

@@ -17,9 +17,9 @@ from ojs_server.domain.queues.config import NO_CONFIG
 from ojs_server.domain.tenants.tenant import OF_TENANT, apart
 from ojs_server.domain.workers.fetch_policy import Withheld
 from ojs_server.domain.workers.next_types import FEW, choose_types, most_types
-from ojs_server.ops.compat.numeric_ids import numbers_of
 from ojs_server.ops.fairness.fair_claim import ClaimCriteria, ServingOrder, criteria_of
 from ojs_server.ops.jobs.attachments import NOTHING_LEFT, Left, left_for
+from ojs_server.ops.jobs.numeric_ids import numbers_of
 from ojs_server.ops.limits.claim_limits import LimitedClaims
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.unit_of_work import Work

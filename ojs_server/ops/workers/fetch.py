@@ -11,10 +11,10 @@ from ojs_server.domain.workers.requirements import ability_of
 from ojs_server.domain.workers.worker import Worker
 from ojs_server.ops.engine.availability import refusal
 from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.engine.wakeups import Waiter, first
 from ojs_server.ops.jobs.settle import Fail
 from ojs_server.ops.workers.claim import Claim, FetchedJobs
 from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
-from ojs_server.ops.workers.wakeups import Waiter, first
 from ojs_server.store.base import StoreUnavailable
 
 # Attempts to return jobs while the store refuses, and the pause between them.

@@ -6,6 +6,7 @@ import msgspec
 
 from ojs_server.domain import events
 from ojs_server.domain.errors import OjsError
+from ojs_server.domain.jobs.deadlines import renewal
 from ojs_server.domain.jobs.job import Lease, State
 from ojs_server.domain.workers.fetch_policy import is_final
 from ojs_server.domain.workers.worker import (
@@ -17,10 +18,6 @@ from ojs_server.domain.workers.worker import (
 from ojs_server.ops.operation import Locks, OnWorker, Stage, handles
 from ojs_server.ops.unit_of_work import Work
 from ojs_server.ops.workers.presence import arrival, merge_profile, noticed, unknown_worker
-
-# A lease with at least this share of its duration left is not written again, which saves a row for
-# each job of each beat.
-FRESH_SHARE = 0.98
 
 
 class Beaten(msgspec.Struct, frozen=True):
@@ -139,16 +136,6 @@ def _held(op: Beat, leases: Mapping[str, Lease], *, unlisted: bool) -> tuple[str
 
 def _renewals(work: Work, op: Beat, held: Iterable[Lease]) -> list[Lease]:
     return [one for lease in held if (one := renewal(lease, op.lease_ms, work.now))]
-
-
-def renewal(lease: Lease, lease_ms: int | None, now: int) -> Lease | None:
-    """Return the renewed lease; None if hardly any of its time has passed."""
-    duration = lease_ms or lease.duration_ms
-    if lease.stall_ms is not None:
-        duration = min(duration, lease.stall_ms)
-    if lease_ms is None and lease.expires_at >= now + duration * FRESH_SHARE:
-        return None
-    return msgspec.structs.replace(lease, expires_at=now + duration)
 
 
 def _cancelled(

@@ -13,8 +13,8 @@ import msgspec
 from ojs_server.domain.errors import Duplicate, OjsError
 from ojs_server.domain.jobs.job import Change, State, StoredJob
 from ojs_server.domain.jobs.reported_error import Fault, entry
-from ojs_server.domain.jobs.validate import Draft, configured, parse_draft
-from ojs_server.domain.queues.config import NO_CONFIG
+from ojs_server.domain.jobs.validate import Draft, parse_draft
+from ojs_server.domain.queues.config import NO_CONFIG, configured
 from ojs_server.domain.workflows import lifecycle as rules
 from ojs_server.domain.workflows.events import StepEnd, told
 from ojs_server.domain.workflows.plan import (

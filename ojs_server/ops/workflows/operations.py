@@ -12,8 +12,8 @@ import msgspec
 from ojs_server.domain.errors import Conflict, Duplicate, NotFound, OjsError
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.job import Change, Job, State
-from ojs_server.domain.jobs.validate import Draft, configured
-from ojs_server.domain.queues.config import NO_CONFIG
+from ojs_server.domain.jobs.validate import Draft
+from ojs_server.domain.queues.config import NO_CONFIG, configured
 from ojs_server.domain.workflows import lifecycle as workflow
 from ojs_server.domain.workflows.events import told
 from ojs_server.domain.workflows.parse import Definition, require_types

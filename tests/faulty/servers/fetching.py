@@ -11,8 +11,8 @@ from ojs_server.domain.workers.requirements import Ability
 from ojs_server.http.call import Call
 from ojs_server.http.workers import fetch
 from ojs_server.ops import unit_of_work
+from ojs_server.ops.engine.wakeups import Wakeups
 from ojs_server.ops.workers import claim, eligibility
-from ojs_server.ops.workers.wakeups import Wakeups
 from ojs_server.store.sqlite.statements import QUERIES
 from ojs_server.store.tables.queues import QueueWrites
 from tests.faulty.fault import fault

@@ -7,7 +7,7 @@ from ojs_server.domain.errors import NotFound
 from ojs_server.http.streams import event_stream
 from ojs_server.http.streams.channels import ChannelStream
 from ojs_server.http.streams.event_feed import EventStream
-from ojs_server.ops.streams.event_log_reader import EventLogReader
+from ojs_server.ops.engine.event_log_reader import EventLogReader
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
 

@@ -9,8 +9,7 @@ from ojs_server import job_metrics
 from ojs_server.domain.errors import InvalidRequest
 from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.jobs import progress, validate
-from ojs_server.http import dialects
-from ojs_server.http.admin import lists as admin_lists
+from ojs_server.http import dialects, paging
 from ojs_server.http.admin import statistics
 from ojs_server.http.call import Call
 from ojs_server.http.jobs import progress as reports
@@ -277,7 +276,7 @@ def unknown_parameters_are_wrong() -> None:
             raise InvalidRequest("there are parameters that this call does not know")
         return found
 
-    after(admin_lists, "checked_query", refuse)
+    after(paging, "checked_query", refuse)
 
 
 @fault("OJS-ADM-012")

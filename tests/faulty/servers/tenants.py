@@ -13,9 +13,10 @@ from ojs_server.domain.jobs.validate import Draft, parse_draft
 from ojs_server.domain.webhooks.webhook import Webhook
 from ojs_server.http.access import authorization
 from ojs_server.http.call import Call
-from ojs_server.http.compat import blackboard, function_blocks, rooms
+from ojs_server.http.compat import blackboard, rooms
 from ojs_server.http.cron import entries as cron
-from ojs_server.ops.streams import event_log_reader
+from ojs_server.http.workers import function_blocks
+from ojs_server.ops.engine import event_log_reader
 from ojs_server.ops.tenants.quotas import Quotas
 from ojs_server.ops.webhooks import deliveries
 from ojs_server.ops.workflows import advance as workflow_moves

@@ -8,6 +8,7 @@ import msgspec
 from ojs_server.domain.workers import fetch_policy
 from ojs_server.domain.workers.worker import Worker
 from ojs_server.ops import sweep
+from ojs_server.ops.engine import signs
 from ojs_server.ops.workers import eligibility, heartbeat, presence, signs_of_life
 from ojs_server.store.tables.leases import LeaseWrites
 from tests.faulty.fault import fault
@@ -68,7 +69,7 @@ def fetches_are_no_sign_of_life() -> None:
 @fault("OJS-WRK-040")
 def fetches_that_wait_say_nothing() -> None:
     """A FETCH is a sign of life only when it arrives, not while it waits."""
-    put(signs_of_life.Signs, "held", lambda *_: nullcontext())
+    put(signs.Signs, "held", lambda *_: nullcontext())
 
 
 @fault("OJS-WRK-020")

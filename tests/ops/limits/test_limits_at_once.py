@@ -14,8 +14,8 @@ from ojs_server.domain.jobs.job import Job
 from ojs_server.domain.jobs.reported_error import Fault
 from ojs_server.domain.queues.config import parse_config
 from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.jobs.blocking_enqueue import enqueue as enqueue_or_wait
 from ojs_server.ops.jobs.settle import Ack, Fail
-from ojs_server.ops.limits.blocking_enqueue import enqueue as enqueue_or_wait
 from ojs_server.ops.queues.control import Configure
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.fetch import fetch

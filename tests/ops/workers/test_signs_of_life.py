@@ -8,6 +8,7 @@ import msgspec
 from ojs_server.domain.profile import OJS, PROFILES
 from ojs_server.domain.workers.worker import WorkerState
 from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.engine.signs import STEP, Signs
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.sweep import Sweep
 from ojs_server.ops.workers.claim import Claim, FetchedJobs
@@ -15,7 +16,7 @@ from ojs_server.ops.workers.fetch import fetch
 from ojs_server.ops.workers.heartbeat import Beat
 from ojs_server.ops.workers.presence import Deregister
 from ojs_server.ops.workers.sessions import DropSession, OpenSession
-from ojs_server.ops.workers.signs_of_life import STEP, Heard, Signs
+from ojs_server.ops.workers.signs_of_life import Heard
 from tests.ops.bench import Bench, HandClock, enqueue
 from tests.ops.waiting_calls import WaitingCalls
 
@@ -115,13 +116,13 @@ def test_what_a_node_has_heard_is_told_once_and_who_is_held_each_time() -> None:
     signs.note(["a"], 7)
     signs.note(["b"], 4)
     with signs.held("b"), signs.held("b"), signs.held("c"), signs.held(None):
-        assert signs.take() == [Heard({"a": 7, "b": 5}, frozenset({"b", "c"}))]
+        assert signs.take() == [({"a": 7, "b": 5}, frozenset("bc"))]
         assert signs
-        assert signs.take() == [Heard({}, frozenset({"b", "c"}))]
+        assert signs.take() == [({}, frozenset("bc"))]
     assert not signs
     assert signs.take() == []
     signs.note(map(str, range(STEP + 1)), 1)
-    assert [len(one.at) for one in signs.take()] == [STEP, 1]
+    assert [len(at) for at, _ in signs.take()] == [STEP, 1]
 
 
 async def test_a_fetch_is_held_from_its_question_to_its_answer(
@@ -131,12 +132,12 @@ async def test_a_fetch_is_held_from_its_question_to_its_answer(
     await engine.run(Beat("w", WorkerState.RUNNING, False, ()))
     task = await waiting.begin(fetch(engine, Claim(("q",), 1, "w"), 60_000), looks=1)
     try:
-        assert engine.signs.take() == [Heard({"w": clock.now}, frozenset({"w"}))]
+        assert engine.signs.take() == [({"w": clock.now}, frozenset("w"))]
         clock.advance(1_000)
         await engine.run(enqueue())
         async with asyncio.timeout(LIMIT_S):
             await task
-        assert engine.signs.take() == [Heard({"w": clock.now})]
+        assert engine.signs.take() == [({"w": clock.now}, frozenset())]
     finally:
         await waiting.end()
 
@@ -152,8 +153,8 @@ async def test_a_worker_whose_fetch_is_held_for_longer_than_the_dead_live_is_ali
     try:
         for _ in range(20):
             clock.advance(EVERY_MS)
-            for heard in engine.signs.take():
-                await engine.run(heard)
+            for step in engine.signs.take():
+                await engine.run(Heard(*step))
             dead += (await engine.run(Sweep(judged_since=0, asked_at=clock.now))).dead
         assert dead == 1
         await engine.run(enqueue())

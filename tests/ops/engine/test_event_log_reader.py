@@ -8,17 +8,17 @@ import pytest
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.jobs.job import Event
+from ojs_server.ops.engine import event_log_reader as tailing
 from ojs_server.ops.engine.engine import Engine
-from ojs_server.ops.jobs.settle import Cancel
-from ojs_server.ops.rules import Rules
-from ojs_server.ops.streams import event_log_reader as tailing
-from ojs_server.ops.streams.event_log_reader import (
+from ojs_server.ops.engine.event_log_reader import (
     ALL,
     MAX_BYTES,
     EventLogReader,
     Follower,
     LogEntry,
 )
+from ojs_server.ops.jobs.settle import Cancel
+from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Store
 from ojs_server.store.records import EventFilter, EventPage, LogSpan, PlacedEvent
 from tests.http.waiting import until

@@ -9,8 +9,8 @@ import pytest
 from ojs_server.domain.errors import OjsError, Unavailable
 from ojs_server.domain.queues.config import parse_config
 from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.jobs.blocking_enqueue import enqueue as enqueue_or_wait
 from ojs_server.ops.jobs.enqueue import Enqueue, Enqueued
-from ojs_server.ops.limits.blocking_enqueue import enqueue as enqueue_or_wait
 from ojs_server.ops.queues.control import Configure
 from ojs_server.ops.workers.claim import Claim
 from tests.ops.bench import enqueue

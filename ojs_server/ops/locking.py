@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from ojs_server.domain.fairness.sharing import guards, limited_pools, limited_tenants
 from ojs_server.domain.tenants.tenant import DEFAULT
 from ojs_server.ops.cron import entries as cron
-from ojs_server.ops.fairness.fair_claim import guards, limited_pools, limited_tenants
 from ojs_server.ops.limits.rate_limits import guarded
 from ojs_server.ops.operation import AnyOperation, Locks
 from ojs_server.ops.rules import Rules

@@ -6,8 +6,8 @@ import pytest
 
 from ojs_server.domain.jobs.dead_letter import RetryChanges
 from ojs_server.domain.workers.requirements import RUNTIME
+from ojs_server.ops.fairness import requirements
 from ojs_server.ops.jobs.settle import Revive
-from ojs_server.ops.workers import requirements
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.presence import Register
 from ojs_server.store.tables import demands

@@ -3,7 +3,7 @@
 import pytest
 
 from ojs_server.domain.errors import NotFound
-from ojs_server.ops.compat.numeric_ids import Number
+from ojs_server.ops.jobs.numeric_ids import Number
 from ojs_server.ops.jobs.settle import Remove
 from tests.ops.bench import Bench
 

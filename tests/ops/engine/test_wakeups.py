@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 
-from ojs_server.ops.workers.wakeups import Waiter, Wakeups
+from ojs_server.ops.engine.wakeups import Waiter, Wakeups
 
 
 def waiters_for(wakeups: Wakeups, *queues: tuple[str, ...]) -> list[Waiter]:

@@ -6,8 +6,8 @@ from typing import Final
 
 from ojs_server.domain.errors import QueueFull
 from ojs_server.ops.engine.engine import Engine
+from ojs_server.ops.engine.wakeups import first
 from ojs_server.ops.jobs.enqueue import Enqueue, Enqueued
-from ojs_server.ops.workers.wakeups import first
 
 # Default wait of a producer for room in a queue.
 BLOCK_MS: Final = 5_000
