@@ -139,6 +139,6 @@ def _shape(query: str) -> str:
 
 _NAMES: Final = {
     **{_shape(statement.sql): name for name, statement in STATEMENTS.items()},
-    **{_shape(claim_of(10**digits)): "claim" for digits in range(5)},
-    **{_shape(claim_of(1, types)): "claim_types" for types in range(1, 3)},
+    **{_shape(claim_of(10**digits).sql): "claim" for digits in range(5)},
+    **{_shape(claim_of(1, types).sql): "claim_types" for types in range(1, 3)},
 }

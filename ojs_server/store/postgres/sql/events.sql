@@ -1,5 +1,6 @@
 -- name: insert_events
 -- Store the events of this transaction, in order.
+-- changes: events
 -- row: pos int8, at int8, type text, subject text, queue text, job_type text, data json
 INSERT INTO events ({columns})
 {rows}
@@ -39,6 +40,7 @@ SELECT
 
 -- name: delete_events
 -- The oldest that were counted, as far as they lie before a moment or are too many.
+-- changes: events
 DELETE FROM events WHERE pos = ANY (ARRAY(
     SELECT pos FROM (
         SELECT pos, at, row_number() OVER (ORDER BY pos) AS place FROM (
@@ -60,6 +62,7 @@ JOIN receipts USING (principal, operation, key)
 
 -- name: delete_receipts
 -- Take keys back.
+-- changes: receipts
 -- row: principal text, operation text, key text
 DELETE FROM receipts
 USING ({rows}) AS gone
@@ -68,6 +71,7 @@ WHERE receipts.principal = gone.principal AND receipts.operation = gone.operatio
 
 -- name: prune_receipts
 -- Keys that have served their day.
+-- changes: receipts
 DELETE FROM receipts WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM receipts WHERE created_at < :before LIMIT :limit FOR UPDATE SKIP LOCKED
 ))

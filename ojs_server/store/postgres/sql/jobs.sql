@@ -1,11 +1,13 @@
 -- name: insert_jobs
 -- New jobs; an id that exists is left alone and not answered.
+-- changes: jobs
 -- row: StoredJob(*, job.gated)
 INSERT INTO jobs ({columns})
 {rows} ON CONFLICT (id) DO NOTHING RETURNING id
 
 -- name: insert_new_jobs
 -- Jobs with ids that were just made.
+-- changes: jobs
 -- row: StoredJob(*, job.gated)
 INSERT INTO jobs ({columns})
 {rows}
@@ -20,12 +22,14 @@ SELECT {Job} FROM jobs WHERE id IN ({list}) ORDER BY id FOR UPDATE
 -- name: lock_unique
 -- Lock unique keys. A second transaction waits here for the end of the first one, although that one
 -- deletes its rows again at once: until it ends, others cannot tell whether they exist.
+-- changes: unique_locks
 -- row: unique_key bytea
 INSERT INTO unique_locks ({columns})
 {rows}
 
 -- name: unlock_unique
 -- So that nothing is left of a lock but its wait.
+-- changes: unique_locks
 -- row: unique_key bytea
 DELETE FROM unique_locks WHERE unique_key IN ({list})
 
@@ -83,6 +87,7 @@ SELECT queue, priority, seq FROM returns WHERE pos >= :since
 -- nothing waits there, but an old snapshot may keep index entries there that each claim would read
 -- again. `{most}` stands for a number that is not less than the limit: a plan that is kept is for any
 -- limit, and would expect a tenth of all.
+-- changes: jobs
 -- returns: Claimed
 WITH lowered AS MATERIALIZED (
     {lowered}
@@ -118,6 +123,7 @@ RETURNING {Claimed}
 -- looked at once more by its id, with the state in a form that fits no other index. The order is
 -- that of the jobs before they are locked, so that none is locked only to be sorted out. Planned
 -- anew for each call: a generic plan reads a queue to its end for a rare type.
+-- changes: jobs
 -- lane: (
 --     SELECT id, priority, seq FROM jobs
 --     WHERE {claimable} AND {between_floors} AND type = (:types)[{n}]

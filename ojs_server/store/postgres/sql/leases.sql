@@ -1,5 +1,6 @@
 -- name: drop_leases
 -- The hold is over. Locked in order first: a heartbeat may be at the same leases.
+-- changes: leases
 -- row: job_id text
 WITH ended AS MATERIALIZED (
     SELECT job_id FROM leases WHERE job_id IN ({list}) ORDER BY job_id FOR UPDATE
@@ -63,6 +64,7 @@ SELECT 1 FROM leases WHERE job_id IN ({list}) ORDER BY job_id FOR UPDATE
 -- name: extend_leases
 -- New ends. The list keeps the plan from reading the whole table, which may be taken for small.
 -- The list keeps the plan from reading all of the table, which the statistics may take for small.
+-- changes: leases
 -- row: Lease(job_id, expires_at)
 UPDATE leases SET expires_at = extension.expires_at
 FROM ({rows}) AS extension

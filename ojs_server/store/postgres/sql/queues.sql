@@ -1,5 +1,6 @@
 -- name: add_counts
 -- Move the counters of queues by what this transaction did.
+-- changes: queue_counts
 -- row: queue text, node text, created_at int8, scheduled int8, available int8, pending int8,
 --     active int8, completed int8, retryable int8, cancelled int8, discarded int8, bytes int8
 INSERT INTO queue_counts AS kept ({columns})
@@ -9,6 +10,7 @@ ON CONFLICT (queue, node) DO UPDATE SET
 
 -- name: fold_rows
 -- Add rows of a node that have another name than the node to those with its name.
+-- changes: queue_counts
 -- row: queue text
 WITH taken AS (
     DELETE FROM queue_counts WHERE queue IN ({list}) AND node = :name
@@ -58,6 +60,7 @@ SELECT FROM settings WHERE name = 'queue_configs' FOR UPDATE
 
 -- name: bump_configs
 -- Let every node read the configuration of queues again with its next transaction.
+-- changes: settings
 UPDATE settings SET value = value + 1 WHERE name = 'queue_configs'
 
 -- fragment: steps

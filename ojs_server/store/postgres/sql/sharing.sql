@@ -100,6 +100,7 @@ CROSS JOIN LATERAL (
 
 -- name: claim_chosen
 -- Hand out those of these jobs that are still available and that no other node is busy with.
+-- changes: jobs
 -- returns: Claimed
 WITH picked AS MATERIALIZED (
     SELECT id FROM jobs WHERE id = ANY (:ids) AND state = 'available'

@@ -35,6 +35,7 @@ ELSE 0 END
 
 -- name: sample_depths
 -- The most jobs that queues held in a span, of the deepest ones and of all together.
+-- changes: statistics
 WITH depths AS MATERIALIZED (
     SELECT queue, sum(available)::int8 AS available, sum(active)::int8 AS active,
         sum(retryable)::int8 AS retryable
@@ -69,6 +70,7 @@ ORDER BY known.at
 
 -- name: prune_statistics
 -- Spans that are kept no longer.
+-- changes: statistics
 DELETE FROM statistics WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM statistics WHERE step = :step AND at < :before
     LIMIT :limit FOR UPDATE SKIP LOCKED

@@ -1,5 +1,6 @@
 -- name: delete_workers
 -- Remove workers that left before a moment, and fetch-only ones that were last seen before it.
+-- changes: workers
 DELETE FROM workers WHERE id = ANY (ARRAY(
     SELECT id FROM workers
     WHERE deleted_at <= :before OR (deleted_at IS NULL AND (

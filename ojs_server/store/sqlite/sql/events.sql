@@ -1,6 +1,7 @@
 -- name: insert_events
 -- Store the events of this transaction, in order. An error undoes the whole transaction, as for new
 -- jobs.
+-- changes: events
 -- row: pos int8, at int8, type text, subject text, queue text, job_type text, data json
 INSERT OR ROLLBACK INTO events ({columns})
 {rows}
@@ -12,6 +13,7 @@ FROM events WHERE pos > :after ORDER BY pos LIMIT :limit
 
 -- name: touch
 -- Write a row as it is.
+-- changes: event_tally
 UPDATE event_tally SET one = one
 
 -- name: log_span
@@ -25,6 +27,7 @@ SELECT
 
 -- name: delete_events
 -- The oldest that were counted, as far as they lie before a moment or are too many.
+-- changes: events
 DELETE FROM events WHERE pos IN (
     SELECT pos FROM (
         SELECT pos, at, row_number() OVER (ORDER BY pos) AS place FROM (
@@ -46,6 +49,7 @@ FROM wanted CROSS JOIN receipts USING (principal, operation, key)
 
 -- name: delete_receipts
 -- Take keys back.
+-- changes: receipts
 -- row: principal text, operation text, key text
 DELETE FROM receipts WHERE rowid IN (
     WITH gone AS ({rows})
@@ -54,6 +58,7 @@ DELETE FROM receipts WHERE rowid IN (
 
 -- name: prune_receipts
 -- Keys that have served their day.
+-- changes: receipts
 DELETE FROM receipts WHERE rowid IN (
     SELECT rowid FROM receipts WHERE created_at < :before LIMIT :limit
 )

@@ -1,5 +1,6 @@
 -- name: add_counts
 -- Move the counters of queues by what this transaction did.
+-- changes: queue_counts
 -- row: queue text, node text, created_at int8, scheduled int8, available int8, pending int8,
 --     active int8, completed int8, retryable int8, cancelled int8, discarded int8, bytes int8
 INSERT INTO queue_counts ({columns})

@@ -55,6 +55,7 @@ WHERE {waits} AND tenant = :tenant AND type = :type {first_of_lane}
 
 -- name: claim_chosen
 -- Hand out those of these jobs that are still available.
+-- changes: jobs
 -- row: id text
 -- returns: Claimed
 UPDATE jobs

@@ -37,6 +37,7 @@ FROM happened GROUP BY tenant, minute, type, bucket
 
 -- name: sample_depths
 -- The most jobs that queues held in a span, of the deepest ones and of all together.
+-- changes: statistics
 WITH depths AS MATERIALIZED (
     SELECT queue, sum(available) AS available, sum(active) AS active, sum(retryable) AS retryable
     FROM queue_counts WHERE instr(queue, '/') = 0 GROUP BY queue
@@ -69,6 +70,7 @@ ORDER BY known.at
 
 -- name: prune_statistics
 -- Spans that are kept no longer.
+-- changes: statistics
 DELETE FROM statistics WHERE rowid IN (
     SELECT rowid FROM statistics WHERE step = :step AND at < :before LIMIT :limit
 )

@@ -1,10 +1,12 @@
 -- name: cancel_deliveries
 -- Cancel the open deliveries of a subscription.
+-- changes: deliveries
 UPDATE deliveries SET status = 'cancelled', due_at = NULL, finished_at = :now
 WHERE webhook_id = :webhook_id AND due_at IS NOT NULL
 
 -- name: update_deliveries
 -- Store deliveries that this transaction has locked.
+-- changes: deliveries
 -- row: Delivery(id, status, attempt, due_at, finished_at, answer, error, took_ms)
 UPDATE deliveries SET
     status = changed.status, attempt = changed.attempt, due_at = changed.due_at,
@@ -20,6 +22,7 @@ WHERE deliveries.id = changed.id
 
 -- name: prune_deliveries
 -- Remove deliveries that ended before a moment.
+-- changes: deliveries
 DELETE FROM deliveries WHERE rowid IN (
     SELECT rowid FROM deliveries WHERE finished_at < :before LIMIT :limit
 )

@@ -1,5 +1,6 @@
 -- name: begin_tally
 -- Store the tally of events, which is always there, with nothing counted.
+-- changes: event_tally
 INSERT INTO event_tally (one, upto, total) VALUES (1, 0, 0)
 
 -- name: events_before
@@ -23,11 +24,13 @@ SELECT count(*), max(pos) FROM (
 
 -- name: save_tally
 -- Store the tally of events.
+-- changes: event_tally
 UPDATE event_tally SET upto = :upto, total = :total
 
 -- name: lower_tally
 -- Subtract removed events from the tally, and store the first position that is left. No event can
 -- be stored before it, because the log is complete below `upto`.
+-- changes: event_tally
 UPDATE event_tally SET total = total - :removed, first = least(
     upto + 1, COALESCE((SELECT min(pos) FROM events WHERE pos >= event_tally.first), upto + 1)
 )
@@ -42,6 +45,7 @@ SELECT greatest(
 
 -- name: insert_receipts
 -- Store idempotency keys. One that exists is left alone and not returned.
+-- changes: receipts
 -- row: principal text, operation text, key text, body_hash bytea, job_ids text, created_at int8
 INSERT INTO receipts ({columns})
 {rows}

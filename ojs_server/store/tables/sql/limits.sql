@@ -1,17 +1,20 @@
 -- name: insert_limits
 -- Store new limits; one that exists is left alone.
+-- changes: limits
 -- row: Limit
 INSERT INTO limits ({columns})
 {rows} ON CONFLICT DO NOTHING
 
 -- name: keep_taken
 -- Confirm claims of jobs with a rate key.
+-- changes: jobs
 -- row: id text, started_at int8
 UPDATE jobs SET started_at = kept.started_at, due_at = NULL
 FROM ({rows}) AS kept WHERE jobs.id = kept.id
 
 -- name: send_back
 -- Undo claims of jobs with a rate key; `gated` jobs wait for their limit.
+-- changes: jobs
 -- row: id text, gated bool
 UPDATE jobs SET state = 'available', attempt = attempt - 1, gated = sent.gated
 FROM ({rows}) AS sent WHERE jobs.id = sent.id
@@ -30,6 +33,7 @@ FOR UPDATE SKIP LOCKED
 
 -- name: save_limits
 -- Store changed limits.
+-- changes: limits
 -- row: Limit
 UPDATE limits SET
     policy = changed.policy, active = changed.active, starts = changed.starts,

@@ -1,5 +1,6 @@
 -- name: set_paused
 -- Pause or resume a queue, known or not.
+-- changes: queues
 INSERT INTO queues (name, paused, created_at, changed_at)
 VALUES (:queue, :paused, :now, :now)
 ON CONFLICT (name) DO UPDATE SET paused = excluded.paused, changed_at = excluded.changed_at
@@ -40,6 +41,7 @@ SELECT {queue} FROM ({queue_rows}) AS parts WHERE name IN ({list}) GROUP BY name
 
 -- name: set_config
 -- Configure a queue, known or not.
+-- changes: queues
 INSERT INTO queues (name, paused, created_at, changed_at, config, configured_at)
 VALUES (
     :queue, false, :now, :now, :config, :now
@@ -64,10 +66,12 @@ FROM queue_counts WHERE queue IN ({list}) GROUP BY queue
 
 -- name: delete_queue
 -- Delete the configuration of a queue.
+-- changes: queues
 DELETE FROM queues WHERE name = :queue
 
 -- name: delete_counts
 -- Delete the counters of a queue.
+-- changes: queue_counts
 DELETE FROM queue_counts WHERE queue = :queue
 
 -- name: span_end

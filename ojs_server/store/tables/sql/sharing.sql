@@ -13,12 +13,14 @@ SELECT name, {json:config}, created_at, updated_at FROM tenants ORDER BY name
 
 -- name: save_tenant
 -- Configure a tenant, known or not.
+-- changes: tenants
 INSERT INTO tenants (name, config, created_at, updated_at)
 VALUES (:name, :config, :now, :now)
 ON CONFLICT (name) DO UPDATE SET config = excluded.config, updated_at = excluded.updated_at
 
 -- name: delete_tenant
 -- Delete the configuration of a tenant.
+-- changes: tenants
 DELETE FROM tenants WHERE name = :name
 
 -- name: pool_configs
@@ -27,12 +29,14 @@ SELECT name, {json:config}, created_at, updated_at FROM pools ORDER BY name
 
 -- name: save_pool
 -- Make or change a pool.
+-- changes: pools
 INSERT INTO pools (name, config, created_at, updated_at)
 VALUES (:name, :config, :now, :now)
 ON CONFLICT (name) DO UPDATE SET config = excluded.config, updated_at = excluded.updated_at
 
 -- name: delete_pool
 -- Delete a pool.
+-- changes: pools
 DELETE FROM pools WHERE name = :name
 
 -- name: available_types

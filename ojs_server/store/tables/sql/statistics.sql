@@ -1,5 +1,6 @@
 -- name: add_statistics
 -- Add counts to the statistics of time spans.
+-- changes: statistics
 -- row: step int8, queue text, at int8, kind text, bucket int8, count int8
 INSERT INTO statistics AS known ({columns})
 {rows}

@@ -1,11 +1,13 @@
 -- name: insert_webhooks
 -- Store new subscriptions.
+-- changes: webhooks
 -- row: Webhook
 INSERT INTO webhooks ({columns})
 {rows}
 
 -- name: insert_deliveries
 -- Store new deliveries.
+-- changes: deliveries
 -- row: Delivery
 INSERT INTO deliveries ({columns})
 {rows}
@@ -32,6 +34,7 @@ SELECT {Delivery} FROM deliveries WHERE {of_tenant} AND {newest_deliveries}
 
 -- name: update_webhooks
 -- Store subscriptions that this transaction has locked.
+-- changes: webhooks
 -- row: Webhook
 UPDATE webhooks SET
     url = changed.url, wish = changed.wish, active = changed.active, secret = changed.secret,
@@ -52,6 +55,7 @@ SELECT {Webhook} FROM webhooks WHERE id IN ({list}) ORDER BY id FOR UPDATE
 
 -- name: delete_webhooks
 -- Delete subscriptions.
+-- changes: webhooks
 -- row: id text
 DELETE FROM webhooks WHERE id IN ({list})
 

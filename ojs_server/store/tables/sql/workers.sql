@@ -1,5 +1,6 @@
 -- name: save_workers
 -- Store new or changed workers.
+-- changes: workers
 -- row: Worker
 INSERT INTO workers ({columns})
 {rows}
