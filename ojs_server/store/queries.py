@@ -3,8 +3,11 @@
 The latter are the statements of all databases, in one spelling that the dialect of each database
 renders: `:name` is a parameter, `IN ({list})` a list of values, and `{json:data}` a JSON text that
 is selected; `FOR UPDATE` and `INDEXED BY` are for the database that knows them. A fragment in them
-may be each store's own. A file holds statements under `-- name: …` and a line with the purpose of
-each. Their parameters and results are checked when they are loaded:
+may be each store's own. `-- differs: …` says why a statement or fragment, or a whole file, of one
+store is not shared with the other one.
+
+A file holds statements under `-- name: …` and a line with the purpose of each. Their parameters and
+results are checked when they are loaded:
 
 - `-- row: …` says what each row is that is bound: a record (`Worker`), some attributes of one
   (`Change(before.id, after.state)`, where `*` stands for all columns), or columns with their types
@@ -35,7 +38,7 @@ SHARED: Final = "ojs_server.store.tables"
 _NAME: Final = re.compile(r"^-- (name|fragment): (\w+)$", re.MULTILINE)
 # Goes on where the next line is indented.
 _SAID: Final = re.compile(
-    r"^-- (row|returns|changes|lane|other_lane): (.+(?:\n--(?:   .*| \)))*)$", re.MULTILINE
+    r"^-- (row|returns|changes|differs|lane|other_lane): (.+(?:\n--(?:   .*| \)))*)$", re.MULTILINE
 )
 _PUT_IN: Final = re.compile(r"\{(\w+)\}")
 # A quoted text, or a parameter: its name, perhaps a placeholder for a number, perhaps its type.

@@ -31,7 +31,7 @@ ONLY_POSTGRES = {
     "forget_nodes",
     "forget_plans",
     "forget_returns",
-    "insert_new_jobs",
+    "insert_jobs",
     "leases_of",
     "lock_configs",
     "lock_jobs",
@@ -221,6 +221,16 @@ def test_a_statement_that_both_stores_take_is_written_once() -> None:
         for store in ("sqlite", "postgres")
     )
     assert sorted(sqlite & postgres) == []
+
+
+def test_a_statement_that_each_store_has_of_its_own_says_why() -> None:
+    twins = {part.name for text in _texts_of("sqlite") for part in split_parts(text)}
+    for text in _texts_of("postgres"):
+        head = re.split(r"^-- (?:name|fragment): ", text, maxsplit=1, flags=re.MULTILINE)[0]
+        if "-- differs: " not in head:
+            parts = list(split_parts(text))
+            reasons = {part.name for part in parts if "differs" in part.said}
+            assert {part.name for part in parts} & twins == reasons
 
 
 def _texts_of(store: str) -> list[str]:

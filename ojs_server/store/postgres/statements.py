@@ -107,6 +107,8 @@ DIALECT: Final = Dialect(
         r"\bNOT IN \(\{list\}\)": "<> ALL ({list})",
         r"\bIN \(\{list\}\)": "= ANY ({list})",
         r" INDEXED BY \w+": "",
+        # Spares SQLite a journal of the statement; here an error undoes the transaction anyway.
+        r"\bINSERT OR ROLLBACK\b": "INSERT",
     },
 )
 STATEMENTS: Final[dict[str, Statement]] = {

@@ -63,16 +63,6 @@ SET state = 'active', attempt = attempt + 1, {taken}
 WHERE state = 'available' AND id IN ({list})
 RETURNING {Claimed}
 
--- name: tenants_seen
--- The tenants that ever had jobs, by the counters of all their queues.
-SELECT DISTINCT substr(queue, 1, length(queue) - 1) FROM queue_counts
-WHERE substr(queue, -1) = '/' ORDER BY 1
-
--- name: tenancy
--- Return whether there ever was a tenant, with jobs or configured.
-SELECT EXISTS (SELECT 1 FROM tenants)
-    OR EXISTS (SELECT 1 FROM queue_counts WHERE substr(queue, -1) = '/')
-
 -- name: waits
 -- Return the mean time that the running jobs of each queue have waited.
 SELECT jobs.queue, CAST(avg(jobs.started_at - COALESCE(jobs.enqueued_at, jobs.created_at)) AS INTEGER)

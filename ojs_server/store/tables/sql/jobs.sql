@@ -1,3 +1,10 @@
+-- name: insert_new_jobs
+-- Store jobs with ids that are not in use.
+-- changes: jobs
+-- row: StoredJob(*, job.gated)
+INSERT OR ROLLBACK INTO jobs ({columns})
+{rows}
+
 -- name: known_requests
 -- Return those of these ids that exist, with the hash of the request that made each.
 -- row: id text

@@ -43,6 +43,26 @@ UPDATE limits SET
 FROM ({rows}) AS changed
 WHERE limits.name = changed.name
 
+-- name: prune_limits
+-- Delete the oldest unused limits that no operator has overridden and no job names any more.
+-- changes: limits
+DELETE FROM limits WHERE name = ANY (ARRAY(
+    SELECT name FROM (
+        SELECT name, override, override_until FROM limits WHERE used_at < :before
+        ORDER BY used_at LIMIT :limit FOR UPDATE SKIP LOCKED
+    ) AS old
+    WHERE (override IS NULL OR override_until <= :now)
+        AND NOT EXISTS (SELECT 1 FROM jobs WHERE rate_key = old.name)
+))
+
+-- name: put_off_limits
+-- Store the oldest unused limits as used, or they would be looked at again before those behind them.
+-- changes: limits
+UPDATE limits SET used_at = :now WHERE name = ANY (ARRAY(
+    SELECT name FROM limits WHERE used_at < :before
+    ORDER BY used_at LIMIT :limit FOR UPDATE SKIP LOCKED
+))
+
 -- name: gated_keys
 -- Return those of these keys whose limits hold jobs back.
 -- row: name text

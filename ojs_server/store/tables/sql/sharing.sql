@@ -88,3 +88,13 @@ WHERE EXISTS (
     SELECT 1 FROM jobs WHERE state = 'available' AND gated = false AND jobs.queue = wanted.queue
         AND jobs.type = wanted.type AND jobs.tenant = wanted.tenant
 )
+
+-- name: tenants_seen
+-- List the tenants that ever had jobs, by the counters of all their queues.
+SELECT DISTINCT substr(queue, 1, length(queue) - 1) FROM queue_counts
+WHERE substr(queue, length(queue), 1) = '/' ORDER BY 1
+
+-- name: tenancy
+-- Return whether there ever was a tenant, with jobs or configured.
+SELECT EXISTS (SELECT 1 FROM tenants)
+    OR EXISTS (SELECT 1 FROM queue_counts WHERE substr(queue, length(queue), 1) = '/')

@@ -140,3 +140,18 @@ SELECT {Workflow} FROM workflows WHERE tenant = :tenant AND {workflow_page}
 -- name: count_workflows_of_tenant
 -- Count the workflows of one tenant.
 SELECT count(*) FROM workflows WHERE tenant = :tenant AND {wanted_workflows}
+
+-- name: load_workflow_jobs
+-- Load the requests of steps, and the sizes of their results and errors.
+-- row: workflow_id text, node int8
+-- returns: WaitingNode
+SELECT
+    {json:request} AS request, job_id, octet_length({json:result}) AS result_size,
+    octet_length({json:error}) AS error_size, workflow_id, node
+FROM workflow_jobs WHERE (workflow_id, node) IN ({rows})
+
+-- name: load_workflow_results
+-- Load the results and errors of steps.
+-- row: workflow_id text, node int8
+SELECT workflow_id, node, {json:result}, {json:error}
+FROM workflow_jobs WHERE (workflow_id, node) IN ({rows})
