@@ -15,7 +15,7 @@ from psycopg.errors import Diagnostic
 
 from ojs_server.store.postgres.statements import STATEMENTS, claim_of
 
-# What people configure, who is there, and single rows; every other table may grow.
+# Settings, nodes and workers, steps of the schema, and single rows; every other table may grow.
 SMALL: Final = frozenset(
     {
         "cron",
@@ -27,6 +27,7 @@ SMALL: Final = frozenset(
         "queue_counts",
         "queues",
         "routings",
+        "schema_versions",
         "schemas",
         "settings",
         "tenants",

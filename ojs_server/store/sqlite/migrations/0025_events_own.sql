@@ -1,5 +1,0 @@
--- What an event's own columns say is not said again in its data: half of what an enqueue wrote to
--- the log.
-
-UPDATE events SET data = json_remove(data, '$.job_id', '$.job_type', '$.queue')
-WHERE queue IS NOT NULL AND job_type IS NOT NULL AND type NOT LIKE 'cron.%';
