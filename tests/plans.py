@@ -15,7 +15,8 @@ from psycopg.errors import Diagnostic
 
 from ojs_server.store.postgres.statements import STATEMENTS, claim_of
 
-# Tables of configuration, of present workers and nodes, and of single rows; all others may grow.
+# Tables of configuration, of present workers and nodes, of steps of the schema, and of single rows;
+# all others may grow.
 SMALL: Final = frozenset(
     {
         "cron",
@@ -27,6 +28,7 @@ SMALL: Final = frozenset(
         "queue_counts",
         "queues",
         "routings",
+        "schema_versions",
         "schemas",
         "settings",
         "tenants",
@@ -139,6 +141,6 @@ def _shape(query: str) -> str:
 
 _NAMES: Final = {
     **{_shape(statement.sql): name for name, statement in STATEMENTS.items()},
-    **{_shape(claim_of(10**digits)): "claim" for digits in range(5)},
-    **{_shape(claim_of(1, types)): "claim_types" for types in range(1, 3)},
+    **{_shape(claim_of(10**digits).sql): "claim" for digits in range(5)},
+    **{_shape(claim_of(1, types).sql): "claim_types" for types in range(1, 3)},
 }

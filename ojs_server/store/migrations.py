@@ -2,16 +2,19 @@
 
 import re
 from importlib import resources
+from typing import Final
 
 import msgspec
 
 from ojs_server.store.errors import SchemaError
 
-_FILE = re.compile(r"(\d{4})_(\w+)\.sql")
+_FILE: Final = re.compile(r"(\d{4})_(\w+)\.sql")
+# The last commit that had the steps before the first one of today.
+_SQUASHED_AT: Final = "24a89b05"
 
 
 class Migration(msgspec.Struct, frozen=True):
-    """One append-only step of the schema."""
+    """One append-only step of the schema; the first one makes all of it."""
 
     version: int
     name: str
@@ -28,12 +31,18 @@ def load_migrations(package: str) -> list[Migration]:
 
 
 def pending(migrations: list[Migration], current: int, *, apply: bool) -> list[Migration]:
-    """Return the steps to apply; raises for a newer schema, or if a step is not allowed."""
-    newest = migrations[-1].version
+    """Return the steps to apply; raises for a schema that is newer, or older than the first step,
+    and if a step is not allowed."""
+    first, newest = migrations[0].version, migrations[-1].version
     if current > newest:
         raise SchemaError(
             f"the database has schema {current}, newer than this program's {newest}; "
             "run the newer ojs-server"
+        )
+    if 0 < current < first:
+        raise SchemaError(
+            f"the database has schema {current}, this program migrates from {first} on; "
+            f"start the ojs-server of commit {_SQUASHED_AT} on it first"
         )
     missing = [migration for migration in migrations if migration.version > current]
     if missing and not apply:

@@ -3,14 +3,18 @@
 The latter are the statements of all databases, in one spelling that the dialect of each database
 renders: `:name` is a parameter, `IN ({list})` a list of values, and `{json:data}` a JSON text that
 is selected; `FOR UPDATE` and `INDEXED BY` are for the database that knows them. A fragment in them
-may be each store's own. A file holds statements under `-- name: …` and a line with the purpose of
-each. Their parameters and results are checked when they are loaded:
+may be each store's own. `-- differs: …` says why a statement or fragment, or a whole file, of one
+store is not shared with the other one.
+
+A file holds statements under `-- name: …` and a line with the purpose of each. Their parameters and
+results are checked when they are loaded:
 
 - `-- row: …` says what each row is that is bound: a record (`Worker`), some attributes of one
   (`Change(before.id, after.state)`, where `*` stands for all columns), or columns with their types
   (`id text, priority int8`). `{rows}` in the statement stands for a table of them, `{columns}` for
   their names, as an INSERT lists them, and `{list}` for the values of the only column.
 - `-- returns: …` names the record that each row of the answer becomes.
+- `-- changes: …` lists the tables that the statement inserts into, updates or deletes from.
 - `-- lane: …` is a part that is repeated where the statement says `{lanes}`, and `-- other_lane: …`
   one for `{other_lanes}`.
 
@@ -34,12 +38,17 @@ SHARED: Final = "ojs_server.store.tables"
 _NAME: Final = re.compile(r"^-- (name|fragment): (\w+)$", re.MULTILINE)
 # Goes on where the next line is indented.
 _SAID: Final = re.compile(
-    r"^-- (row|returns|lane|other_lane): (.+(?:\n--(?:   .*| \)))*)$", re.MULTILINE
+    r"^-- (row|returns|changes|differs|lane|other_lane): (.+(?:\n--(?:   .*| \)))*)$", re.MULTILINE
 )
 _PUT_IN: Final = re.compile(r"\{(\w+)\}")
 # A quoted text, or a parameter: its name, perhaps a placeholder for a number, perhaps its type.
 _PARAMETER: Final = re.compile(r"'[^']*'|(?<![:\w]):([a-z_]+)(\{\w+\})?(?:::(\w+(?:\[\])?))?")
 _JSON: Final = re.compile(r"\{json:([\w.]+)\}")
+_QUOTED: Final = re.compile(r"'[^']*'")
+# A part that changes rows, unlike `FOR UPDATE` and `DO UPDATE`.
+_CHANGE: Final = re.compile(
+    r"\b(?:INSERT (?:OR \w+ )?INTO|DELETE FROM|(?<!FOR )(?<!KEY )(?<!DO )UPDATE) (\w+)"
+)
 # Filled in by each store, for as many rows or lanes as there are.
 _BOUND: Final = frozenset({"rows", "columns", "list", "lanes", "other_lanes", "lane", "n", "most"})
 
@@ -75,7 +84,7 @@ class Dialect(msgspec.Struct, frozen=True):
 
 
 class Query(msgspec.Struct, frozen=True, eq=False):
-    """A statement, the rows that it takes, and the record that it returns."""
+    """A statement, the rows that it takes, the record that it returns, and what it changes."""
 
     name: str
     sql: str
@@ -87,6 +96,8 @@ class Query(msgspec.Struct, frozen=True, eq=False):
     is_list: bool = False
     # Makes what it returns of a row.
     read: Callable[[Row], Any] | None = None
+    # The table of each of its parts that changes rows.
+    changes: tuple[str, ...] = ()
 
 
 def load_queries(package: str, dialect: Dialect) -> dict[str, Query]:
@@ -155,6 +166,7 @@ def _query(part: Part, put_in: Mapping[str, str], dialect: Dialect) -> Query:
         lane=dialect.rendered(_filled(part.said.get("lane", ""), put_in)),
         other_lane=dialect.rendered(_filled(part.said.get("other_lane", ""), put_in)),
         is_list="{list}" in sql,
+        changes=_changes(part.said.get("changes", ""), filled),
     )
     if "returns" not in part.said:
         return query
@@ -168,6 +180,14 @@ def _query(part: Part, put_in: Mapping[str, str], dialect: Dialect) -> Query:
         )
     read = reader_of(record, dialect.read)
     return msgspec.structs.replace(query, returns=record.type, read=read)
+
+
+def _changes(declared: str, sql: str) -> tuple[str, ...]:
+    changes = tuple(_CHANGE.findall(_QUOTED.sub("", sql)))
+    if set(changes) != set(re.findall(r"\w+", declared)):
+        listed = ", ".join(changes) or "nothing"
+        raise ValueError(f"it changes {listed}, and declares {declared or 'nothing'}")
+    return changes
 
 
 def _filled(sql: str, put_in: Mapping[str, str]) -> str:
@@ -184,7 +204,7 @@ def _filled(sql: str, put_in: Mapping[str, str]) -> str:
 
 def returned(sql: str) -> list[str]:
     """The names of the columns that a statement returns, "" for one without."""
-    flat = re.sub(r"'[^']*'", "", sql)
+    flat = _QUOTED.sub("", sql)
     while (inner := re.sub(r"\([^()]*\)", ";", flat)) != flat:
         flat = inner
     found = re.search(r"\bRETURNING\b(.*)", flat, re.DOTALL) or re.search(

@@ -1,6 +1,5 @@
 """Record the rows that a PostgreSQL transaction locks, statement by statement."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -10,6 +9,7 @@ import psycopg
 import pytest
 
 from ojs_server.store.postgres.pipe import Pipe
+from ojs_server.store.postgres.statements import Statement
 from ojs_server.store.postgres.store import PostgresStore
 from ojs_server.store.records import Foreseen
 
@@ -41,21 +41,19 @@ _HELD: Final = (
     for table, column in ORDER.items()
 )
 
-_LOCKING: Final = re.compile(r"\b(FOR UPDATE|INSERT|UPDATE|DELETE)\b")
-
 Row = tuple[str, str]
 
 
 class Step(msgspec.Struct, frozen=True):
     """A statement and the rows that were locked by it."""
 
-    sql: str
+    statement: Statement
     rows: frozenset[Row]
 
     @property
     def waits(self) -> bool:
         """True if the statement waits for rows that another transaction holds."""
-        return "SKIP LOCKED" not in self.sql
+        return "SKIP LOCKED" not in self.statement.sql
 
 
 class Undone(Exception):
@@ -78,22 +76,23 @@ class Watched(PostgresStore):
         steps, held = self.steps, set[Row]()
         steps.clear()
         send = Pipe.send
-        last: list[tuple[Pipe, str]] = []
+        last: list[tuple[Pipe, Statement]] = []
 
         def look() -> None:
-            if last and _LOCKING.search(last[-1][1]):
-                pipe, sql = last[-1]
+            for pipe, statement in last:
+                if not statement.changes and "FOR UPDATE" not in statement.sql:
+                    continue
                 pipe.look()
                 rows = set(self._look.execute(_HELD.encode()).fetchall()) - held
                 if rows:
-                    steps.append(Step(sql, frozenset(rows)))
+                    steps.append(Step(statement, frozenset(rows)))
                 held.update(rows)
 
-        def watched(pipe: Pipe, sql: str, bound: Any, seen: Any = None) -> None:
+        def watched(pipe: Pipe, statement: Statement, bound: Any, seen: Any = None) -> None:
             look()
-            last[:] = [(pipe, sql)]
+            last[:] = [(pipe, statement)]
             # A statement with a function for its result can be awaited.
-            send(pipe, sql, bound, seen or (lambda result: None))
+            send(pipe, statement, bound, seen or (lambda result: None))
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Pipe, "send", watched)
@@ -119,8 +118,8 @@ def out_of_order(steps: Sequence[Step]) -> list[str]:
             first[0] in _ROWS_IN_ORDER and first[1] < held.get(first[0], "")
         )
         if step.waits and late:
-            sql = " ".join(step.sql.split())[:60]
-            found.append(f"{first[0]} {first[1]} after {last} {held.get(last)}, by {sql}")
+            by = step.statement.name
+            found.append(f"{first[0]} {first[1]} after {last} {held.get(last)}, by {by}")
         for table, name in step.rows:
             held[table] = max(name, held.get(table, ""))
     return found

@@ -11,6 +11,7 @@ from ojs_server.store.columns import RECORDS, rows_of
 from ojs_server.store.postgres.statements import STATEMENTS, statement_of
 from ojs_server.store.queries import Dialect, Part, Query, queries_of, returned, split_parts
 from ojs_server.store.sqlite.statements import DIALECT, QUERIES, of_list, of_rows
+from ojs_server.store.tables.contract import WIPED
 
 # Nodes, notices, locks and lost commits: what one file with one server does not have.
 ONLY_POSTGRES = {
@@ -30,7 +31,7 @@ ONLY_POSTGRES = {
     "forget_nodes",
     "forget_plans",
     "forget_returns",
-    "insert_new_jobs",
+    "insert_jobs",
     "leases_of",
     "lock_configs",
     "lock_jobs",
@@ -82,9 +83,10 @@ b
 -- Another, of rows.
 -- row: a text,
 --     b json
+-- changes: t
 INSERT INTO t ({columns}) {rows}
 """
-LEASE = "UPDATE leases SET expires_at = new.expires_at FROM ({rows}) AS new"
+LEASE = "-- changes: leases\nUPDATE leases SET expires_at = new.expires_at FROM ({rows}) AS new"
 
 
 def loaded(text: str, dialect: Dialect = DIALECT) -> Query:
@@ -107,13 +109,27 @@ def test_both_stores_take_and_return_the_same() -> None:
         assert (ours.rows and ours.rows.columns) == (theirs.rows and theirs.rows.columns), name
         # Leases are read by another statement there.
         assert ours.returns is theirs.returns or name == "load_jobs", name
+        assert set(ours.changes) == set(theirs.changes), name
+
+
+def test_a_wipe_empties_all_that_statements_of_both_stores_change() -> None:
+    assert {table for query in QUERIES.values() for table in query.changes} == set(WIPED)
+
+
+def test_each_part_that_changes_rows_counts() -> None:
+    move = "WITH gone AS (DELETE FROM t RETURNING a) INSERT INTO t SELECT a FROM gone"
+    assert loaded(f"-- changes: t\n{move} ON CONFLICT DO UPDATE SET a = 1").changes == ("t", "t")
+    assert loaded("SELECT 'DELETE FROM t' FROM t FOR NO KEY UPDATE OF t").changes == ()
+    assert loaded("-- changes: t\nINSERT OR ROLLBACK INTO t VALUES (1)").changes == ("t",)
 
 
 def test_a_file_is_split_into_its_statements_and_fragments() -> None:
     assert list(split_parts(TEXT)) == [
         Part("first", "SELECT {part} FROM t"),
         Part("part", "a,\nb", is_fragment=True),
-        Part("second", "INSERT INTO t ({columns}) {rows}", {"row": "a text, b json"}),
+        Part(
+            "second", "INSERT INTO t ({columns}) {rows}", {"row": "a text, b json", "changes": "t"}
+        ),
     ]
     assert queries_of([TEXT], DIALECT)["first"].sql == "SELECT a,\nb FROM t"
 
@@ -147,6 +163,13 @@ def test_no_fragment_is_left_to_be_filled(queries: Mapping[str, Query]) -> None:
         ),
         ("-- returns: LogSpan\nSELECT min(pos), max(pos) FROM t", "LogSpan has the columns"),
         ("SELECT {Nobody} FROM t", "nothing is known to put in"),
+        ("DELETE FROM t", "it changes t, and declares nothing"),
+        ("-- changes: t\nSELECT a FROM t FOR UPDATE", "it changes nothing, and declares t"),
+        ("-- changes: t\nINSERT INTO s DEFAULT VALUES", "it changes s, and declares t"),
+        (
+            "-- changes: t\nWITH gone AS (DELETE FROM t) UPDATE s SET a = 1",
+            "it changes t, s, and declares t",
+        ),
     ],
 )
 def test_a_statement_that_does_not_fit_its_records_is_not_loaded(text: str, message: str) -> None:
@@ -198,6 +221,16 @@ def test_a_statement_that_both_stores_take_is_written_once() -> None:
         for store in ("sqlite", "postgres")
     )
     assert sorted(sqlite & postgres) == []
+
+
+def test_a_statement_that_each_store_has_of_its_own_says_why() -> None:
+    twins = {part.name for text in _texts_of("sqlite") for part in split_parts(text)}
+    for text in _texts_of("postgres"):
+        head = re.split(r"^-- (?:name|fragment): ", text, maxsplit=1, flags=re.MULTILINE)[0]
+        if "-- differs: " not in head:
+            parts = list(split_parts(text))
+            reasons = {part.name for part in parts if "differs" in part.said}
+            assert {part.name for part in parts} & twins == reasons
 
 
 def _texts_of(store: str) -> list[str]:

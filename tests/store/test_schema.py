@@ -103,7 +103,7 @@ def claim_bound(**more: Any) -> dict[str, Any]:
 
 
 def test_a_claim_reads_what_it_takes_on_postgres(connection: psycopg.Connection[Any]) -> None:
-    scans = explained(connection, claim_of(LIMIT), claim_bound())
+    scans = explained(connection, claim_of(LIMIT).sql, claim_bound())
     assert Scan("jobs", "jobs_claim", LIMIT) in scans
     assert all(scan.index and scan.rows <= LIMIT for scan in scans)
 
@@ -111,7 +111,7 @@ def test_a_claim_reads_what_it_takes_on_postgres(connection: psycopg.Connection[
 def test_a_claim_by_type_reads_what_it_takes_on_postgres(
     connection: psycopg.Connection[Any],
 ) -> None:
-    sql = claim_of(LIMIT, 3)
+    sql = claim_of(LIMIT, 3).sql
     scans = explained(connection, sql, claim_bound(types=TextArray(texts(["t.3", "t.1", "none"]))))
     indexes = {"jobs_claim_type", "jobs_pkey", "queues_pkey", "returns_pos"}
     assert {scan.index for scan in scans} == indexes
@@ -545,7 +545,7 @@ def test_what_is_left_out_of_an_insert_is_null_on_sqlite(sqlite_path: Path) -> N
     connection = apsw.Connection(str(sqlite_path))
     named = [statement for statement in QUERIES.values() if "{columns}" in statement.sql]
     for statement in named:
-        table = statement.sql.partition(" INTO ")[2].split()[0]
+        (table,) = statement.changes
         columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
         sound = {name for _, name, _, needed, default, _ in columns if needed or default is None}
         assert statement.rows is not None

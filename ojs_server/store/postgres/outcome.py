@@ -48,13 +48,13 @@ def token_at(moment: int, bits: RandomBits) -> Token:
 
 def note(pipe: Pipe, token: Token) -> None:
     """Write a transaction's token, together with its COMMIT."""
-    pipe.send(STATEMENTS["note_outcome"].sql, {"token": token.text, "until": token.until})
+    pipe.send(STATEMENTS["note_outcome"], {"token": token.text, "until": token.until})
 
 
 def forget(pipe: Pipe, now: int) -> None:
     """Remove some tokens that are not needed any more."""
     before = uuid7(now - KEPT_MS, lambda bits: 0)
-    pipe.send(STATEMENTS["forget_outcomes"].sql, {"before": before, "limit": FORGOTTEN})
+    pipe.send(STATEMENTS["forget_outcomes"], {"before": before, "limit": FORGOTTEN})
 
 
 def unknown(address: Address, token: Token, patience_s: float, reason: str) -> OutcomeUnknown:
@@ -84,9 +84,9 @@ def _asked(address: Address, token: Token, left_s: float) -> bool:
         if left_s <= 0:
             raise StoreUnavailable("connecting took too long")
         pipe = Pipe(connection, prepare=False, patience_s=left_s)
-        pipe.send(STATEMENTS["begin"].sql, {})
-        pipe.send(STATEMENTS["asking"].sql, {"limit_ms": str(int(1000 * left_s) + 1)})
-        rows = pipe.rows(STATEMENTS["ask_outcome"].sql, {"token": token.text, "until": token.until})
+        pipe.send(STATEMENTS["begin"], {})
+        pipe.send(STATEMENTS["asking"], {"limit_ms": str(int(1000 * left_s) + 1)})
+        rows = pipe.rows(STATEMENTS["ask_outcome"], {"token": token.text, "until": token.until})
         if warning := pipe.commit():
             raise StoreUnavailable(warning)
     if not rows:

@@ -5,12 +5,11 @@ transaction sends its writes ahead, and checks their results with the next answe
 the latest with the answer to COMMIT.
 """
 
-import re
 import select
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from itertools import count
 from struct import Struct
 from typing import Any, Final, NoReturn
@@ -26,6 +25,7 @@ from psycopg.pq.abc import PGresult
 
 from ojs_server.store.postgres.bounded import ANSWER_S, give_up
 from ojs_server.store.postgres.silence import GIVEN_UP_S
+from ojs_server.store.postgres.statements import Statement
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 # By the names in the statement; or in their order, spelled already.
@@ -36,7 +36,6 @@ Look = Callable[[PGresult], None]
 
 # Most prepared statements; only claims with many job types make so many.
 MAX_PREPARED: Final = 300
-_NAMED: Final = re.compile(r"%\((\w+)\)s")
 _FATAL: Final = (b"FATAL", b"PANIC")
 # A plan whose tables have changed, as by a newer node; a name that means nothing any more.
 _OUTDATED: Final = (b"0A000", b"26000")
@@ -58,31 +57,18 @@ _SPELL: Final[dict[type, Callable[[Any], bytes | None]]] = {
     type(None): lambda value: None,
 }
 
-# A statement that changes rows has one of these words, or begins with none of `_ROWS`.
-_CHANGES: Final = re.compile(
-    r"\bINSERT INTO\b|\bDELETE FROM\b|(?<!FOR )(?<!KEY )(?<!DO )\bUPDATE\b"
-)
-_ROWS: Final = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "BEGIN", "DISCARD")
-
 # The names of prepared statements by connection, for as long as the connection exists.
-_prepared: WeakKeyDictionary[Connection, dict[bytes, bytes]] = WeakKeyDictionary()
+_prepared: WeakKeyDictionary[Connection, dict[Statement, bytes]] = WeakKeyDictionary()
 _numbers: Final = count()
 
 
-class _Plan(msgspec.Struct, frozen=True):
-    sql: bytes
-    names: tuple[str, ...]
-    # Number of its parts that change rows; if it is 1, the row count is that part's.
-    changes: int
-
-
 class _Sent(msgspec.Struct, frozen=True):
-    """A statement that was sent: the handler of its answer, the statement that it prepares, and the
-    number of its parts that change rows."""
+    """A statement that was sent, or the request to prepare one, and the handler of its answer."""
 
     look: Look | None = None
-    prepares: bytes | None = None
-    changes: int = 0
+    prepares: Statement | None = None
+    # The table of each of its parts that changes rows; if it is one, the row count is that part's.
+    changes: tuple[str, ...] = ()
 
 
 class Pipe:
@@ -122,35 +108,36 @@ class Pipe:
         """Return the host and port of the database as configured."""
         return f"{self._pg.host.decode()}:{self._pg.port.decode()}"
 
-    def send(self, sql: str, bound: Bound, look: Look | None = None) -> None:
+    def send(self, statement: Statement, bound: Bound, look: Look | None = None) -> None:
         """Send a statement; its answer is checked later."""
-        plan = _plan_of(sql)
         values = (
-            [_spelled(bound[name]) for name in plan.names] if isinstance(bound, Mapping) else bound
+            [_spelled(bound[name]) for name in statement.parameters]
+            if isinstance(bound, Mapping)
+            else bound
         )
         formats = [Format.BINARY] * len(values)
-        name = self._prepared_as(plan.sql) if self._prepare else None
+        name = self._prepared_as(statement) if self._prepare else None
         if name is None:
-            self._pg.send_query_params(plan.sql, values, None, formats, Format.BINARY)
+            self._pg.send_query_params(statement.text, values, None, formats, Format.BINARY)
         else:
             self._pg.send_query_prepared(name, values, formats, Format.BINARY)
-        self._sent.append(_Sent(look, changes=plan.changes))
+        self._sent.append(_Sent(look, None, statement.changes))
         self._quiet = True
 
-    def rows(self, sql: str, bound: Bound) -> Rows:
+    def rows(self, statement: Statement, bound: Bound) -> Rows:
         """Run a statement, and return its rows."""
-        self.send(sql, bound)
+        self.send(statement, bound)
         return self._loaded(self._last())
 
-    def touched(self, sql: str, bound: Bound) -> int:
+    def touched(self, statement: Statement, bound: Bound) -> int:
         """Run a statement, and return the number of rows it changed."""
-        self.send(sql, bound)
+        self.send(statement, bound)
         return touched(self._last())
 
-    def ask(self, sql: str, bound: Bound) -> Callable[[], Rows]:
+    def ask(self, statement: Statement, bound: Bound) -> Callable[[], Rows]:
         """Send a statement; the returned function waits for its rows and returns them."""
         found: list[Rows] = []
-        self.send(sql, bound, lambda result: found.append(self._loaded(result)))
+        self.send(statement, bound, lambda result: found.append(self._loaded(result)))
 
         def told() -> Rows:
             while not found:
@@ -218,12 +205,12 @@ class Pipe:
         if synced is None or synced.status != ExecStatus.PIPELINE_SYNC:
             self._lost()
 
-    def _prepared_as(self, sql: bytes) -> bytes | None:
-        name = self._prepared.get(sql)
+    def _prepared_as(self, statement: Statement) -> bytes | None:
+        name = self._prepared.get(statement)
         if name is None and len(self._prepared) < MAX_PREPARED:
-            name = self._prepared[sql] = b"ojs_%d" % next(_numbers)
-            self._pg.send_prepare(name, sql)
-            self._sent.append(_Sent(prepares=sql))
+            name = self._prepared[statement] = b"ojs_%d" % next(_numbers)
+            self._pg.send_prepare(name, statement.text)
+            self._sent.append(_Sent(prepares=statement))
         return name
 
     def _forget(self, sent: _Sent) -> None:
@@ -249,7 +236,7 @@ class Pipe:
         if result.status not in _WELL:
             self._refused(result)
         self._sent.popleft()
-        if sent.changes and (sent.changes > 1 or result.command_tuples):
+        if sent.changes and (result.command_tuples or len(sent.changes) > 1):
             self._changed = True
         if sent.look is not None:
             sent.look(result)
@@ -317,15 +304,6 @@ class Pipe:
 def touched(result: PGresult) -> int:
     """Return the number of rows that a statement has changed."""
     return result.command_tuples or 0
-
-
-@lru_cache(maxsize=1024)
-def _plan_of(sql: str) -> _Plan:
-    """Return the statement with numbered parameters instead of named ones."""
-    numbers: dict[str, int] = {}
-    text = _NAMED.sub(lambda found: f"${numbers.setdefault(found[1], len(numbers) + 1)}", sql)
-    changes = len(_CHANGES.findall(sql)) if sql.startswith(_ROWS) else 2
-    return _Plan(text.encode(), tuple(numbers), changes)
 
 
 def _spelled(value: Any) -> bytes | None:

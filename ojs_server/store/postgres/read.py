@@ -12,7 +12,7 @@ from ojs_server.store.base import Clock
 from ojs_server.store.postgres.connect import plan_by_index
 from ojs_server.store.postgres.due_floors import DueFloors
 from ojs_server.store.postgres.silence import Silence
-from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements, can_hold
+from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements, Statement, can_hold
 from ojs_server.store.records import Contended, DueTimes
 from ojs_server.store.tables.contract import Reader
 from ojs_server.store.tables.statements import Values
@@ -34,14 +34,14 @@ class PostgresReader(PostgresStatements, Reader):
         self._due_floors = due_floors
         self._pooled = pooled
 
-    def _rows(self, sql: str, bound: Mapping[str, Any]) -> list[Any]:
+    def _rows(self, statement: Statement, bound: Mapping[str, Any]) -> list[Any]:
         with self._planned():
-            self._cursor.execute(sql.encode(), bound)
+            self._cursor.execute(statement.sql.encode(), bound)
         return self._cursor.fetchall()
 
-    def _touched(self, sql: str, bound: Mapping[str, Any]) -> int:
+    def _touched(self, statement: Statement, bound: Mapping[str, Any]) -> int:
         with self._planned():
-            self._cursor.execute(sql.encode(), bound)
+            self._cursor.execute(statement.sql.encode(), bound)
         return self._cursor.rowcount
 
     @contextmanager
@@ -63,12 +63,12 @@ class PostgresReader(PostgresStatements, Reader):
     def run_batch(self, name: str, columns: Sequence[Values]) -> int:
         """Run a statement for all rows of a table; answers how many rows it touched."""
         statement = STATEMENTS[name]
-        return self._touched(statement.sql, statement.bound(columns))
+        return self._touched(statement, statement.bound(columns))
 
     def all_batch(self, name: str, columns: Sequence[Values]) -> list[Any]:
         """Run a statement for all rows of a table; answers the rows it returns."""
         statement = STATEMENTS[name]
-        return self._rows(statement.sql, statement.bound(columns))
+        return self._rows(statement, statement.bound(columns))
 
     def now(self) -> int:
         """The store's clock."""

@@ -100,6 +100,6 @@ class Reads:
         if not column:
             return list
         statement = STATEMENTS[name]
-        told = self._pipe.ask(statement.sql, statement.packed([column]))
+        told = self._pipe.ask(statement, statement.packed([column]))
         read = statement.read
         return told if read is None else lambda: list(map(read, told()))

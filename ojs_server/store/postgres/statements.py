@@ -1,9 +1,12 @@
 """Run this store's statements, with a typed array for each column of a batch."""
 
+import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Final
+
+from msgspec.structs import force_setattr, replace
 
 from ojs_server.store.postgres.arrays import TYPES, Array, Packer
 from ojs_server.store.queries import Dialect, Query, load_queries
@@ -15,14 +18,29 @@ PACKAGE: Final = "ojs_server.store.postgres"
 # The database plans a prepared statement for arrays of so many rows. For fewer it would make a plan
 # of its own each time, which costs more than to carry it out: it has to look at each index.
 PLANNED_FOR: Final = 10
+_NAMED: Final = re.compile(r"%\((\w+)\)s")
 
 
 class Statement(Query, frozen=True, eq=False):
-    """One statement with a typed array for each column of the rows that it takes."""
+    """One statement with a typed array for each column of the rows that it takes.
+
+    `sql` is for the driver's cursors. The pipe sends `text`, which takes the values of `parameters`
+    by number.
+    """
 
     types: tuple[str, ...] = ()
     # True if repeated rows have no further effect.
     repeatable: bool = False
+    text: bytes = b""
+    parameters: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        numbers: dict[str, int] = {}
+        text = _NAMED.sub(
+            lambda found: f"${numbers.setdefault(found[1], len(numbers) + 1)}", self.sql
+        )
+        force_setattr(self, "text", text.encode())
+        force_setattr(self, "parameters", tuple(numbers))
 
     def packed(self, columns: Sequence[Values]) -> list[bytes]:
         """The columns of a table, each as a packed array."""
@@ -73,6 +91,7 @@ def statement_of(query: Query) -> Statement:
         query.other_lane,
         query.is_list,
         query.read,
+        query.changes,
         types=types,
         repeatable=bool(columns) and repeatable,
     )
@@ -88,6 +107,8 @@ DIALECT: Final = Dialect(
         r"\bNOT IN \(\{list\}\)": "<> ALL ({list})",
         r"\bIN \(\{list\}\)": "= ANY ({list})",
         r" INDEXED BY \w+": "",
+        # Spares SQLite a journal of the statement; here an error undoes the transaction anyway.
+        r"\bINSERT OR ROLLBACK\b": "INSERT",
     },
 )
 STATEMENTS: Final[dict[str, Statement]] = {
@@ -95,24 +116,26 @@ STATEMENTS: Final[dict[str, Statement]] = {
 }
 
 
-def claim_of(limit: int, job_types: int | None = None) -> str:
+def claim_of(limit: int, job_types: int | None = None) -> Statement:
     """Return the claim statement for up to a limit of jobs, of some job types or of any."""
     return _with_lanes(job_types) if job_types else _with_room(10 ** len(str(limit - 1)))
 
 
 @cache
-def _with_room(most: int) -> str:
-    return STATEMENTS["claim"].sql.replace("{most}", str(most))
+def _with_room(most: int) -> Statement:
+    statement = STATEMENTS["claim"]
+    return replace(statement, sql=statement.sql.replace("{most}", str(most)))
 
 
-@lru_cache(maxsize=64)
-def _with_lanes(count: int) -> str:
+# A server reads a hundred types at most (docs/decisions/0046).
+@cache
+def _with_lanes(count: int) -> Statement:
     statement = STATEMENTS["claim_types"]
     sql = statement.sql
     for name, lane in (("{lanes}", statement.lane), ("{other_lanes}", statement.other_lane)):
         lanes = (lane.replace("{n}", str(n + 1)) for n in range(count))
         sql = sql.replace(name, " UNION ALL ".join(lanes))
-    return sql
+    return replace(statement, sql=sql)
 
 
 def can_hold(*texts: str | None) -> bool:
@@ -126,20 +149,20 @@ class PostgresStatements(Statements):
     queries = STATEMENTS
 
     @abstractmethod
-    def _rows(self, sql: str, bound: Mapping[str, Any]) -> list[Any]:
+    def _rows(self, statement: Statement, bound: Mapping[str, Any]) -> list[Any]:
         """Run a statement; answers the rows it returns."""
 
     @abstractmethod
-    def _touched(self, sql: str, bound: Mapping[str, Any]) -> int:
+    def _touched(self, statement: Statement, bound: Mapping[str, Any]) -> int:
         """Run a statement; answers how many rows it touched."""
 
     def run(self, name: str, /, **bound: Any) -> int:
         """Run a statement; answers how many rows it touched."""
-        return self._touched(STATEMENTS[name].sql, bound)
+        return self._touched(STATEMENTS[name], bound)
 
     def all(self, name: str, /, **bound: Any) -> list[Any]:
         """Run a statement; answers the rows it returns."""
-        return self._rows(STATEMENTS[name].sql, bound)
+        return self._rows(STATEMENTS[name], bound)
 
     def can_hold(self, *texts: str | None) -> bool:
         """True if PostgreSQL can store these texts."""

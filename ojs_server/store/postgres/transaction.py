@@ -42,6 +42,7 @@ from ojs_server.store.postgres.pipe import Look, touched
 from ojs_server.store.postgres.statements import (
     STATEMENTS,
     PostgresStatements,
+    Statement,
     can_hold,
     claim_of,
 )
@@ -64,6 +65,7 @@ from ojs_wire.codec import encode
 
 # A notice of more than 8000 bytes is refused by the database.
 MAX_NOTICE: Final = 7000
+_WIPES: Final = [Statement("wipe", f"DELETE FROM {name}", changes=(name,)) for name in WIPED]
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -102,31 +104,31 @@ class PostgresTx(PostgresStatements, Tx):
         self._looks: list[tuple[Callable[[], Sequence[Any]], Callable[[], Sequence[Any]]]] = []
         self._forgotten: Callable[[], Sequence[Any]] = list
 
-    def _rows(self, sql: str, bound: Mapping[str, Any]) -> list[Any]:
-        return self._pipe.rows(sql, bound)
+    def _rows(self, statement: Statement, bound: Mapping[str, Any]) -> list[Any]:
+        return self._pipe.rows(statement, bound)
 
-    def _touched(self, sql: str, bound: Mapping[str, Any]) -> int:
-        return self._pipe.touched(sql, bound)
+    def _touched(self, statement: Statement, bound: Mapping[str, Any]) -> int:
+        return self._pipe.touched(statement, bound)
 
     def run_batch(self, name: str, columns: Sequence[Values]) -> int:
         """Run a statement for all rows of a table; answers how many rows it touched."""
         statement = STATEMENTS[name]
-        return self._pipe.touched(statement.sql, statement.packed(columns))
+        return self._pipe.touched(statement, statement.packed(columns))
 
     def all_batch(self, name: str, columns: Sequence[Values]) -> list[Any]:
         """Run a statement for all rows of a table; answers the rows it returns."""
         statement = STATEMENTS[name]
-        return self._pipe.rows(statement.sql, statement.packed(columns))
+        return self._pipe.rows(statement, statement.packed(columns))
 
     def _send(self, name: str, columns: Sequence[Values], look: Look | None = None) -> None:
         """Send a statement for all rows without waiting for its answer; errors are raised later."""
         if columns[0]:
             statement = STATEMENTS[name]
-            self._pipe.send(statement.sql, statement.packed(columns), look)
+            self._pipe.send(statement, statement.packed(columns), look)
 
     def _say(self, name: str, **bound: Any) -> None:
         """Send a statement without rows, and do not wait for its answer."""
-        self._pipe.send(STATEMENTS[name].sql, bound)
+        self._pipe.send(STATEMENTS[name], bound)
 
     def _lock(self, name: str, ids: Iterable[str]) -> None:
         self._send(name, [self.holdable(ids)])
@@ -269,7 +271,7 @@ class PostgresTx(PostgresStatements, Tx):
         if rows.worn and (queues := rows.renamed):
             statement = STATEMENTS["fold_rows"]
             bound = statement.named([queues]) | {"node": self.node, "name": rows.name}
-            self._pipe.send(statement.sql, bound)
+            self._pipe.send(statement, bound)
 
     def insert_events(self, events: Events) -> int:
         """Append to the event log, and tell the nodes that follow it."""
@@ -321,14 +323,14 @@ class PostgresTx(PostgresStatements, Tx):
             "limit": limit,
         }
         if job_types is None:
-            sql = claim_of(limit)
+            statement = claim_of(limit)
         elif job_types:
-            sql = claim_of(limit, len(job_types))
+            statement = claim_of(limit, len(job_types))
             bound["types"] = texts(job_types)
         else:
             return []
-        name = "claim" if job_types is None else "claim_types"
-        claimed = in_turn(self.made(Claimed, name, self._pipe.rows(sql, bound)), queues)
+        rows = self._pipe.rows(statement, bound)
+        claimed = in_turn(self.made(Claimed, statement.name, rows), queues)
         self._floors.claimed(claimed, job_types, self.now)
         self._find_floors(queues, job_types)
         return claimed
@@ -340,8 +342,8 @@ class PostgresTx(PostgresStatements, Tx):
         name = "find_floors" if job_types is None else "find_floors_of_types"
         statement = STATEMENTS[name]
         bound = statement.named(list(zip(*due, strict=True)))
-        end = self._pipe.ask(STATEMENTS["log_end"].sql, {})
-        self._looks.append((end, self._pipe.ask(statement.sql, bound)))
+        end = self._pipe.ask(STATEMENTS["log_end"], {})
+        self._looks.append((end, self._pipe.ask(statement, bound)))
 
     def committed(self) -> None:
         """Take over the floors that this transaction has found, and renew the rows of counters."""
@@ -372,7 +374,7 @@ class PostgresTx(PostgresStatements, Tx):
                     "before": self.now - NOTES_KEPT_MS,
                     "limit": FORGOTTEN,
                 }
-                self._forgotten = self._pipe.ask(STATEMENTS["forget_returns"].sql, bound)
+                self._forgotten = self._pipe.ask(STATEMENTS["forget_returns"], bound)
 
     def save_priorities(self, jobs: Sequence[Job]) -> None:
         """Store the priorities of locked jobs."""
@@ -435,8 +437,8 @@ class PostgresTx(PostgresStatements, Tx):
     def wipe(self) -> None:
         """Delete all data."""
         self._reads.forget()
-        for table in WIPED:
-            self._pipe.send(f"DELETE FROM {table}", {})
+        for statement in _WIPES:
+            self._pipe.send(statement, {})
         self.configs = {}
         self.maintenance, self.schemas = None, {}
         self.sharing, self.routings = ALONE, {}

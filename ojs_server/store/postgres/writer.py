@@ -98,11 +98,11 @@ class Writer:
                 )
                 if self._address.prepare and time.monotonic() - self._planned_at > PLANS_KEPT_S:
                     self._planned_at = time.monotonic()
-                    pipe.send(STATEMENTS["forget_plans"].sql, {})
-                pipe.send(STATEMENTS["begin"].sql, {})
-                told = pipe.ask(STATEMENTS["begun"].sql, {"local": True, "lock_ms": lock_ms})
+                    pipe.send(STATEMENTS["forget_plans"], {})
+                pipe.send(STATEMENTS["begin"], {})
+                told = pipe.ask(STATEMENTS["begun"], {"local": True, "lock_ms": lock_ms})
                 if connection.info.server_version >= BOUNDS_TRANSACTIONS:
-                    pipe.send(STATEMENTS["bound_transaction"].sql, {})
+                    pipe.send(STATEMENTS["bound_transaction"], {})
                 reads = Reads(pipe, foreseen)
                 ((now, number, offset, configs, *_),) = told()
                 reads.take()

@@ -95,7 +95,7 @@ class SqliteTx(SqliteStatements, Tx):
     def insert_new_jobs(self, jobs: Sequence[StoredJob]) -> None:
         """Store jobs with ids that were just made."""
         if jobs:
-            self.run_batch("insert_jobs", self.new_jobs("insert_jobs", jobs))
+            self.run_batch("insert_new_jobs", self.new_jobs("insert_new_jobs", jobs))
 
     def load_jobs(self, ids: Iterable[str]) -> dict[str, Leased]:
         """Jobs with their leases."""

@@ -75,17 +75,8 @@ def test_names_that_the_database_has_forgotten_are_said_anew(store: PostgresStor
 
 
 def test_names_that_were_forgotten_between_two_transactions_are_not_missed(
-    store: PostgresStore, postgres_store: str, monkeypatch: pytest.MonkeyPatch
+    store: PostgresStore,
 ) -> None:
-    # In a function, so that it passes for something that only reads, with nothing to follow.
-    query(
-        postgres_store,
-        "CREATE FUNCTION forget_names() RETURNS void LANGUAGE plpgsql"
-        " AS $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$",
-    )
-    monkeypatch.setitem(
-        STATEMENTS, "forget_names", Statement("forget_names", "SELECT forget_names()")
-    )
     load(store)
     with store.transaction() as tx:
         tx.run("forget_names")

@@ -3,9 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import Any
 
-import psycopg
 import pytest
 
 from ojs_server.store.base import SchemaError
@@ -17,7 +15,6 @@ from tests.store.records import a_job, put, whole
 
 STEPS = load_migrations(PACKAGE)
 NEWEST = STEPS[-1].version
-TOKENS = 26
 
 
 def test_four_nodes_can_start_on_an_empty_schema_at_once(postgres_url: str) -> None:
@@ -84,38 +81,3 @@ def test_two_schemas_of_one_database_are_two_stores(postgres_url: str) -> None:
             assert whole(other, "j1") is None
     finally:
         query(postgres_url, "DROP SCHEMA other CASCADE")
-
-
-def test_tokens_disturb_no_node_that_writes_none(postgres_url: str) -> None:
-    """A node of the version before goes on beside new ones: its statements find all that they know
-    as it was."""
-    before = [step for step in STEPS if step.version < TOKENS]
-    with closing(psycopg.connect(postgres_url, autocommit=True)) as connection:
-        for step in before:
-            connection.execute(step.sql.encode())
-        known = _catalogue(postgres_url)
-        (tokens,) = (step for step in STEPS if step.version == TOKENS)
-        connection.execute(tokens.sql.encode())
-    now = _catalogue(postgres_url)
-    assert now > known
-    assert {row[0] for row in now - known} == {"outcomes"}
-
-
-def _catalogue(url: str) -> set[tuple[Any, ...]]:
-    """The columns, indexes, constraints and triggers of the schema, each with its table."""
-    here = "current_schema()::regnamespace"
-    return set(
-        query(
-            url,
-            "SELECT attrelid::regclass::text, attname, format_type(atttypid, atttypmod),"
-            "  attnotnull::text FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid"
-            f" WHERE relnamespace = {here} AND relkind = 'r' AND attnum > 0"
-            " UNION ALL SELECT indrelid::regclass::text, pg_get_indexdef(indexrelid), '', ''"
-            f" FROM pg_index JOIN pg_class ON pg_class.oid = indrelid WHERE relnamespace = {here}"
-            " UNION ALL SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid), ''"
-            f" FROM pg_constraint WHERE connamespace = {here}"
-            " UNION ALL SELECT tgrelid::regclass::text, tgname, pg_get_triggerdef(pg_trigger.oid),"
-            "  '' FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid"
-            f" WHERE relnamespace = {here}",
-        )
-    )

@@ -5,6 +5,7 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 
@@ -13,7 +14,7 @@ from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.rules import Rules
 from ojs_server.store.base import OutcomeUnknown, Store, StoreUnavailable, Tx
 from ojs_server.store.postgres import outcome
-from ojs_server.store.postgres.statements import STATEMENTS, Statement
+from ojs_server.store.postgres.statements import STATEMENTS
 from ojs_server.store.postgres.store import PostgresStore
 from tests.ops.bench import enqueue, environment
 from tests.postgres import Server
@@ -161,9 +162,9 @@ def test_it_may_be_too_late_to_ask(
     proxy.fault = Fault.ANSWER_LOST
     with pytest.raises(OutcomeUnknown) as lost, store.transaction() as tx:
         add(tx, "j1")
-    ask = STATEMENTS["ask_outcome"].sql
-    later = ask.replace("clock_timestamp()", "clock_timestamp() + interval '1 hour'")
-    monkeypatch.setitem(STATEMENTS, "ask_outcome", Statement("ask_outcome", later))
+    ask = STATEMENTS["ask_outcome"]
+    later = ask.sql.replace("clock_timestamp()", "clock_timestamp() + interval '1 hour'")
+    monkeypatch.setitem(STATEMENTS, "ask_outcome", msgspec.structs.replace(ask, sql=later))
     with pytest.raises(OutcomeUnknown, match="its outcome is not kept any more"):
         lost.value.carried_out()
 

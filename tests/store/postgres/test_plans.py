@@ -4,7 +4,6 @@ JIT is on there as it ships, and the tests' newer PostgreSQL has none. What the 
 there is watched too (`distribution_store`), with the plans that real values get.
 """
 
-import re
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -16,7 +15,7 @@ from psycopg import sql
 from ojs_server.store.postgres import connect
 from ojs_server.store.postgres.bounded import BoundedConnection
 from ojs_server.store.postgres.connect import address_of
-from ojs_server.store.postgres.statements import STATEMENTS, claim_of
+from ojs_server.store.postgres.statements import STATEMENTS, Statement, claim_of
 from ojs_server.store.postgres.store import PostgresStore
 from tests.plans import WHOLE, Plan, Watched, amiss, telling
 from tests.postgres import Database, uncounted
@@ -29,7 +28,7 @@ EAGER = "-cjit=on -cjit_above_cost=0"
 STATES = ("available", "scheduled", "active", "retryable", "completed", "cancelled", "discarded")
 # Single rows, which cannot be many, and what the server itself has put there.
 LEFT_ALONE = {"event_tally", "maintenance", "nodes", "schema_versions", "settings"}
-PLANNED = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
+PLANNED = (b"SELECT", b"INSERT", b"UPDATE", b"DELETE", b"WITH")
 
 
 @pytest.fixture(scope="module", params=["new", "counted while empty", "counted"])
@@ -97,30 +96,23 @@ def value_of(name: str, kind: str, required: bool) -> sql.Composable:
     return value if required else sql.SQL("CASE WHEN n % 2 = 0 THEN {} END").format(value)
 
 
-def statements() -> Iterator[tuple[str, str]]:
+def statements() -> Iterator[Statement]:
     """Every statement that has a plan, as it is sent."""
     forms = {"claim": claim_of(1), "claim_types": claim_of(1, 2)}
     for name, statement in STATEMENTS.items():
-        text = forms.get(name, statement.sql)
-        if text.startswith(PLANNED):
-            yield name, text
+        if statement.text.startswith(PLANNED):
+            yield forms.get(name, statement)
 
 
-def kept_plan(connection: psycopg.Connection[Any], name: str, text: str) -> Plan:
+def kept_plan(connection: psycopg.Connection[Any], statement: Statement) -> Plan:
     """The plan that the server keeps of a statement, whatever it is given."""
-    numbers: dict[str, int] = {}
-    numbered = re.sub(
-        r"%\((\w+)\)s", lambda found: f"${numbers.setdefault(found[1], len(numbers) + 1)}", text
-    ).replace("%s", "$1")
-    connection.execute(f"PREPARE looked_at AS {numbered}".encode())
-    ((count,),) = connection.execute(
-        "SELECT cardinality(parameter_types) FROM pg_prepared_statements WHERE name = 'looked_at'"
-    ).fetchall()
+    connection.execute(b"PREPARE looked_at AS " + statement.text)
+    count = len(statement.parameters)
     given = f"({', '.join(['NULL'] * count)})" if count else ""
     rows = connection.execute(f"EXPLAIN (FORMAT JSON) EXECUTE looked_at{given}".encode())
     (((described,),),) = rows.fetchall()
     connection.execute("DEALLOCATE looked_at")
-    return Plan(name, described)
+    return Plan(statement.name, described)
 
 
 def kept_plans(url: str, *, local: bool) -> list[Plan]:
@@ -130,7 +122,7 @@ def kept_plans(url: str, *, local: bool) -> list[Plan]:
         name = "begun" if local else "plan_by_index"
         connection.execute(STATEMENTS[name].sql.encode(), {"local": local, "lock_ms": 1000})
         connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-        plans = [kept_plan(connection, *statement) for statement in statements()]
+        plans = [kept_plan(connection, statement) for statement in statements()]
         connection.execute("ROLLBACK")
     return plans
 

@@ -2,12 +2,14 @@
 
 -- name: note_returns
 -- Jobs of this transaction that are available at older positions than its own.
+-- changes: returns
 -- row: pos int8, queue text, priority int8, seq int8, at int8
 INSERT INTO returns ({columns})
 {rows}
 
 -- name: forget_returns
 -- Notes that every node has read, or will have forgotten its floors by now.
+-- changes: returns
 DELETE FROM returns WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM returns WHERE pos >= :after::int8 AND at < :before
     ORDER BY pos LIMIT :limit FOR UPDATE SKIP LOCKED

@@ -1,18 +1,14 @@
 -- name: insert_jobs
 -- New jobs; an id that exists is left alone and not answered.
+-- changes: jobs
 -- row: StoredJob(*, job.gated)
 INSERT INTO jobs ({columns})
 {rows} ON CONFLICT (id) DO NOTHING RETURNING id
 
--- name: insert_new_jobs
--- Jobs with ids that were just made.
--- row: StoredJob(*, job.gated)
-INSERT INTO jobs ({columns})
-{rows}
-
 -- name: load_jobs
--- Lock jobs. Their leases are read after that, by another statement: this one would show them
--- as they were before it waited for a lock.
+-- Lock jobs.
+-- differs: leases are read by another statement; this one would show them as they were before it
+--     waited for a lock.
 -- row: id text
 -- returns: Job
 SELECT {Job} FROM jobs WHERE id IN ({list}) ORDER BY id FOR UPDATE
@@ -20,17 +16,20 @@ SELECT {Job} FROM jobs WHERE id IN ({list}) ORDER BY id FOR UPDATE
 -- name: lock_unique
 -- Lock unique keys. A second transaction waits here for the end of the first one, although that one
 -- deletes its rows again at once: until it ends, others cannot tell whether they exist.
+-- changes: unique_locks
 -- row: unique_key bytea
 INSERT INTO unique_locks ({columns})
 {rows}
 
 -- name: unlock_unique
 -- So that nothing is left of a lock but its wait.
+-- changes: unique_locks
 -- row: unique_key bytea
 DELETE FROM unique_locks WHERE unique_key IN ({list})
 
 -- name: find_unique
 -- For each fingerprint and state the newest job, found by one look into the index.
+-- differs: SQLite has no lateral joins.
 -- row: unique_key bytea, state text
 -- returns: Keyed
 SELECT {Keyed}
@@ -43,6 +42,7 @@ CROSS JOIN LATERAL (
 
 -- name: load_due
 -- The jobs that are due, from the floor of due moments on, without those that another node has locked.
+-- differs: it begins at the floor.
 -- returns: Job
 SELECT {Job} FROM jobs WHERE due_at >= :since AND due_at <= :now ORDER BY due_at LIMIT :limit
 FOR UPDATE SKIP LOCKED
@@ -83,6 +83,8 @@ SELECT queue, priority, seq FROM returns WHERE pos >= :since
 -- nothing waits there, but an old snapshot may keep index entries there that each claim would read
 -- again. `{most}` stands for a number that is not less than the limit: a plan that is kept is for any
 -- limit, and would expect a tenth of all.
+-- differs: it locks jobs as it reads them, and begins at floors.
+-- changes: jobs
 -- returns: Claimed
 WITH lowered AS MATERIALIZED (
     {lowered}
@@ -118,6 +120,8 @@ RETURNING {Claimed}
 -- looked at once more by its id, with the state in a form that fits no other index. The order is
 -- that of the jobs before they are locked, so that none is locked only to be sorted out. Planned
 -- anew for each call: a generic plan reads a queue to its end for a rare type.
+-- differs: as for `claim`.
+-- changes: jobs
 -- lane: (
 --     SELECT id, priority, seq FROM jobs
 --     WHERE {claimable} AND {between_floors} AND type = (:types)[{n}]
@@ -161,6 +165,7 @@ RETURNING {Claimed}
 
 -- name: next_due
 -- Return when housekeeping has something to do, by kind, from the floors of due moments on.
+-- differs: it begins at floors.
 -- returns: DueTimes
 SELECT
     (SELECT min(due_at) FROM jobs WHERE due_at >= :jobs::int8) AS job,

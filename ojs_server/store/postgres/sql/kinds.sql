@@ -1,5 +1,6 @@
 -- name: kind_counts
 -- Count the kinds that each worker runs.
+-- differs: a plain join reads all kinds here.
 -- row: worker_id text
 SELECT worker_kinds.worker_id, count(*) FROM worker_kinds
 CROSS JOIN LATERAL (

@@ -1,5 +1,7 @@
 -- name: drop_leases
--- The hold is over. Locked in order first: a heartbeat may be at the same leases.
+-- End leases.
+-- differs: rows are locked in order first, as a heartbeat may be at the same leases.
+-- changes: leases
 -- row: job_id text
 WITH ended AS MATERIALIZED (
     SELECT job_id FROM leases WHERE job_id IN ({list}) ORDER BY job_id FOR UPDATE
@@ -14,7 +16,7 @@ SELECT {Lease} FROM leases WHERE job_id IN ({list})
 
 -- name: load_lapsed
 -- Leases whose time is over, as far as the store was reachable to hear from their holders.
--- Locked leases are skipped: a heartbeat at another node may be renewing them.
+-- differs: rows are locked in order, except those that a heartbeat at another node may be renewing.
 -- returns: Held
 WITH late AS MATERIALIZED (
     (
@@ -43,6 +45,7 @@ ORDER BY leases.job_id FOR UPDATE OF leases SKIP LOCKED
 
 -- name: load_held
 -- Lock what workers hold: the jobs in order, then the leases in order.
+-- differs: rows are locked in order.
 -- row: worker_id text
 -- returns: Held
 WITH jobs AS MATERIALIZED (
@@ -61,8 +64,9 @@ ORDER BY leases.job_id FOR UPDATE OF leases
 SELECT 1 FROM leases WHERE job_id IN ({list}) ORDER BY job_id FOR UPDATE
 
 -- name: extend_leases
--- New ends. The list keeps the plan from reading the whole table, which may be taken for small.
--- The list keeps the plan from reading all of the table, which the statistics may take for small.
+-- Store the new ends of leases.
+-- differs: the list keeps the plan from reading the table whole, which may be taken for small.
+-- changes: leases
 -- row: Lease(job_id, expires_at)
 UPDATE leases SET expires_at = extension.expires_at
 FROM ({rows}) AS extension

@@ -1,6 +1,8 @@
 -- name: release_gated
 -- Let the next jobs of keys into the claim's index: so many of each queue and type. It waits for
 -- nobody who has one of them locked, since he may wait for the key; the answer names what is left.
+-- differs: it takes many keys in one round trip, and notes what it makes available.
+-- changes: jobs, returns
 -- row: name text, count int8
 -- returns: Released
 WITH RECURSIVE wanted AS (
@@ -43,21 +45,3 @@ WITH RECURSIVE wanted AS (
 )
 SELECT shut.name, shut.id AS job_id, shut.queue, opened.id IS NOT NULL AS done
 FROM shut LEFT JOIN opened ON opened.id = shut.id
-
--- name: prune_limits
--- Keys without an operator's word that no job names any more.
-DELETE FROM limits WHERE name = ANY (ARRAY(
-    SELECT name FROM (
-        SELECT name, override, override_until FROM limits WHERE used_at < :before
-        ORDER BY used_at LIMIT :limit FOR UPDATE SKIP LOCKED
-    ) AS old
-    WHERE (override IS NULL OR override_until <= :now)
-        AND NOT EXISTS (SELECT FROM jobs WHERE rate_key = old.name)
-))
-
--- name: put_off_limits
--- The oldest that stay are looked at again in their turn, or they would hide those behind them.
-UPDATE limits SET used_at = :now WHERE name = ANY (ARRAY(
-    SELECT name FROM limits WHERE used_at < :before
-    ORDER BY used_at LIMIT :limit FOR UPDATE SKIP LOCKED
-))

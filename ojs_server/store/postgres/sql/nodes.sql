@@ -138,6 +138,7 @@ SELECT pg_notify(:channel, :notice)
 
 -- name: note_waiting
 -- Fetches wait at this node until a moment.
+-- changes: nodes
 INSERT INTO nodes AS known (node, seen_at, waiting_until)
 VALUES (:node, :now, :until)
 ON CONFLICT (node) DO UPDATE SET
@@ -146,6 +147,7 @@ ON CONFLICT (node) DO UPDATE SET
 
 -- name: announce_node
 -- A node is up.
+-- changes: nodes
 INSERT INTO nodes AS known (
     node, seen_at, waiting_until, started_at, host, process, version, waiting_fetches, event_streams
 )
@@ -160,6 +162,7 @@ ON CONFLICT (node) DO UPDATE SET
 
 -- name: withdraw_node
 -- A node has stopped. Its row stays as long as its counters do.
+-- changes: nodes
 UPDATE nodes SET started_at = NULL WHERE node = :node
 
 -- name: nodes
@@ -169,12 +172,14 @@ FROM nodes WHERE started_at IS NOT NULL
 
 -- name: raise_positions
 -- Let this transaction's place lie above those that were used.
+-- changes: settings
 UPDATE settings SET value = :used + 1 - pg_current_xact_id()::text::int8
 WHERE name = 'position_offset'
     AND pg_current_xact_id()::text::int8 + value <= :used
 
 -- name: enter
 -- A node is here.
+-- changes: nodes
 INSERT INTO nodes (node, seen_at, waiting_until)
 VALUES (:node, (extract(epoch FROM clock_timestamp()) * 1000)::int8, 0)
 ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at
@@ -186,6 +191,7 @@ SELECT host(inet_server_addr()), inet_server_port()
 -- name: fold_counts
 -- Add the counters of nodes that are gone to this node's, or their rows would pile up. Rows that
 -- are locked belong to somebody who is not gone.
+-- changes: queue_counts
 WITH gone AS MATERIALIZED (
     SELECT queue, node FROM queue_counts
     WHERE NOT EXISTS (
@@ -202,6 +208,7 @@ WITH gone AS MATERIALIZED (
 
 -- name: forget_nodes
 -- Nodes whose counters were taken over.
+-- changes: nodes
 DELETE FROM nodes
 WHERE seen_at <= (extract(epoch FROM clock_timestamp()) * 1000)::int8 - :gone_ms
     AND NOT EXISTS (

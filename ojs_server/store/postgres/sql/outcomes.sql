@@ -2,6 +2,7 @@
 -- The last statement of a transaction that changes something. It fails where somebody was told
 -- that the transaction was not carried out, and where the transaction is so old that this may have
 -- been forgotten.
+-- changes: outcomes
 INSERT INTO outcomes (token, carried_out)
 VALUES (
     CAST(:token AS uuid),
@@ -13,6 +14,7 @@ VALUES (
 -- for one that is about to end. A row is written in any case, so that the answer to the COMMIT
 -- comes when both transactions are wherever commits have to be. No row is returned if it is too
 -- late to ask.
+-- changes: outcomes
 INSERT INTO outcomes AS known (token, carried_out)
 SELECT CAST(:token AS uuid), false
 WHERE clock_timestamp() < to_timestamp(:until / 1000.0)
@@ -29,6 +31,7 @@ SELECT
 
 -- name: forget_outcomes
 -- Remove tokens that nobody asks for any more, a few of the oldest.
+-- changes: outcomes
 DELETE FROM outcomes WHERE token = ANY (ARRAY(
     SELECT token FROM outcomes WHERE token < :before::text::uuid
     ORDER BY token LIMIT :limit FOR UPDATE SKIP LOCKED

@@ -1,5 +1,6 @@
 -- fragment: waits_for_time
--- A job that time makes available. In the words of the index, or it would not be used.
+-- A job that time makes available.
+-- differs: in the words of the index, which SQLite has without a list.
 state IN ('scheduled', 'retryable')
 
 -- name: next_due_in
@@ -14,6 +15,7 @@ FROM (SELECT DISTINCT * FROM ({rows}) AS named) AS wanted
 -- name: load_due_in
 -- Lock the scheduled jobs and retries of queues that are due and have not expired, so many of each
 -- queue, earliest first, without those that another node is busy with.
+-- differs: it reads all queues in one round trip, by a lateral join.
 -- returns: Job
 SELECT {Job}
 FROM unnest(:queues) AS wanted (queue)

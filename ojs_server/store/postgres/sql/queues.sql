@@ -1,14 +1,6 @@
--- name: add_counts
--- Move the counters of queues by what this transaction did.
--- row: queue text, node text, created_at int8, scheduled int8, available int8, pending int8,
---     active int8, completed int8, retryable int8, cancelled int8, discarded int8, bytes int8
-INSERT INTO queue_counts AS kept ({columns})
-{rows}
-ON CONFLICT (queue, node) DO UPDATE SET
-    {added_counts}
-
 -- name: fold_rows
 -- Add rows of a node that have another name than the node to those with its name.
+-- changes: queue_counts
 -- row: queue text
 WITH taken AS (
     DELETE FROM queue_counts WHERE queue IN ({list}) AND node = :name
@@ -29,35 +21,13 @@ FROM taken GROUP BY queue ORDER BY queue
 ON CONFLICT (queue, node) DO UPDATE SET
     created_at = least(kept.created_at, excluded.created_at), {added_counts}
 
--- fragment: added_counts
--- Each counter and what is added to it.
-scheduled = kept.scheduled + excluded.scheduled,
-available = kept.available + excluded.available,
-pending = kept.pending + excluded.pending, active = kept.active + excluded.active,
-completed = kept.completed + excluded.completed,
-retryable = kept.retryable + excluded.retryable,
-cancelled = kept.cancelled + excluded.cancelled,
-discarded = kept.discarded + excluded.discarded,
-bytes = kept.bytes + excluded.bytes
-
--- fragment: queue
--- A queue that was ever used or configured, with the sums of its counters.
-name, COALESCE(bool_or(paused), false) AS paused, min(created_at) AS created_at,
-max(changed_at) AS changed_at,
-COALESCE(sum(scheduled), 0)::int8 AS scheduled, COALESCE(sum(available), 0)::int8 AS available,
-COALESCE(sum(pending), 0)::int8 AS pending, COALESCE(sum(active), 0)::int8 AS active,
-COALESCE(sum(completed), 0)::int8 AS completed, COALESCE(sum(retryable), 0)::int8 AS retryable,
-COALESCE(sum(cancelled), 0)::int8 AS cancelled, COALESCE(sum(discarded), 0)::int8 AS discarded,
-COALESCE(sum(bytes), 0)::int8 AS bytes,
-(SELECT config FROM queues WHERE queues.name = parts.name) AS config,
-(SELECT configured_at FROM queues WHERE queues.name = parts.name) AS configured_at
-
 -- name: lock_configs
 -- Be the only one who changes what every node knows.
 SELECT FROM settings WHERE name = 'queue_configs' FOR UPDATE
 
 -- name: bump_configs
 -- Let every node read the configuration of queues again with its next transaction.
+-- changes: settings
 UPDATE settings SET value = value + 1 WHERE name = 'queue_configs'
 
 -- fragment: steps
@@ -80,6 +50,7 @@ WITH RECURSIVE steps (priority) AS (
 -- fragment: oldest
 -- The jobs that have been available for the longest: the first of each priority, and the first
 -- gated one.
+-- differs: SQLite has no lateral joins.
 {steps}, first AS MATERIALIZED (
     SELECT of_step.id, of_step.seq FROM steps CROSS JOIN LATERAL (
         SELECT id, seq FROM jobs
@@ -100,6 +71,7 @@ WITH RECURSIVE steps (priority) AS (
 -- name: oldest_waiting
 -- Lock the jobs that were available first: of each priority the first, and the first that are
 -- gated. What another node is busy with is passed over; it is about to leave anyhow.
+-- differs: SQLite has no lateral joins.
 -- returns: Job
 {oldest}
 SELECT {Job} FROM jobs
@@ -109,6 +81,7 @@ ORDER BY id FOR UPDATE SKIP LOCKED
 -- name: oldest_available
 -- Return since when the oldest available job of each queue has been available: one of the first of
 -- each priority, or the first gated one.
+-- differs: SQLite has no lateral joins.
 -- row: queue text
 WITH RECURSIVE wanted AS MATERIALIZED ({rows}), steps (queue, priority) AS (
     SELECT wanted.queue, highest.priority FROM wanted CROSS JOIN LATERAL (
@@ -141,6 +114,7 @@ SELECT queue, min(since) FROM heads GROUP BY queue
 
 -- name: priorities
 -- Count the available jobs of each priority, up to a limit.
+-- differs: SQLite has no lateral joins.
 {steps}
 SELECT priority, (
     SELECT count(*) FROM (

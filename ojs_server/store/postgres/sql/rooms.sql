@@ -1,3 +1,5 @@
+-- differs: SQLite has no lateral joins.
+
 -- name: oldest_lanes
 -- Of what a worker runs, where a job waits: whose head was there first comes first. A head that
 -- another node is taking is passed over by the claim.

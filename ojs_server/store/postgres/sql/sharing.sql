@@ -1,3 +1,5 @@
+-- differs: all lanes are read in one round trip, by lateral joins, which SQLite lacks.
+
 -- fragment: waits
 -- A job of a lane that a claim may take.
 state = 'available' AND NOT gated AND queue = lane.queue
@@ -100,6 +102,8 @@ CROSS JOIN LATERAL (
 
 -- name: claim_chosen
 -- Hand out those of these jobs that are still available and that no other node is busy with.
+-- differs: jobs are locked in order first.
+-- changes: jobs
 -- returns: Claimed
 WITH picked AS MATERIALIZED (
     SELECT id FROM jobs WHERE id = ANY (:ids) AND state = 'available'
@@ -110,18 +114,10 @@ SET state = 'active', attempt = attempt + 1, {taken}
 FROM picked WHERE jobs.id = picked.id
 RETURNING {Claimed}
 
--- name: tenants_seen
--- The tenants that ever had jobs, by the counters of all their queues.
-SELECT DISTINCT left(queue, -1) FROM queue_counts WHERE right(queue, 1) = '/' ORDER BY 1
-
--- name: tenancy
--- Return whether there ever was a tenant, with jobs or configured.
-SELECT EXISTS (SELECT FROM tenants)
-    OR EXISTS (SELECT FROM queue_counts WHERE right(queue, 1) = '/')
-
 -- name: waits
--- Return the mean time that the running jobs of each queue have waited. OFFSET keeps the planner
--- from starting with the jobs, as it may while the tables are empty.
+-- Return the mean time that the running jobs of each queue have waited.
+-- differs: OFFSET keeps the planner from starting with the jobs, as it may while the tables are
+--     empty.
 SELECT running.queue, avg(running.waited)::int8
 FROM leases CROSS JOIN LATERAL (
     SELECT queue, started_at - COALESCE(enqueued_at, created_at) AS waited

@@ -1,10 +1,3 @@
--- name: insert_jobs
--- New jobs, whose ids are free. Where one is not, all of the transaction is undone: then SQLite
--- keeps no journal of what this statement alone has changed.
--- row: StoredJob(*, job.gated)
-INSERT OR ROLLBACK INTO jobs ({columns})
-{rows}
-
 -- name: load_jobs
 -- Jobs with the leases on them.
 -- row: id text
@@ -31,6 +24,7 @@ SELECT {Job} FROM jobs WHERE due_at <= :now ORDER BY due_at LIMIT :limit
 
 -- name: claim
 -- Hand out: each lane is one queue (or queue and type), in the order wanted.
+-- changes: jobs
 -- lane: SELECT * FROM (
 --     SELECT {lane} AS lane, id, priority, seq FROM jobs
 --     WHERE state = 'available' AND gated = 0 AND queue = :queue{lane}
@@ -46,6 +40,7 @@ RETURNING {Claimed}
 
 -- name: claim_types
 -- Claim jobs of some types: a lane is one queue and one type.
+-- changes: jobs
 -- lane: SELECT * FROM (
 --     SELECT {lane} AS lane, id, priority, seq FROM jobs
 --     WHERE state = 'available' AND gated = 0 AND queue = :queue{lane} AND type = :type{n}

@@ -1,5 +1,6 @@
 -- name: drop_leases
 -- The hold is over.
+-- changes: leases
 -- row: job_id text
 DELETE FROM leases WHERE job_id IN ({list})
 
@@ -34,6 +35,7 @@ WHERE leases.worker_id IN ({list})
 
 -- name: extend_leases
 -- New ends.
+-- changes: leases
 -- row: Lease(job_id, expires_at)
 UPDATE leases SET expires_at = extension.expires_at
 FROM ({rows}) AS extension

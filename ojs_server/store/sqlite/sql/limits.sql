@@ -1,5 +1,6 @@
 -- name: release_gated
 -- Let the next jobs of a key into the claim's index: so many of each queue and type.
+-- changes: jobs
 -- returns: Released
 WITH RECURSIVE heads (head) AS (
     SELECT (
@@ -27,20 +28,3 @@ WHERE gated = 1 AND id IN (
     )
 )
 RETURNING rate_key AS name, id AS job_id, queue, 1 AS done
-
--- name: prune_limits
--- Keys without an operator's word that no job names any more.
-DELETE FROM limits WHERE name IN (
-    SELECT name FROM (
-        SELECT name, override, override_until FROM limits WHERE used_at < :before
-        ORDER BY used_at LIMIT :limit
-    ) AS old
-    WHERE (override IS NULL OR override_until <= :now)
-        AND NOT EXISTS (SELECT 1 FROM jobs WHERE rate_key = old.name)
-)
-
--- name: put_off_limits
--- The oldest that stay are looked at again in their turn, or they would hide those behind them.
-UPDATE limits SET used_at = :now WHERE name IN (
-    SELECT name FROM limits WHERE used_at < :before ORDER BY used_at LIMIT :limit
-)

@@ -55,22 +55,13 @@ WHERE {waits} AND tenant = :tenant AND type = :type {first_of_lane}
 
 -- name: claim_chosen
 -- Hand out those of these jobs that are still available.
+-- changes: jobs
 -- row: id text
 -- returns: Claimed
 UPDATE jobs
 SET state = 'active', attempt = attempt + 1, {taken}
 WHERE state = 'available' AND id IN ({list})
 RETURNING {Claimed}
-
--- name: tenants_seen
--- The tenants that ever had jobs, by the counters of all their queues.
-SELECT DISTINCT substr(queue, 1, length(queue) - 1) FROM queue_counts
-WHERE substr(queue, -1) = '/' ORDER BY 1
-
--- name: tenancy
--- Return whether there ever was a tenant, with jobs or configured.
-SELECT EXISTS (SELECT 1 FROM tenants)
-    OR EXISTS (SELECT 1 FROM queue_counts WHERE substr(queue, -1) = '/')
 
 -- name: waits
 -- Return the mean time that the running jobs of each queue have waited.

@@ -1,25 +1,5 @@
 -- name: cancel_deliveries
 -- Cancel the open deliveries of a subscription.
+-- changes: deliveries
 UPDATE deliveries SET status = 'cancelled', due_at = NULL, finished_at = :now
 WHERE webhook_id = :webhook_id AND due_at IS NOT NULL
-
--- name: update_deliveries
--- Store deliveries that this transaction has locked.
--- row: Delivery(id, status, attempt, due_at, finished_at, answer, error, took_ms)
-UPDATE deliveries SET
-    status = changed.status, attempt = changed.attempt, due_at = changed.due_at,
-    finished_at = changed.finished_at, answer = changed.answer, error = changed.error,
-    took_ms = changed.took_ms
-FROM (
-    WITH changed (id, status, attempt, due_at, finished_at, answer, error, took_ms) AS (
-        {rows}
-    )
-    SELECT * FROM changed
-) AS changed
-WHERE deliveries.id = changed.id
-
--- name: prune_deliveries
--- Remove deliveries that ended before a moment.
-DELETE FROM deliveries WHERE rowid IN (
-    SELECT rowid FROM deliveries WHERE finished_at < :before LIMIT :limit
-)

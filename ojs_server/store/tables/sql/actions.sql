@@ -1,11 +1,13 @@
 -- name: insert_actions
 -- Store actions of people.
+-- changes: actions
 -- row: Action
 INSERT INTO actions ({columns})
 {rows}
 
 -- name: prune_actions
 -- Remove actions that were taken before a moment.
+-- changes: actions
 DELETE FROM actions WHERE pos IN (
     SELECT pos FROM actions
     WHERE at < :before ORDER BY at LIMIT :limit

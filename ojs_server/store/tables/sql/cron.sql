@@ -1,5 +1,6 @@
 -- name: insert_cron_runs
 -- Store the outcomes of due times.
+-- changes: cron_runs
 -- row: CronRun
 INSERT INTO cron_runs ({columns})
 {rows}
@@ -11,6 +12,7 @@ SELECT {CronEntry} FROM cron ORDER BY created_at DESC, name
 
 -- name: insert_cron
 -- Store new entries. A name that exists is left alone and not returned.
+-- changes: cron
 -- row: CronEntry
 INSERT INTO cron ({columns})
 {rows}
@@ -44,6 +46,7 @@ NOT EXISTS (
 
 -- name: update_cron
 -- Store entries that this transaction has locked.
+-- changes: cron
 -- row: CronEntry
 UPDATE cron SET
     expression = entry.expression, timezone = entry.timezone, overlap = entry.overlap,
@@ -61,11 +64,13 @@ SELECT DISTINCT holder FROM cron WHERE owner = :owner
 
 -- name: delete_cron
 -- Delete entries.
+-- changes: cron
 -- row: name text
 DELETE FROM cron WHERE name IN ({list})
 
 -- name: trim_cron_runs
 -- Delete all but the newest runs of an entry; a waiting run stays.
+-- changes: cron_runs
 DELETE FROM cron_runs WHERE held = false AND name = :name AND pos <= (
     SELECT pos FROM cron_runs WHERE name = :name ORDER BY pos DESC
     LIMIT 1 OFFSET :keep
@@ -78,11 +83,13 @@ SELECT {CronRun} FROM cron_runs WHERE name = :name AND held = true ORDER BY pos
 
 -- name: release_cron_runs
 -- Mark runs as not waiting any more.
+-- changes: cron_runs
 -- row: pos int8
 UPDATE cron_runs SET held = false WHERE pos IN ({list})
 
 -- name: delete_cron_runs
 -- Delete the runs of entries.
+-- changes: cron_runs
 -- row: name text
 DELETE FROM cron_runs WHERE name IN ({list})
 

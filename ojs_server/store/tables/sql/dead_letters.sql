@@ -1,5 +1,6 @@
 -- name: mark_dead
 -- Store the columns by which discarded jobs are found and counted.
+-- changes: jobs
 -- row: Mark
 UPDATE jobs SET error_type = mark.error_type, kept = mark.kept
 FROM ({rows}) AS mark WHERE jobs.id = mark.job_id
@@ -25,6 +26,7 @@ SELECT queue, count(*) FROM jobs WHERE state = 'discarded' GROUP BY queue ORDER 
 
 -- name: override_jobs
 -- Store the members of jobs that a retry overrides.
+-- changes: jobs
 -- row: StoredJob(
 --     job.id, job.queue, job.max_attempts, job.spec, args, meta, unique_key, job.demand
 -- )

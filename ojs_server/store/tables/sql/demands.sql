@@ -42,3 +42,9 @@ WHERE demand IS NULL AND {standing}
 SELECT id, priority, seq FROM jobs
 WHERE state = 'available' AND gated = false AND queue = :queue AND demand = :demand
     AND {standing}
+
+-- fragment: standing
+-- The first jobs that may be handed out: not expired, and of a queue that is not paused.
+(expires_at IS NULL OR expires_at > :now)
+    AND NOT EXISTS (SELECT 1 FROM queues WHERE name = :queue AND paused)
+ORDER BY priority DESC, seq LIMIT :limit

@@ -1,3 +1,10 @@
+-- name: insert_new_jobs
+-- Store jobs with ids that are not in use.
+-- changes: jobs
+-- row: StoredJob(*, job.gated)
+INSERT OR ROLLBACK INTO jobs ({columns})
+{rows}
+
 -- name: known_requests
 -- Return those of these ids that exist, with the hash of the request that made each.
 -- row: id text
@@ -23,6 +30,7 @@ due_at = CASE WHEN rate_key IS NULL THEN NULL ELSE due_at END
 
 -- name: write_changes
 -- Store transitions, each guarded by the state and the attempt before it.
+-- changes: jobs
 -- row: Change(
 --     before.id, before.state AS old_state, before.attempt AS old_attempt, after.state, after.seq,
 --     after.attempt, after.releases, after.enqueued_at, after.started_at, after.finished_at,
@@ -43,6 +51,7 @@ WHERE jobs.id = change.id AND jobs.state = change.old_state AND jobs.attempt = c
 
 -- name: delete_jobs
 -- Delete jobs.
+-- changes: jobs
 -- row: id text
 DELETE FROM jobs WHERE id IN ({list})
 
@@ -55,6 +64,7 @@ WHERE jobs.id = :job_id
 
 -- name: save_priorities
 -- Store new priorities of locked jobs.
+-- changes: jobs
 -- row: Job(id, priority)
 UPDATE jobs SET priority = job.priority
 FROM ({rows}) AS job WHERE jobs.id = job.id

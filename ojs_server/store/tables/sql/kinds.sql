@@ -1,5 +1,6 @@
 -- name: save_kinds
 -- Store kinds. One that exists keeps the members that the new one leaves out.
+-- changes: job_kinds
 -- row: Kind
 INSERT INTO job_kinds ({columns})
 {rows}
@@ -11,6 +12,7 @@ ON CONFLICT (room, name) DO UPDATE SET
 
 -- name: link_kinds
 -- Store which worker runs which kind.
+-- changes: worker_kinds
 -- row: worker_id text, room text, name text
 INSERT INTO worker_kinds ({columns})
 {rows}
@@ -18,6 +20,7 @@ ON CONFLICT DO NOTHING
 
 -- name: add_kinds
 -- Store new kinds; one that exists is left alone.
+-- changes: job_kinds
 -- row: Kind
 INSERT INTO job_kinds ({columns})
 {rows}
@@ -25,6 +28,7 @@ ON CONFLICT (room, name) DO NOTHING
 
 -- name: unlink_kinds
 -- Delete the links of workers to kinds.
+-- changes: worker_kinds
 -- row: worker_id text
 DELETE FROM worker_kinds WHERE worker_id IN ({list})
 

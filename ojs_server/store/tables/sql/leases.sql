@@ -1,11 +1,13 @@
 -- name: insert_leases
 -- Store the leases of jobs that were just claimed.
+-- changes: leases
 -- row: Lease
 INSERT INTO leases ({columns})
 {rows}
 
 -- name: move_leases
 -- Store the new queues of leased jobs.
+-- changes: leases
 -- row: job_id text, queue text
 UPDATE leases SET queue = moved.queue
 FROM ({rows}) AS moved WHERE leases.job_id = moved.job_id

@@ -1,17 +1,20 @@
 -- name: insert_limits
 -- Store new limits; one that exists is left alone.
+-- changes: limits
 -- row: Limit
 INSERT INTO limits ({columns})
 {rows} ON CONFLICT DO NOTHING
 
 -- name: keep_taken
 -- Confirm claims of jobs with a rate key.
+-- changes: jobs
 -- row: id text, started_at int8
 UPDATE jobs SET started_at = kept.started_at, due_at = NULL
 FROM ({rows}) AS kept WHERE jobs.id = kept.id
 
 -- name: send_back
 -- Undo claims of jobs with a rate key; `gated` jobs wait for their limit.
+-- changes: jobs
 -- row: id text, gated bool
 UPDATE jobs SET state = 'available', attempt = attempt - 1, gated = sent.gated
 FROM ({rows}) AS sent WHERE jobs.id = sent.id
@@ -30,6 +33,7 @@ FOR UPDATE SKIP LOCKED
 
 -- name: save_limits
 -- Store changed limits.
+-- changes: limits
 -- row: Limit
 UPDATE limits SET
     policy = changed.policy, active = changed.active, starts = changed.starts,
@@ -38,6 +42,26 @@ UPDATE limits SET
     opens_at = changed.opens_at, used_at = changed.used_at
 FROM ({rows}) AS changed
 WHERE limits.name = changed.name
+
+-- name: prune_limits
+-- Delete the oldest unused limits that no operator has overridden and no job names any more.
+-- changes: limits
+DELETE FROM limits WHERE name = ANY (ARRAY(
+    SELECT name FROM (
+        SELECT name, override, override_until FROM limits WHERE used_at < :before
+        ORDER BY used_at LIMIT :limit FOR UPDATE SKIP LOCKED
+    ) AS old
+    WHERE (override IS NULL OR override_until <= :now)
+        AND NOT EXISTS (SELECT 1 FROM jobs WHERE rate_key = old.name)
+))
+
+-- name: put_off_limits
+-- Store the oldest unused limits as used, or they would be looked at again before those behind them.
+-- changes: limits
+UPDATE limits SET used_at = :now WHERE name = ANY (ARRAY(
+    SELECT name FROM limits WHERE used_at < :before
+    ORDER BY used_at LIMIT :limit FOR UPDATE SKIP LOCKED
+))
 
 -- name: gated_keys
 -- Return those of these keys whose limits hold jobs back.

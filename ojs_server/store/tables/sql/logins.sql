@@ -1,15 +1,18 @@
 -- name: insert_logins
 -- Store new logins.
+-- changes: logins
 -- row: Login
 INSERT INTO logins ({columns})
 {rows}
 
 -- name: delete_login
 -- Delete a login.
+-- changes: logins
 DELETE FROM logins WHERE token_hash = :token_hash
 
 -- name: prune_logins
 -- Remove expired logins.
+-- changes: logins
 DELETE FROM logins WHERE token_hash IN (
     SELECT token_hash FROM logins
     WHERE expires_at <= :now ORDER BY expires_at LIMIT :limit

@@ -1,5 +1,6 @@
 -- name: mark_attached
 -- Store which records are attached to jobs (`Job.attached`), guarded by those before.
+-- changes: jobs
 -- row: id text, expected int8, attached int8
 UPDATE jobs SET beside = mark.attached
 FROM ({rows}) AS mark
@@ -7,12 +8,14 @@ WHERE jobs.id = mark.id AND jobs.beside = mark.expected
 
 -- name: insert_numbers
 -- Store the numbers of jobs.
+-- changes: job_numbers
 -- row: number int8, job_id text
 INSERT INTO job_numbers ({columns})
 {rows}
 
 -- name: save_checkpoints
 -- Store checkpoints, in place of the ones before.
+-- changes: checkpoints
 -- row: Checkpoint
 INSERT INTO checkpoints ({columns})
 {rows}
@@ -28,11 +31,13 @@ SELECT {Checkpoint} FROM checkpoints WHERE job_id IN ({list})
 
 -- name: drop_checkpoints
 -- Delete the checkpoints of jobs.
+-- changes: checkpoints
 -- row: job_id text
 DELETE FROM checkpoints WHERE job_id IN ({list})
 
 -- name: save_progress
 -- Store progress reports, in place of the ones before.
+-- changes: progress
 -- row: Progress
 INSERT INTO progress ({columns})
 {rows}
@@ -49,11 +54,13 @@ SELECT {Progress} FROM progress WHERE job_id IN ({list})
 
 -- name: drop_progress
 -- Delete the progress reports of jobs.
+-- changes: progress
 -- row: job_id text
 DELETE FROM progress WHERE job_id IN ({list})
 
 -- name: insert_earlier
 -- Store the holders of lost deliveries. After a dead-letter retry attempts are numbered anew.
+-- changes: earlier_holders
 -- row: Earlier
 INSERT INTO earlier_holders ({columns})
 {rows}
@@ -67,6 +74,7 @@ SELECT {Earlier} FROM earlier_holders WHERE job_id = :job_id
 
 -- name: drop_earlier
 -- Delete the earlier holders of jobs.
+-- changes: earlier_holders
 -- row: job_id text
 DELETE FROM earlier_holders WHERE job_id IN ({list})
 
@@ -81,5 +89,6 @@ SELECT job_id FROM job_numbers WHERE number = :number
 
 -- name: drop_numbers
 -- Delete the numbers of jobs.
+-- changes: job_numbers
 -- row: job_id text
 DELETE FROM job_numbers WHERE job_id IN ({list})

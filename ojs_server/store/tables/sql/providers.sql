@@ -1,5 +1,6 @@
 -- name: save_providers
 -- Store providers; one that exists keeps its time of creation.
+-- changes: providers
 -- row: Provider
 INSERT INTO providers ({columns})
 {rows}
@@ -9,6 +10,7 @@ ON CONFLICT (id) DO UPDATE SET
 
 -- name: save_provider_results
 -- Store requests to providers and their answers, in place of the ones before.
+-- changes: provider_results
 -- row: ProviderResult
 INSERT INTO provider_results ({columns})
 {rows}
@@ -29,11 +31,13 @@ SELECT {Provider} FROM providers WHERE worker_id IN ({list}) ORDER BY id FOR UPD
 
 -- name: delete_providers
 -- Delete providers.
+-- changes: providers
 -- row: id text
 DELETE FROM providers WHERE id IN ({list})
 
 -- name: delete_provider_results
 -- Delete the requests to providers.
+-- changes: provider_results
 -- row: id text
 DELETE FROM provider_results WHERE provider_id IN ({list})
 
@@ -45,10 +49,12 @@ WHERE provider_id = :provider_id AND request_hash = :request_hash
 
 -- name: forget_requests
 -- Delete the requests to a provider that have no answer.
+-- changes: provider_results
 DELETE FROM provider_results WHERE provider_id = :provider_id AND content IS NULL
 
 -- name: prune_provider_results
 -- Remove requests to providers that have expired.
+-- changes: provider_results
 DELETE FROM provider_results WHERE (provider_id, request_hash) IN (
     SELECT provider_id, request_hash FROM provider_results
     WHERE until <= :now ORDER BY until LIMIT :limit

@@ -1,6 +1,7 @@
 -- name: retire_kinds
 -- Mark kinds as deleted that no worker runs and no job waits for; in a tenant's room only its own
 -- jobs count.
+-- changes: job_kinds
 -- row: at int8, room text, name text, tenant text
 UPDATE job_kinds SET deleted_at = gone.at
 FROM ({rows}) AS gone
@@ -30,6 +31,7 @@ SELECT DISTINCT room, name FROM worker_kinds WHERE worker_id IN ({list})
 
 -- name: start_lease
 -- Store the begin of the work; the first report counts.
+-- changes: leases
 UPDATE leases SET running_at = COALESCE(running_at, :now)
 WHERE job_id = :job_id
 

@@ -5,6 +5,7 @@ SELECT {SchemaHead} FROM schemas ORDER BY type, major DESC, minor DESC, patch DE
 
 -- name: insert_schema
 -- Store a schema, unless its version or its URI exists.
+-- changes: schemas
 INSERT INTO schemas (
     type, major, minor, patch, mode, digest, written, created_at, document, uri
 )
@@ -16,6 +17,7 @@ ON CONFLICT DO NOTHING
 
 -- name: delete_schema
 -- Delete a version.
+-- changes: schemas
 DELETE FROM schemas
 WHERE type = :type AND major = :major AND minor = :minor
     AND patch = :patch

@@ -13,12 +13,14 @@ SELECT name, {json:config}, created_at, updated_at FROM tenants ORDER BY name
 
 -- name: save_tenant
 -- Configure a tenant, known or not.
+-- changes: tenants
 INSERT INTO tenants (name, config, created_at, updated_at)
 VALUES (:name, :config, :now, :now)
 ON CONFLICT (name) DO UPDATE SET config = excluded.config, updated_at = excluded.updated_at
 
 -- name: delete_tenant
 -- Delete the configuration of a tenant.
+-- changes: tenants
 DELETE FROM tenants WHERE name = :name
 
 -- name: pool_configs
@@ -27,12 +29,14 @@ SELECT name, {json:config}, created_at, updated_at FROM pools ORDER BY name
 
 -- name: save_pool
 -- Make or change a pool.
+-- changes: pools
 INSERT INTO pools (name, config, created_at, updated_at)
 VALUES (:name, :config, :now, :now)
 ON CONFLICT (name) DO UPDATE SET config = excluded.config, updated_at = excluded.updated_at
 
 -- name: delete_pool
 -- Delete a pool.
+-- changes: pools
 DELETE FROM pools WHERE name = :name
 
 -- name: available_types
@@ -84,3 +88,13 @@ WHERE EXISTS (
     SELECT 1 FROM jobs WHERE state = 'available' AND gated = false AND jobs.queue = wanted.queue
         AND jobs.type = wanted.type AND jobs.tenant = wanted.tenant
 )
+
+-- name: tenants_seen
+-- List the tenants that ever had jobs, by the counters of all their queues.
+SELECT DISTINCT substr(queue, 1, length(queue) - 1) FROM queue_counts
+WHERE substr(queue, length(queue), 1) = '/' ORDER BY 1
+
+-- name: tenancy
+-- Return whether there ever was a tenant, with jobs or configured.
+SELECT EXISTS (SELECT 1 FROM tenants)
+    OR EXISTS (SELECT 1 FROM queue_counts WHERE substr(queue, length(queue), 1) = '/')

@@ -1,11 +1,13 @@
 -- name: insert_webhooks
 -- Store new subscriptions.
+-- changes: webhooks
 -- row: Webhook
 INSERT INTO webhooks ({columns})
 {rows}
 
 -- name: insert_deliveries
 -- Store new deliveries.
+-- changes: deliveries
 -- row: Delivery
 INSERT INTO deliveries ({columns})
 {rows}
@@ -32,6 +34,7 @@ SELECT {Delivery} FROM deliveries WHERE {of_tenant} AND {newest_deliveries}
 
 -- name: update_webhooks
 -- Store subscriptions that this transaction has locked.
+-- changes: webhooks
 -- row: Webhook
 UPDATE webhooks SET
     url = changed.url, wish = changed.wish, active = changed.active, secret = changed.secret,
@@ -39,6 +42,25 @@ UPDATE webhooks SET
     updated_at = changed.updated_at
 FROM ({rows}) AS changed
 WHERE webhooks.id = changed.id
+
+-- name: update_deliveries
+-- Store deliveries that this transaction has locked.
+-- changes: deliveries
+-- row: Delivery(id, status, attempt, due_at, finished_at, answer, error, took_ms)
+UPDATE deliveries SET
+    status = changed.status, attempt = changed.attempt, due_at = changed.due_at,
+    finished_at = changed.finished_at, answer = changed.answer, error = changed.error,
+    took_ms = changed.took_ms
+FROM ({rows}) AS changed
+WHERE deliveries.id = changed.id
+
+-- name: prune_deliveries
+-- Remove deliveries that ended before a moment.
+-- changes: deliveries
+DELETE FROM deliveries WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM deliveries WHERE finished_at < :before
+    LIMIT :limit FOR UPDATE SKIP LOCKED
+))
 
 -- name: count_webhooks
 -- Count subscriptions.
@@ -52,6 +74,7 @@ SELECT {Webhook} FROM webhooks WHERE id IN ({list}) ORDER BY id FOR UPDATE
 
 -- name: delete_webhooks
 -- Delete subscriptions.
+-- changes: webhooks
 -- row: id text
 DELETE FROM webhooks WHERE id IN ({list})
 

@@ -1,5 +1,6 @@
 -- name: save_workers
 -- Store new or changed workers.
+-- changes: workers
 -- row: Worker
 INSERT INTO workers ({columns})
 {rows}
@@ -77,3 +78,15 @@ SELECT {Worker} FROM workers WHERE id IN ({list}) ORDER BY created_at DESC, id
 -- List the jobs that workers hold.
 -- row: worker_id text
 SELECT worker_id, job_id FROM leases WHERE worker_id IN ({list}) ORDER BY job_id
+
+-- name: delete_workers
+-- Remove workers that left before a moment, and fetch-only ones that were last seen before it.
+-- changes: workers
+DELETE FROM workers WHERE id = ANY (ARRAY(
+    SELECT id FROM workers
+    WHERE deleted_at <= :before OR (deleted_at IS NULL AND (
+        gone_at <= :before
+        OR (gone_at IS NULL AND alive_at IS NULL AND seen_at <= :before)
+    ))
+    LIMIT :limit FOR UPDATE SKIP LOCKED
+))

@@ -1,5 +1,6 @@
 -- name: update_workflows
 -- Store the new states of workflows.
+-- changes: workflows
 -- row: Workflow(id, state, progress, finished_at, due_at)
 UPDATE workflows SET
     state = step.state, progress = step.progress, finished_at = step.finished_at,
@@ -9,12 +10,14 @@ WHERE workflows.id = step.id
 
 -- name: insert_workflow_jobs
 -- Store the jobs of a new workflow.
+-- changes: workflow_jobs
 -- row: WorkflowJob
 INSERT INTO workflow_jobs ({columns})
 {rows}
 
 -- name: update_workflow_jobs
 -- Store jobs that were enqueued, dropped or ended. The request is removed once there is a job.
+-- changes: workflow_jobs
 -- row: WorkflowJob(workflow_id, node, job_id, result, error, ended_at)
 UPDATE workflow_jobs SET
     request = CASE WHEN COALESCE(step.job_id, workflow_jobs.job_id) IS NULL THEN request END,
@@ -27,6 +30,7 @@ WHERE workflow_jobs.workflow_id = step.workflow_id AND workflow_jobs.node = step
 
 -- name: reopen_workflow_jobs
 -- Store that failed jobs are tried again.
+-- changes: workflow_jobs
 -- row: workflow_id text, node int8
 UPDATE workflow_jobs SET error = NULL, ended_at = NULL
 WHERE (workflow_id, node) IN ({rows})
@@ -42,6 +46,7 @@ SELECT count(*) FROM workflows WHERE {wanted_workflows}
 
 -- name: insert_workflows
 -- Store new workflows. An id that exists is left alone and not returned.
+-- changes: workflows
 -- row: Workflow
 INSERT INTO workflows ({columns})
 {rows}
@@ -71,11 +76,13 @@ FOR UPDATE SKIP LOCKED
 
 -- name: delete_workflow_jobs
 -- Delete the records of the jobs of workflows.
+-- changes: workflow_jobs
 -- row: workflow_id text
 DELETE FROM workflow_jobs WHERE workflow_id IN ({list})
 
 -- name: delete_workflows
 -- Delete workflows.
+-- changes: workflows
 -- row: id text
 DELETE FROM workflows WHERE id IN ({list})
 
@@ -133,3 +140,18 @@ SELECT {Workflow} FROM workflows WHERE tenant = :tenant AND {workflow_page}
 -- name: count_workflows_of_tenant
 -- Count the workflows of one tenant.
 SELECT count(*) FROM workflows WHERE tenant = :tenant AND {wanted_workflows}
+
+-- name: load_workflow_jobs
+-- Load the requests of steps, and the sizes of their results and errors.
+-- row: workflow_id text, node int8
+-- returns: WaitingNode
+SELECT
+    {json:request} AS request, job_id, octet_length({json:result}) AS result_size,
+    octet_length({json:error}) AS error_size, workflow_id, node
+FROM workflow_jobs WHERE (workflow_id, node) IN ({rows})
+
+-- name: load_workflow_results
+-- Load the results and errors of steps.
+-- row: workflow_id text, node int8
+SELECT workflow_id, node, {json:result}, {json:error}
+FROM workflow_jobs WHERE (workflow_id, node) IN ({rows})

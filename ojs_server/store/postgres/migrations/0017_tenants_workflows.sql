@@ -1,5 +1,0 @@
--- Tenants of workflows.
-
-ALTER TABLE workflows ADD COLUMN tenant text COLLATE "C";
--- A tenant's list, newest first.
-CREATE INDEX workflows_tenant ON workflows (tenant, created_at, id) WHERE tenant IS NOT NULL;

@@ -1,7 +1,0 @@
--- Tenants of subscriptions and deliveries.
-
-ALTER TABLE webhooks ADD COLUMN tenant text COLLATE "C";
--- A delivery is its tenant's also when its subscription is gone.
-ALTER TABLE deliveries ADD COLUMN tenant text COLLATE "C";
--- A tenant's list, newest first.
-CREATE INDEX deliveries_tenant ON deliveries (tenant, created_at, id) WHERE tenant IS NOT NULL;

@@ -1,2 +1,0 @@
--- Nothing to change: this store makes no table for a list of states. The number is that of the
--- other store, so that both have the same version of the schema.

@@ -1,2 +1,0 @@
--- Nothing to change: SQLite uses the room of removed rows again at once. The number is that of the
--- other store, so that both have the same version of the schema.

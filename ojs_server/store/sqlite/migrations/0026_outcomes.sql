@@ -1,2 +1,0 @@
--- Nothing to change: no connection of an embedded store can be lost during COMMIT. The number is
--- that of the other store, so that both have the same version of the schema.

@@ -1,4 +1,0 @@
--- Notes of a durable handler besides its state: the index of its step, and its log of side effects.
-
-ALTER TABLE checkpoints ADD COLUMN step_index INTEGER;
-ALTER TABLE checkpoints ADD COLUMN metadata TEXT;

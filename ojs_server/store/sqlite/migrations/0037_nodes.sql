@@ -1,2 +1,0 @@
--- Nothing to change: a file has one node, which need not be found by others. The number is that of
--- the other store, so that both have the same version of the schema.
