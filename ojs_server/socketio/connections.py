@@ -20,7 +20,7 @@ from ojs_server.http.access.keys import unauthenticated
 from ojs_server.http.errors import error_object, problem_of
 from ojs_server.http.route import READERS
 from ojs_server.http.services import Services
-from ojs_server.ops.compat.providers import Join
+from ojs_server.ops.compat.providers import SendAgain
 from ojs_server.ops.workers.presence import unknown_worker
 from ojs_server.ops.workers.sessions import DropSession, OpenSession
 from ojs_server.socketio.rooms import (
@@ -149,7 +149,7 @@ class Connections:
             name = providers.parse_name(order.provider_name[:MAX_NAME])
             await self._require_provider(name, order.worker_id)
             await self._enter_as(sid, client, order.worker_id, provider_room(str(name)))
-            await self._services.engine.run(Join(providers.id_of(name)))
+            await self._services.engine.run(SendAgain(providers.id_of(name)))
 
         return await self._obey(sid, data, ProviderRoom, enter)
 

@@ -25,7 +25,7 @@ from ojs_server.domain.webhooks.target import Reach
 from ojs_server.domain.workers.worker import Directive, WorkerState
 from ojs_server.ops.access.logins import LogIn, LogOut
 from ojs_server.ops.admin.maintenance import Collect, Maintain, Reset
-from ojs_server.ops.compat.providers import Ask, Join, Provide, RecordAnswer, Withdraw
+from ojs_server.ops.compat.providers import Ask, Provide, RecordAnswer, SendAgain, Withdraw
 from ojs_server.ops.compat.rooms import Begin, Join
 from ojs_server.ops.cron import entries as cron
 from ojs_server.ops.engine import batch
@@ -186,7 +186,7 @@ class World:
         yield Join(worker, Kind(f"room.{name}", "k", "t"), new=False)
         yield Provide(self.provider, new=False)
         yield Ask(self.provider.id, b"{}")
-        yield Join(self.provider.id)
+        yield SendAgain(self.provider.id)
         yield RecordAnswer(self.provider.id, "hash", b"content")
         yield Withdraw(self.provider.id)
         yield LogIn(f"new.{name}", "local", MINUTE)

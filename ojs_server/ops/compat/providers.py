@@ -102,7 +102,7 @@ class Ask(_OnProvider, frozen=True):
         work.note(providers.requested(provider, request_hash, self.params))
 
 
-class Join(_OnProvider, frozen=True):
+class SendAgain(_OnProvider, frozen=True):
     """Have requests without an answer sent again, because the worker may have missed them."""
 
     def act(self, work: Work, provider: Provider) -> None:
