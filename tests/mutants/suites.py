@@ -18,6 +18,7 @@ SUITES: Final[dict[str, tuple[str, ...]]] = {
     "compat.room": ("rooms", "job_manager"),
     "compat.variables": ("zeebe",),
     "cron": ("cron",),
+    "cron.ownership": ("cron", "access"),
     "errors": ("errors", "enqueue"),
     "event_buffer": ("events",),
     "events": ("events", "cron", "workflows", "workers", "progress", "deliveries", "tenants"),
