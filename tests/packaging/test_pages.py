@@ -9,7 +9,7 @@ import pytest
 
 from tests.packaging.page import ROOT, Block, Page, blocks, missing
 from tests.packaging.playing import Reader
-from tests.packaging.plays import guides, judge
+from tests.packaging.plays import guides, judge, operations
 
 # Each installs the wheel and starts several programs, which takes minutes on a busy machine.
 pytestmark = pytest.mark.timeout(600)
@@ -19,9 +19,12 @@ PLAYS: Final[dict[str, tuple[Play, ...]]] = {
     "README.md": (guides.readme,),
     "docs/any-language.md": (judge.any_language,),
     "docs/cli.md": (guides.command_line,),
+    "docs/clients.md": (operations.clients,),
     "docs/conformance.md": (judge.conformance,),
     "docs/dashboard.md": (guides.dashboard,),
+    "docs/operations.md": (operations.operations,),
     "docs/package.md": (guides.package,),
+    "docs/production.md": (operations.production,),
     "docs/testing.md": (guides.testing,),
     "docs/tutorial.md": (guides.tutorial, guides.tutorial_with_keys),
 }
