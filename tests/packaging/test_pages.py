@@ -9,7 +9,7 @@ import pytest
 
 from tests.packaging.page import ROOT, Block, Page, blocks, missing
 from tests.packaging.playing import Reader
-from tests.packaging.plays import guides, judge, operations
+from tests.packaging.plays import guides, judge, operations, worker
 
 # Each installs the wheel and starts several programs, which takes minutes on a busy machine.
 pytestmark = pytest.mark.timeout(600)
@@ -27,6 +27,7 @@ PLAYS: Final[dict[str, tuple[Play, ...]]] = {
     "docs/production.md": (operations.production,),
     "docs/testing.md": (guides.testing,),
     "docs/tutorial.md": (guides.tutorial, guides.tutorial_with_keys),
+    "docs/worker.md": (worker.worker, worker.worker_with_keys),
 }
 # The only blocks that are not played: page, heading and kind, and the reason.
 NOT_PLAYED: Final = {
@@ -65,6 +66,10 @@ async def test_each_block_of_the_page_works(name: str, play: Play, reader: Reade
     page = Page(name)
     await play(page, reader)
     assert unplayed(name, page.left) == []
+
+
+def test_each_page_with_a_block_is_played() -> None:
+    assert {name for name in PAGES if unplayed(name, blocks(name))} == PLAYS.keys()
 
 
 def test_each_block_that_is_not_played_is_there_once() -> None:
