@@ -45,7 +45,7 @@ def needs(name: str, what: str) -> None:
 async def with_nginx(settings: str, reader: Reader, run: Shell) -> None:
     """Start nginx with these settings of its part about HTTP."""
     reader.write("nginx.conf", _NGINX.format(settings))
-    await run.run(f"{program('nginx')} -p $PWD -c $PWD/nginx.conf &")
+    await run.run(f"{program('nginx')} -e stderr -p $PWD -c $PWD/nginx.conf &")
     await run.says("… using the …")
 
 
@@ -58,8 +58,8 @@ def systemd(unit: Block, reader: Reader, run: Shell) -> dict[str, str]:
         checked = subprocess.run(
             [analyze, "verify", file], capture_output=True, text=True, check=False
         )
-        assert str(file) not in checked.stderr, checked.stderr
-        assert checked.returncode == 0, checked.stderr
+        # It also tells of units of the machine.
+        assert file.name not in checked.stderr, checked.stderr
     parser = configparser.RawConfigParser()
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read_string(unit.text)
