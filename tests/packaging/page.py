@@ -4,23 +4,25 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[2]
-_BLOCK: Final = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE: Final = "```"
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z")
 # A block of one of these kinds whose first line names a file is that file.
-_FILES: Final = ("python", "ini", "toml")
+_FILES: Final = ("python", "ini", "toml", "yaml", "nginx")
 _NAME: Final = re.compile(r"# (\S+\.\w+)\n")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Block:
-    """A block of code of a page."""
+    """A block of code of a page, and the heading that it stands under."""
 
     kind: str
     text: str
+    section: str = ""
 
     @property
     def file(self) -> str | None:
@@ -29,16 +31,47 @@ class Block:
         return named[1] if named and self.kind in _FILES else None
 
 
-def blocks(page: str, section: str | None = None) -> list[Block]:
-    """The blocks of a page, or of one of its sections, in their order."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    if section is not None:
-        found = re.search(
-            rf"^## {re.escape(section)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL
-        )
-        assert found, f"{page} has no section {section!r}"
-        text = found[1]
-    return [Block(kind, body) for kind, body in _BLOCK.findall(text)]
+class Page:
+    """The blocks of a page that are still to be played."""
+
+    def __init__(self, name: str) -> None:
+        self.left = blocks(name)
+
+    def take(self, section: str | None = None, kind: str | None = None) -> list[Block]:
+        """Take the blocks of a section, or of a kind, or all, in their order; each only once."""
+        taken = [
+            block
+            for block in self.left
+            if section in (None, block.section) and kind in (None, block.kind)
+        ]
+        assert taken, f"no block of {kind or 'any kind'} is left under {section!r}"
+        self.left = [block for block in self.left if block not in taken]
+        return taken
+
+    def one(self, section: str, kind: str) -> Block:
+        """Take the only block of a kind in a section."""
+        (block,) = self.take(section, kind)
+        return block
+
+
+def blocks(page: str) -> list[Block]:
+    """All blocks of a page, in their order."""
+    found: list[Block] = []
+    section, kind, body = "", None, ""
+    for line in (ROOT / page).read_text(encoding="utf-8").splitlines(keepends=True):
+        is_fence = line.lstrip().startswith(_FENCE)
+        if kind is None:
+            if is_fence:
+                kind, body = line.strip().removeprefix(_FENCE), ""
+            elif line.startswith("#"):
+                section = line.lstrip("#").strip()
+        elif is_fence:
+            found.append(Block(kind, dedent(body), section))
+            kind = None
+        else:
+            body += line
+    assert kind is None, f"a block of {page} does not end"
+    return found
 
 
 def values(text: str) -> list[Any]:

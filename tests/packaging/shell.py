@@ -16,16 +16,29 @@ from tests.packaging.page import missing, values
 LONGEST_S: Final = 120
 # Line that the shell writes after each block, with 1 if a command has failed.
 DONE: Final = "--- ended with"
-# The port of each program that a page starts, and the variables that set it.
-PORTS: Final = ("8080", "8000")
+# The ports that pages name. Each stands for a free one.
+PORTS: Final = ("8000", "8080", "8081", "8082", "9000")
+_PORT: Final = re.compile(rf"\b({'|'.join(PORTS)})\b")
+# A call that is refused fails, and has the key of the environment, as other clients do.
+CURL: Final = """
+curl() {
+  command curl --fail-with-body ${OJS_AUTH_TOKEN:+-H "Authorization: Bearer $OJS_AUTH_TOKEN"} "$@"
+}
+"""
 
 
 class Shell:
     """One shell with all commands of a page, and what they have printed."""
 
-    def __init__(self, process: asyncio.subprocess.Process, ports: dict[str, int]) -> None:
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        ports: dict[str, int],
+        replaced: Mapping[str, str],
+    ) -> None:
         self._process = process
         self._ports = ports
+        self._replaced = replaced
         self.lines: list[str] = []
         self._come = asyncio.Condition()
         # Index of the first line that was not looked at yet.
@@ -45,14 +58,24 @@ class Shell:
         assert self._process.stdin is not None
         self.place, self._last = len(self.lines), commands
         # After a newline, because not all programs end their last line.
-        text = f"{self._here(commands)}\necho; echo '{DONE}' $failed; failed=0\n"
+        text = f"{self.here(commands)}\necho; echo '{DONE}' $failed; failed=0\n"
         self._process.stdin.write(text.encode())
         assert (await self._until(re.compile(f"^{DONE} (.*)$")))[1] == "0", self.told()
 
     async def says(self, text: str) -> None:
         """Wait for each of these lines since the last commands, in which `…` is anything."""
-        for line in self._here(text).splitlines():
+        for line in self.here(text).splitlines():
             await self._until(re.compile(".*".join(map(re.escape, line.split("…")))))
+
+    async def runs_until(self, commands: str, text: str) -> None:
+        """Run commands until a program in the background has printed a text."""
+        start = len(self.lines)
+        try:
+            async with asyncio.timeout(LONGEST_S):
+                while not any(text in line for line in self.lines[start:]):
+                    await self.run(commands)
+        except TimeoutError:
+            raise AssertionError(f"{text} did not come:\n{self.told()}") from None
 
     async def prints(self, text: str) -> None:
         """Require that the last commands print this JSON, perhaps only when they are run once more:
@@ -70,11 +93,11 @@ class Shell:
         """All that was printed."""
         return "\n".join(self.lines)
 
-    def _here(self, text: str) -> str:
-        """A text of the page with the ports of this run."""
-        for name, port in self._ports.items():
-            text = text.replace(f"127.0.0.1:{name}", f"127.0.0.1:{port}")
-        return text
+    def here(self, text: str) -> str:
+        """A text of the page with what is replaced in it, and with the ports of this run."""
+        for shown, used in self._replaced.items():
+            text = text.replace(shown, used)
+        return _PORT.sub(lambda found: str(self._ports[found[0]]), text)
 
     async def _until(self, wanted: "re.Pattern[str]") -> "re.Match[str]":
         """Wait for a line since the last commands."""
@@ -101,10 +124,13 @@ class Shell:
 
 @asynccontextmanager
 async def shell(
-    folder: Path, activated: Path | None = None, variables: Mapping[str, str] | None = None
+    folder: Path,
+    activated: Path | None = None,
+    variables: Mapping[str, str] | None = None,
+    replaced: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Shell]:
     """A shell in a folder, which has Python, what the machine has, and an environment if it is
-    named; what the tests have installed is not on its path."""
+    named; what the tests have installed is not on its path. Some texts of the page are replaced."""
     ports = _free_ports()
     programs = folder / "programs"
     programs.mkdir(exist_ok=True)
@@ -130,10 +156,10 @@ async def shell(
             "UVICORN_PORT": str(ports["8000"]),
         },
     )
-    started = Shell(process, ports)
+    started = Shell(process, ports, replaced or {})
     reading = asyncio.create_task(started.read())
     try:
-        await started.run("failed=0; trap 'failed=1' ERR")
+        await started.run(f"failed=0; set -E; trap 'failed=1' ERR; {CURL}")
         if activated is not None:
             await started.run(f". {activated}/bin/activate")
         yield started
