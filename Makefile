@@ -21,7 +21,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres run demo demo-ui screenshots recordings test test-distribution test-oldest test-pythons test-schemathesis browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-foreign bench-announce bench-gateway bench-bloat bench-jit bench-dashboard bench-moving proto openapi reference dist lint format check conformance apart faults mutants chaos fuzz lock clean again
+.PHONY: help setup postgres nginx run demo demo-ui screenshots recordings test test-distribution test-oldest test-pythons test-schemathesis browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-foreign bench-announce bench-gateway bench-bloat bench-jit bench-dashboard bench-moving proto openapi reference dist lint format check conformance apart faults mutants chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -48,7 +48,10 @@ recordings: $(VENV)/.dev ## Record the command line for the documentation, in th
 demo: $(VENV)/.run ## Play a hand-over: a worker ends in the middle of 200 jobs, another one finishes them
 	$(BIN)/python -m demo.handover $(ARGS)
 
-test: $(VENV)/.dev postgres ## Run the whole test suite on both stores (ARGS="-k claim" selects)
+nginx: ## Unpack the distribution's nginx, which tests start, where apt-get has it
+	@command -v nginx >/dev/null || test -x build/nginx/usr/sbin/nginx || sh requirements/nginx.sh
+
+test: $(VENV)/.dev postgres nginx ## Run the whole test suite on both stores (ARGS="-k claim" selects)
 	@$(BIN)/python -m compileall -q $(PACKAGES)  # once, and not in each test process
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 $(ARGS)
 

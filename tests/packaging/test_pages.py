@@ -52,7 +52,7 @@ def reader(tmp_path: Path, wheel: Path, request: pytest.FixtureRequest) -> Reade
 
 
 def unplayed(name: str, left: list[Block]) -> list[Block]:
-    """Those of a page's blocks that have to be played."""
+    """Return the blocks of a page that have to be played."""
     return [block for block in left if (name, block.section, block.kind) not in NOT_PLAYED]
 
 

@@ -20,7 +20,7 @@ KEYS: Final = {
     "OJS_AUTH_TOKEN": "the-key-of-a-worker",
 }
 RUNNER: Final = Path(__file__).parents[1] / "fragments.py"
-# What the examples take as given.
+# Modules that the examples assume.
 GIVEN: Final = """
 import asyncio
 import logging
