@@ -98,7 +98,7 @@ pruned = await prune.enqueue(keep_days=30)
 await pruned.result(timeout_s=60)
 stored = await client.get(pruned.id)
 assert stored.meta["user"] == "ada"
-assert "30" not in str(stored.args)
+assert "keep_days" not in str(stored.args)
 """
 # Uses the file of servers: nobody listens at its address.
 NAMED: Final = """
