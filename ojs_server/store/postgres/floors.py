@@ -27,7 +27,7 @@ HIGHEST: Final = (1 << 63) - 1
 EVERY_JOBS: Final = 100
 EVERY_MS: Final = 250
 # Servers of older versions note no returns: what they put below a floor waits no longer than this.
-KEPT_MS: Final = 60_000
+KEPT_MS: Final = 300_000
 # Notes are kept for much longer than floors, should the clock of a new primary differ.
 NOTES_KEPT_MS: Final = 3_600_000
 # After this many transactions with notes, this many old ones are removed.
