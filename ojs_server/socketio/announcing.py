@@ -7,7 +7,8 @@ the log has grown.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import socketio
@@ -100,8 +101,15 @@ class Announcer:
     async def _announce_provider(self, event: Event) -> None:
         name, place = _OF_PROVIDERS[event.type]
         data = decode(event.own)
-        room = data.pop("room", None)
-        await self._emit(name, data, place(room or data["provider_name"]))
+        again = data.pop("again", False)
+        room = place(data.pop("room", None) or data["provider_name"])
+        if event.type == providers.REQUESTED:
+            request = data["provider_name"], data["request_id"]
+            await self._emit(
+                name, data, room, partial(self._connections.expects, request, again=again)
+            )
+        else:
+            await self._emit(name, data, room)
 
     async def _announce_task(self, task: Shown, status: str) -> None:
         if status == "pending":
@@ -111,14 +119,20 @@ class Announcer:
         status_event = joblib.status_told(task, status)
         await self._emit("task_status_event", status_event, plain_room(task["room_id"]))
 
-    async def _emit(self, event: str, data: dict[str, Any], room: str) -> None:
+    async def _emit(
+        self,
+        event: str,
+        data: dict[str, Any],
+        room: str,
+        expects: Callable[[str], bool] = lambda sid: True,
+    ) -> None:
         most = self._services.settings.stream_buffer
         for sid, connection in list(self._sio.manager.get_participants(NAMESPACE, room)):
             socket = self._sio.eio.sockets.get(connection)
             if socket is not None and socket.queue.qsize() >= most:
                 log.warning("a client of Socket.IO that does not read is disconnected")
                 await self._sessions.close(connection, "unread")
-            else:
+            elif expects(sid):
                 await self._sio.emit(event, data, to=sid)
 
 

@@ -3,6 +3,7 @@ hold."""
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -34,8 +35,11 @@ from ojs_server.socketio.rooms import (
 from ojs_server.socketio.sessions import SESSION, Session, Sessions
 from ojs_wire.values import MAX_NAME
 
+# A provider by its full name, and the hash of what it is asked.
+Request = tuple[str, str]
 Order = TypeVar("Order", bound=msgspec.Struct)
 MAX_ROOMS: Final = 1000
+MOST_REQUESTS: Final = 100
 # Time limit for a new client until the event log is followed.
 FOLLOWED_S: Final = 5.0
 
@@ -50,6 +54,8 @@ class Client:
         self.session = session
         self.rooms: set[str] = set()
         self.sessions: dict[str, int] = {}
+        # The last requests to its providers that it was sent.
+        self.requests: deque[Request] = deque(maxlen=MOST_REQUESTS)
 
 
 class Connections:
@@ -71,6 +77,15 @@ class Connections:
         sio.on("leave_provider_room", self._leave_provider)
         sio.on("join_room", self._join_room)
         sio.on("leave_room", self._leave_room)
+
+    def expects(self, request: Request, sid: str, *, again: bool) -> bool:
+        """Note a request to a provider that is sent to a client; False if it is sent only to those
+        that may have missed it, and this one was sent it."""
+        client = self._clients.get(sid)
+        if client is None or (again and request in client.requests):
+            return False
+        client.requests.append(request)
+        return True
 
     async def _connect(self, sid: str, environ: Mapping[str, Any], auth: object = None) -> None:
         session: Session = environ[SESSION]

@@ -125,13 +125,15 @@ def changed(room: str) -> Event:
     return Event(CHANGED, room, None, None, codec.encode({"room": room}))
 
 
-def requested(provider: Provider, request_hash: str, params: bytes) -> Event:
-    """Build the event that a provider is requested."""
-    data = {
+def requested(provider: Provider, request_hash: str, params: bytes, *, again: bool) -> Event:
+    """Build the event that a provider is requested; `again` if it may have missed the request."""
+    data: dict[str, Any] = {
         "provider_name": str(provider.full_name),
         "request_id": request_hash,
         "params": params.decode(),
     }
+    if again:
+        data["again"] = True
     return Event(REQUESTED, provider.id, None, None, codec.encode(data))
 
 

@@ -134,7 +134,7 @@ async def _answer(call: Call, provider: Provider, params: bytes, wait_s: int) ->
                 break
             lost, entries = follower.take()
             if lost or any(entry.placed.event.type == providers.JOINED for entry in entries):
-                await engine.run(operations.Ask(provider.id, params))
+                await engine.run(operations.Ask(provider.id, params, again=True))
         return found
     finally:
         engine.log_reader.leave(follower)

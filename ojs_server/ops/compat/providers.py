@@ -90,6 +90,8 @@ class Ask(_OnProvider, frozen=True):
     """Send a request to a provider, unless it was just asked or has answered."""
 
     params: bytes
+    # True if the worker may have missed the request.
+    again: bool = False
 
     def act(self, work: Work, provider: Provider) -> None:
         request_hash = providers.hash_of(self.params)
@@ -99,7 +101,7 @@ class Ask(_OnProvider, frozen=True):
         until = work.now + providers.IN_FLIGHT_MS
         work.tx.save_provider_results([ProviderResult(provider.id, request_hash, until)])
         work.tx.prune_provider_results(PRUNED)
-        work.note(providers.requested(provider, request_hash, self.params))
+        work.note(providers.requested(provider, request_hash, self.params, again=self.again))
 
 
 class SendAgain(_OnProvider, frozen=True):
