@@ -238,7 +238,7 @@ async def test_a_provider_that_connects_again_is_sent_requests_that_wait(store_u
         results = f"/v1/joblib/providers/{made['id']}/results"
         (await client.post(results, content=b"[1]", headers=answering)).raise_for_status()
         assert (await reading).json() == [1]
-        # What comes next at the first connection is a request for something else.
+        # The next event at the first connection is a request for something else.
         other = asyncio.create_task(client.get(path.replace("=a", "=b")))
         assert (await lost.event())[1]["request_id"] != request[1]["request_id"]
         other.cancel()
