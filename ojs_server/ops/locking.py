@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 
 from ojs_server.domain.fairness.sharing import guards, limited_pools, limited_tenants
-from ojs_server.domain.tenants.tenant import DEFAULT
+from ojs_server.domain.jobs.build_job import rate_key_of
+from ojs_server.domain.limits.rate_limit import OF_QUEUE
+from ojs_server.domain.tenants.tenant import DEFAULT, OF_TENANT
 from ojs_server.ops.cron import entries as cron
 from ojs_server.ops.limits.rate_limits import guarded
 from ojs_server.ops.operation import AnyOperation, Locks
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.unit_of_work import Work
 from ojs_server.ops.workflows import operations as workflow
-from ojs_server.store.records import Foreseen
+from ojs_server.store.records import Contended, Foreseen
 
 
 def gather(rules: Rules, ops: Sequence[AnyOperation]) -> Locks:
@@ -19,6 +21,19 @@ def gather(rules: Rules, ops: Sequence[AnyOperation]) -> Locks:
     for op in ops:
         op.lock(locks)
     return locks
+
+
+def wanted_by(rules: Rules, op: AnyOperation) -> Contended:
+    """Return the rows that an operation declares to lock."""
+    locks = gather(rules, [op])
+    drafts = [draft for of_one in locks.drafts for draft in of_one if draft is not None]
+    limits = {
+        *(OF_QUEUE + name for name in locks.queues),
+        *(OF_QUEUE + draft.queue for draft in drafts),
+        *(OF_TENANT + (draft.tenant or DEFAULT) for draft in drafts),
+        *(key for draft in drafts if (key := rate_key_of(draft)) is not None),
+    }
+    return Contended(limits, locks.jobs | locks.leases, locks.workers)
 
 
 def foresee(ops: Sequence[AnyOperation], locks: Locks) -> Foreseen | None:

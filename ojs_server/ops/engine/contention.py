@@ -12,12 +12,9 @@ from typing import Final
 import msgspec
 
 from ojs_server.domain.fairness.weighted_fair import Schedulers
-from ojs_server.domain.jobs.build_job import rate_key_of
-from ojs_server.domain.limits.rate_limit import OF_QUEUE
-from ojs_server.domain.tenants.tenant import DEFAULT, OF_TENANT
 from ojs_server.environment import Environment
 from ojs_server.ops.engine.batch import Committed, LocksBusy, apply, one_by_one
-from ojs_server.ops.locking import gather
+from ojs_server.ops.locking import wanted_by
 from ojs_server.ops.operation import AnyOperation
 from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Store, StoreBusy, StoreUnavailable
@@ -103,19 +100,6 @@ class Contention:
         if found:
             self._suspects_until = self._stopwatch() + SUSPECTS_S
         return found
-
-
-def wanted_by(rules: Rules, op: AnyOperation) -> Contended:
-    """Return the rows that an operation declares to lock."""
-    locks = gather(rules, [op])
-    drafts = [draft for of_one in locks.drafts for draft in of_one if draft is not None]
-    limits = {
-        *(OF_QUEUE + name for name in locks.queues),
-        *(OF_QUEUE + draft.queue for draft in drafts),
-        *(OF_TENANT + (draft.tenant or DEFAULT) for draft in drafts),
-        *(key for draft in drafts if (key := rate_key_of(draft)) is not None),
-    }
-    return Contended(limits, locks.jobs | locks.leases, locks.workers)
 
 
 def _together(wants: Sequence[Contended]) -> Contended:
