@@ -14,6 +14,7 @@ from ojs_wire.values import UUID7
 
 DEFAULT: Final = 50
 LARGEST: Final = 1000
+# Default and largest page of lists of the admin API.
 _PER_PAGE: Final = 20
 _MOST: Final = 100
 _PAGING: Final = frozenset({"page", "per_page", "limit", "offset", "cursor"})

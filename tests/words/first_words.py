@@ -1,10 +1,9 @@
 """Comments and docstrings that begin like a riddle: with a noun clause instead of its subject.
 
-    # Who is held up is tried again after so long.   ──▶  # Retry interval of blocked operations.
-    # How many jobs a step removes.                  ──▶  # Jobs that one step removes.
-
-Only the first line of a comment counts. These words are refused in full sentences, too: telling
-them apart would take a grammar, and few comments need them. A condition begins with "If".
+"Jobs that one step removes" says the same as a clause that begins with "how many", and says first
+what it is about. Only the first line of a comment counts. These words are refused in full
+sentences, too: telling them apart would take a grammar, and few comments need them. A condition
+begins with "If".
 """
 
 import ast
