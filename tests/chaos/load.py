@@ -177,9 +177,7 @@ class Producer(Client):
     async def _enqueue(self) -> None:
         load, number = self.load, 0
         while not load.enough.is_set():
-            await load.history.reach(
-                lambda: load.backlog < self.BACKLOG or load.enough.is_set(), LIMIT_S
-            )
+            await load.history.reach(self._may_enqueue, LIMIT_S)
             number += 1
             name = f"{self.name}-{number}"
             body: dict[str, Any] = {"type": "chaos.test", "args": [name]}
@@ -190,6 +188,12 @@ class Producer(Client):
             headers = None if named_by == "id" else {"Idempotency-Key": name}
             load.backlog += 1
             await self.insist(Act.ENQUEUE, name, body, headers=headers)
+
+    def _may_enqueue(self) -> bool:
+        load = self.load
+        # Somebody always writes: workers that get no jobs have nothing to settle.
+        idle = load.history.writes_in_flight == 0
+        return load.backlog < self.BACKLOG or idle or load.enough.is_set()
 
 
 class Worker(Client):
