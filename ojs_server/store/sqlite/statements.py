@@ -4,7 +4,7 @@ Each step of a statement releases the interpreter lock, which a busy event loop 
 statement for a set of rows releases it once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, NamedTuple
@@ -70,26 +70,42 @@ class SqliteStatements(Statements):
 
     def run_batch(self, name: str, columns: Sequence[Values]) -> int:
         """Run a statement for all rows of a table; answers how many rows it touched."""
-        return sum(self._connection.changes() for _ in self._parts(name, columns))
+        connection, query = self._connection, QUERIES[name]
+        if len(columns[0]) < SIZES[-1]:
+            connection.execute(*statement_for(query, columns))
+            return connection.changes()
+        touched = 0
+        for part in parts(len(columns[0])):
+            connection.execute(*statement_for(query, [column[part] for column in columns]))
+            touched += connection.changes()
+        return touched
 
     def all_batch(self, name: str, columns: Sequence[Values]) -> list[Any]:
         """Run a statement for all rows of a table; answers the rows it returns."""
-        return [row for part in self._parts(name, columns) for row in part.fetchall()]
+        execute, query = self._connection.execute, QUERIES[name]
+        if len(columns[0]) < SIZES[-1]:
+            return execute(*statement_for(query, columns)).fetchall()
+        found: list[Any] = []
+        for part in parts(len(columns[0])):
+            found += execute(*statement_for(query, [column[part] for column in columns])).fetchall()
+        return found
 
     def can_hold(self, *texts: str | None) -> bool:
         """This store takes every text."""
         return True
 
-    def _parts(self, name: str, columns: Sequence[Values]) -> Iterator[apsw.Cursor]:
-        query = QUERIES[name]
-        for part in parts(len(columns[0])):
-            own = [column[part] for column in columns]
-            if query.is_list:
-                named = filled_up(own[0])
-                yield self._connection.execute(of_list(query, len(named)), named)
-            else:
-                bound = binding(own)
-                yield self._connection.execute(bound.of(query), bound.values)
+    def holdable(self, ids: Iterable[str]) -> list[str]:
+        """Return all ids, as this store takes every text."""
+        return list(ids)
+
+
+def statement_for(query: Query, columns: Sequence[Values]) -> tuple[str, Sequence[Any]]:
+    """Return the statement for a part of the rows, and the values to bind."""
+    if query.is_list:
+        named = filled_up(columns[0])
+        return of_list(query, len(named)), named
+    rows = binding(columns)
+    return of_rows(query, rows.rows, rows.empty, rows.alike, filled=rows.filled), rows.values
 
 
 @lru_cache(maxsize=2048)
@@ -159,10 +175,6 @@ class Binding(NamedTuple):
     values: Sequence[Any]
     rows: int
     filled: bool
-
-    def of(self, query: Query) -> str:
-        """Return the statement for these rows."""
-        return of_rows(query, self.rows, self.empty, self.alike, filled=self.filled)
 
 
 def binding(columns: Sequence[Values]) -> Binding:

@@ -1,6 +1,7 @@
 """Queues and their counters."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Final
 
 import msgspec
@@ -42,7 +43,7 @@ class QueueWrites(Writing):
     def count_columns(self, deltas: Mapping[str, Mapping[str, int]]) -> dict[str, Values]:
         """Return the changes of counters as columns to bind."""
         rows = [
-            (queue, self.node, self.now, *[by.get(name, 0) for name in _COUNTED])
+            (queue, self.node, self.now, *map(by.get, _COUNTED, repeat(0)))
             for queue, by in sorted(deltas.items())
         ]
         return by_name(rows, "queue", "node", "created_at", *_COUNTED)

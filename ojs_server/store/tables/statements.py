@@ -1,8 +1,7 @@
 """Run named statements: implemented by each store, used by all tables."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from ojs_server.store.columns import Row
@@ -98,7 +97,7 @@ class Statements(ABC):
         rows = self.queries[name].rows
         if rows is None or len(columns) != len(rows.names):
             raise TypeError(f"{name} does not take the columns {', '.join(columns)}")
-        return [columns[column] for column in rows.names]
+        return list(map(columns.__getitem__, rows.names))
 
     def names_of(self, name: str) -> Sequence[str]:
         """The names of the columns that a statement takes."""
@@ -118,12 +117,6 @@ def by_name(rows: Iterable[Row], *names: str) -> dict[str, Values]:
     return dict(zip(names, columns, strict=True))
 
 
-def _no_more() -> Iterator[int]:
-    # A generator that ends with an error.
-    yield from ()
-    raise OverflowError("a transaction ran out of positions")
-
-
 class Writing(Statements):
     """The statements of one write transaction: its moment, its node, its places."""
 
@@ -131,15 +124,20 @@ class Writing(Statements):
         self.now = now
         self.node = node
         self._base = base
-        self._places = chain(range(base + 1, base + MAX_POSITIONS), _no_more())
+        # Number of positions that are in use.
+        self._positions = 0
 
     def position(self) -> int:
         """Return the next position in commit order."""
-        return next(self._places)
+        return self.positions(1)[0]
 
-    def positions(self, count: int) -> list[int]:
+    def positions(self, count: int) -> Sequence[int]:
         """Return this many positions in ascending order."""
-        return list(islice(self._places, count))
+        first = self._base + self._positions + 1
+        self._positions += count
+        if self._positions >= MAX_POSITIONS:
+            raise OverflowError("a transaction ran out of positions")
+        return range(first, first + count)
 
     @abstractmethod
     def configs_changed(self) -> None:

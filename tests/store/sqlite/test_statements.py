@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from ojs_server.store.columns import rows_of
 from ojs_server.store.queries import Query
-from ojs_server.store.sqlite.statements import ALIKE_FROM, FEW, SIZES, binding, filled_up, parts
+from ojs_server.store.sqlite.statements import (
+    ALIKE_FROM,
+    FEW,
+    SIZES,
+    binding,
+    filled_up,
+    parts,
+    statement_for,
+)
 
 ROWS = Query("q", "SELECT * FROM ({rows})", rows_of("a text, b json, c text, d text"))
 # Index of a column whose texts are bound as bytes.
@@ -32,9 +40,8 @@ def test_rows_are_bound_as_they_are(
     rows = [list(same) for _ in range(count)]
     for place, row, value in differs:
         rows[row % count][place] = b"%d" % value if place == TEXT else value
-    bound = binding(list(zip(*rows, strict=True)))
     connection = apsw.Connection(":memory:")
-    found = connection.execute(bound.of(ROWS), bound.values).fetchall()
+    found = connection.execute(*statement_for(ROWS, list(zip(*rows, strict=True)))).fetchall()
     connection.close()
     wanted = [[one.decode() if isinstance(one, bytes) else one for one in row] for row in rows]
     assert list(map(list, found)) == wanted
