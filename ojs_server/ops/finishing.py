@@ -10,5 +10,9 @@ from ojs_server.ops.workflows.advance import advance
 
 def finish(work: Work, ops: Sequence[AnyOperation], outcomes: Sequence[Outcome]) -> None:
     """Record the actions of people, and advance the workflows whose steps have ended."""
-    note_actions(work, ops, outcomes)
-    advance(work)
+    for op in ops:
+        if op.by is not None:
+            note_actions(work, ops, outcomes)
+            break
+    if work.ended_members:
+        advance(work)

@@ -1,9 +1,9 @@
 """The ledger of a transaction: its changes, and the events and wake-ups after its commit."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -33,36 +33,20 @@ from ojs_server.store.records import BYTES
 NEAR_MS: Final = 500
 
 
-def _runs(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+# Jobs that count in the same way: the last of them, their number, and their size.
+Run = tuple[Job, int, int]
+
+
+def _runs(jobs: Sequence[Job]) -> list[Run]:
     """Split jobs into runs that count in the same way, as those of one call or producer do."""
-    return (list(run) for _, run in groupby(jobs, _kind))
+    if len(jobs) == 1:
+        return [(jobs[0], 1, jobs[0].size)]
+    runs = (list(run) for _, run in groupby(jobs, _kind))
+    return [(run[-1], len(run), sum([job.size for job in run])) for run in runs]
 
 
 def _kind(job: Job) -> tuple[object, ...]:
     return job.queue, job.state, job.tenant, job.due_at, job.rate_key, job.on_limit
-
-
-def _size(jobs: Iterable[Job]) -> int:
-    return sum([job.size for job in jobs])
-
-
-class LedgerListener(Protocol):
-    """Is informed of the changes of jobs in a transaction."""
-
-    def added(self, job: Job) -> None:
-        """New jobs are stored; this is the last of a run that counts in the same way."""
-
-    def moved(self, job: Job) -> None:
-        """Jobs that count like this one have moved to another queue."""
-
-    def changed(self, changes: Sequence[Change]) -> None:
-        """Jobs have changed their state."""
-
-    def removed(self, job: Job) -> None:
-        """Jobs are gone; this is the last of a run that counts in the same way."""
-
-    def flush(self) -> None:
-        """Write pending changes, before the counters and events are written."""
 
 
 class Ledger:
@@ -80,7 +64,8 @@ class Ledger:
         self.heard: list[str] = []
         self.due_at: int | None = None
         self._due_to_announce: int | None = None
-        self._ended_members: list[tuple[str, Change]] = []
+        # Jobs that have ended, each with the id of its workflow, which is to be advanced.
+        self.ended_members: list[tuple[str, Change]] = []
         # Position of the last event, once events are written.
         self.logged = 0
         self.events = EventBuffer()
@@ -89,11 +74,18 @@ class Ledger:
         self.freed: Counter[str] = Counter()
         # Number of jobs that stopped waiting, regardless of those that came instead.
         self.departed: Counter[str] = Counter()
-        self._listeners: tuple[LedgerListener, ...] = ()
 
-    def listen(self, listener: LedgerListener) -> None:
-        """Add a listener for the changes of jobs."""
-        self._listeners += (listener,)
+    def added(self, job: Job) -> None:
+        """New jobs are stored; this is the last of a run that counts in the same way."""
+
+    def moved(self, job: Job) -> None:
+        """Jobs that count like this one have moved to another queue."""
+
+    def changed(self, changes: Sequence[Change]) -> None:
+        """Jobs have changed their state."""
+
+    def removed(self, job: Job) -> None:
+        """Jobs are gone; this is the last of a run that counts in the same way."""
 
     def new_id(self) -> str:
         """Return a new id with the time of the transaction."""
@@ -103,7 +95,7 @@ class Ledger:
         """Store new jobs; returns the ids that were taken already."""
         jobs = self._owned(jobs)
         taken = self.tx.insert_jobs(jobs)
-        self._joined((one.job for one in jobs if one.job.id not in taken), self._added)
+        self._joined([one.job for one in jobs if one.job.id not in taken], self.added)
         self.events.add(
             [event for event in happened if event.subject not in taken] if taken else happened
         )
@@ -114,10 +106,10 @@ class Ledger:
         jobs = self._owned(jobs)
         self.tx.insert_new_jobs(jobs)
         if isinstance(jobs, UniformJobs):
-            self._added(jobs[-1].job)
+            self.added(jobs[-1].job)
             self._join(jobs.template, len(jobs), sum(jobs.sizes))
         else:
-            self._joined([one.job for one in jobs], self._added)
+            self._joined([one.job for one in jobs], self.added)
         self.events.add(happened)
 
     def apply(self, changes: Sequence[Change], *, followed: bool = False) -> None:
@@ -128,45 +120,58 @@ class Ledger:
         """
         if not changes:
             return
-        left = [change.before.id for change in changes if change.before.state == State.ACTIVE]
+        left: list[str] = []
+        marked: list[Change] = []
+        lost: list[Change] = []
+        discarded: list[Change] = []
+        happened: list[Event] = []
+        for change in changes:
+            before, after = change.before, change.after
+            happened += change.events
+            if before.state == State.ACTIVE:
+                left.append(before.id)
+            if before.attached:
+                marked.append(change)
+            if change.lost is not None:
+                lost.append(change)
+            if after.state == State.DISCARDED:
+                discarded.append(change)
+            ends = after.state in TERMINAL and before.state not in TERMINAL
+            if ends and after.workflow_id is not None and not followed:
+                self.ended_members.append((after.workflow_id, change))
         self.tx.write_changes(changes)
         self.tx.drop_leases(left)
-        if marked := [change for change in changes if change.before.attached]:
+        if marked:
             attachments.start_over(self.tx, marked)
-        if lost := [change for change in changes if change.lost is not None]:
+        if lost:
             attachments.note_lost(self.tx, lost)
-        if marks := marks_of(changes):
-            self.tx.mark_dead(marks)
+        if discarded:
+            self.tx.mark_dead(marks_of(discarded))
         self._shift(changes)
-        self.events.add([event for change in changes for event in change.events])
-        for change in changes:
-            if change.after.workflow_id is not None and not followed:
-                self._note_member(change.after.workflow_id, change)
-        for listener in self._listeners:
-            listener.changed(changes)
+        self.events.add(happened)
+        self.changed(changes)
 
     def transfer(self, changes: Sequence[Change]) -> None:
         """Count jobs that were stored in another queue; nothing else about them has changed."""
-        self._shift(changes, self._moved)
+        self._shift(changes, self.moved)
 
     def take_ended_members(self) -> list[tuple[str, Change]]:
         """Return the jobs that have ended since the last call, each with its workflow's id."""
-        ended, self._ended_members = self._ended_members, []
+        ended, self.ended_members = self.ended_members, []
         return ended
 
     def ended_workflows(self) -> set[str]:
         """Return the workflows of the jobs that have ended."""
-        return {workflow_id for workflow_id, _ in self._ended_members}
+        return {workflow_id for workflow_id, _ in self.ended_members}
 
     def remove(self, jobs: Sequence[Job]) -> None:
         """Delete finished jobs."""
         if jobs:
             self.tx.delete_jobs([job.id for job in jobs])
             attachments.remove(self.tx, jobs)
-            for run in _runs(jobs):
-                self._leave(run)
-                for listener in self._listeners:
-                    listener.removed(run[-1])
+            for job, count, size in _runs(jobs):
+                self._count(job, -count, -size)
+                self.removed(job)
 
     def unstore(self, jobs: Sequence[Job]) -> None:
         """Remove jobs that this transaction has added, without a trace."""
@@ -174,16 +179,15 @@ class Ledger:
         gone = {job.id for job in jobs}
         self.events = EventBuffer(event for event in self.events if event.subject not in gone)
 
-    def handed_out(self, jobs: Iterable[Job]) -> None:
+    def handed_out(self, jobs: Sequence[Job]) -> None:
         """Count jobs that the store has claimed."""
-        for run in _runs(jobs):
-            first, count, size = run[0], len(run), _size(run)
-            for name in counters_of(first):
+        for job, count, size in _runs(jobs):
+            for name in counters_of(job):
                 counts = self._counts[name]
                 counts[State.AVAILABLE] -= count
-                counts[first.state] += count
+                counts[job.state] += count
                 counts[BYTES] -= size
-            self.departed[first.queue] += count
+            self.departed[job.queue] += count
 
     def note(self, event: Event) -> None:
         """Add an event that belongs to no change of a job."""
@@ -216,8 +220,6 @@ class Ledger:
 
     def flush(self) -> None:
         """Write counters and events; the last act before the commit."""
-        for listener in self._listeners:
-            listener.flush()
         deltas = {queue: counts for queue, counts in self._counts.items() if any(counts.values())}
         self.tx.add_counts(deltas)
         self.logged = self.tx.insert_events(self.events)
@@ -225,14 +227,6 @@ class Ledger:
             self.tx.announce(self.wakes | self.freed)
         if self._due_to_announce is not None and self._due_to_announce <= self.now + NEAR_MS:
             self.tx.announce_due(self._due_to_announce)
-
-    def _added(self, job: Job) -> None:
-        for listener in self._listeners:
-            listener.added(job)
-
-    def _moved(self, job: Job) -> None:
-        for listener in self._listeners:
-            listener.moved(job)
 
     def _owned(self, jobs: Sequence[StoredJob]) -> Sequence[StoredJob]:
         """Return the jobs with a tenant each, if tenants are in use."""
@@ -251,30 +245,24 @@ class Ledger:
         return job
 
     def _shift(self, changes: Sequence[Change], tell: Callable[[Job], None] | None = None) -> None:
-        for run in _runs([change.before for change in changes]):
-            self._leave(run)
+        for job, count, size in _runs([change.before for change in changes]):
+            self._count(job, -count, -size)
         self._joined([change.after for change in changes], tell)
 
-    def _joined(self, jobs: Iterable[Job], tell: Callable[[Job], None] | None) -> None:
-        for run in _runs(jobs):
+    def _joined(self, jobs: Sequence[Job], tell: Callable[[Job], None] | None) -> None:
+        for job, count, size in _runs(jobs):
             if tell is not None:
-                tell(run[-1])
-            self._join(run[0], len(run), _size(run))
-            if run[0].state in TERMINAL:
-                self.ended += [job.id for job in run]
+                tell(job)
+            self._join(job, count, size)
+        for job in jobs:
+            if job.state in TERMINAL:
+                self.ended.append(job.id)
 
     def _join(self, sample: Job, count: int, size: int) -> None:
         self._count(sample, count, size)
         self.expect(sample.due_at)
         if sample.state == State.AVAILABLE and not sample.gated:
             self.wakes[sample.queue] += count
-
-    def _note_member(self, workflow_id: str, change: Change) -> None:
-        if change.after.state in TERMINAL and change.before.state not in TERMINAL:
-            self._ended_members.append((workflow_id, change))
-
-    def _leave(self, run: Sequence[Job]) -> None:
-        self._count(run[0], -len(run), -_size(run))
 
     def _count(self, sample: Job, count: int, size: int) -> None:
         waits = sample.state in WAITING

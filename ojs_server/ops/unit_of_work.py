@@ -6,15 +6,15 @@ from typing import TypeVar, TypeVarTuple
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.fairness.weighted_fair import Schedulers
 from ojs_server.domain.jobs.build_job import build_job, template_of
-from ojs_server.domain.jobs.job import Job, State, StoredJob
+from ojs_server.domain.jobs.job import Change, Job, State, StoredJob
 from ojs_server.domain.jobs.uniform_jobs import UniformJobs, shared_parts, uniform_jobs
 from ojs_server.domain.jobs.validate import Draft
 from ojs_server.domain.jobs.version_routing import routed
 from ojs_server.domain.limits.rate_limit import place_of_retry
 from ojs_server.environment import Chance
 from ojs_server.ops.ledger import Ledger
-from ojs_server.ops.limits.listener import LimitListener
 from ojs_server.ops.limits.rate_limits import RateLimits
+from ojs_server.ops.limits.releases import note_freed, wake_limited
 from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Tx
 
@@ -35,11 +35,50 @@ class Work(Ledger):
 
     def __init__(self, tx: Tx, rules: Rules, rng: Chance, schedulers: Schedulers) -> None:
         super().__init__(tx, rules, rng, schedulers)
-        self.rate_limits = RateLimits(self)
-        self.listen(LimitListener(self, self.rate_limits))
+        self._rate_limits: RateLimits | None = None
         # The shared parts of the last draft, and the template made of them.
         self._parts: object = None
         self._template: Job
+
+    @property
+    def rate_limits(self) -> RateLimits:
+        """The limits of this transaction: few transactions have any."""
+        if self._rate_limits is None:
+            self._rate_limits = RateLimits(self)
+        return self._rate_limits
+
+    def added(self, job: Job) -> None:
+        """Note the rate key of new jobs."""
+        if job.rate_key is not None:
+            self.rate_limits.added(job)
+
+    def moved(self, job: Job) -> None:
+        """Note the rate key of jobs that have moved."""
+        if job.rate_key is not None:
+            self.rate_limits.moved(job)
+
+    def changed(self, changes: Sequence[Change]) -> None:
+        """Note the rate keys of changed jobs, and wake fetches that wait for jobs to end."""
+        for change in changes:
+            if change.before.rate_key is not None:
+                self.rate_limits.changed(change)
+        if self.tx.configs or self.tx.sharing.tenants:
+            wake_limited(self, changes)
+
+    def removed(self, job: Job) -> None:
+        """Note the rate key of jobs that are gone."""
+        if job.rate_key is not None:
+            self.rate_limits.removed(job)
+
+    def flush(self) -> None:
+        """Write limits, counters and events; the last act before the commit."""
+        if self.tx.configs:
+            note_freed(self, self.rate_limits)
+        if self._rate_limits is not None:
+            self._rate_limits.save()
+            # They refer to this unit of work: end the reference cycle.
+            self._rate_limits = None
+        super().flush()
 
     def routed(self, draft: Draft) -> Draft:
         """Return the draft with a version, if its type is routed and it names none."""

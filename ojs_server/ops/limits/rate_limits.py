@@ -64,28 +64,27 @@ class RateLimits:
         self._stored: dict[str, Limit] = {}
 
     def added(self, job: Job) -> None:
-        """Note a new job; its policy becomes that of its key."""
-        if job.rate_key is not None:
-            self._declared[job.rate_key] = policy_in(job.spec, job.queue)
-            self._touched[job.rate_key] = job
+        """Note a new job with a key; its policy becomes that of the key."""
+        assert job.rate_key is not None
+        self._declared[job.rate_key] = policy_in(job.spec, job.queue)
+        self._touched[job.rate_key] = job
 
     def moved(self, job: Job) -> None:
-        """Note a job whose position changed, but not its state."""
-        if job.rate_key is not None:
-            self._touched[job.rate_key] = job
+        """Note a job with a key whose position changed, but not its state."""
+        assert job.rate_key is not None
+        self._touched[job.rate_key] = job
 
-    def changed(self, changes: Iterable[Change]) -> None:
-        """Note changes of state."""
-        for change in changes:
-            key = change.before.rate_key
-            if key is not None:
-                self._touched[key] = change.after
-                self._finished[key] += change.before.state == State.ACTIVE
+    def changed(self, change: Change) -> None:
+        """Note a change of state of a job with a key."""
+        key = change.before.rate_key
+        assert key is not None
+        self._touched[key] = change.after
+        self._finished[key] += change.before.state == State.ACTIVE
 
     def removed(self, job: Job) -> None:
-        """Note a removed job."""
-        if job.rate_key is not None and job.state not in TERMINAL:
-            self._touched[job.rate_key] = job
+        """Note a removed job with a key."""
+        if job.state not in TERMINAL:
+            self.moved(job)
 
     def hold(self, job: Job, until: int) -> None:
         """Close the job's key until a moment that a worker has reported."""

@@ -211,7 +211,7 @@ def _taken(
     work: Work, limited: LimitedClaims, criteria: ClaimCriteria, limit: int
 ) -> Sequence[Claimed]:
     claimed = limited.take(criteria, limit)
-    work.handed_out(one.job for one in claimed)
+    work.handed_out([one.job for one in claimed])
     return claimed
 
 
