@@ -116,6 +116,8 @@ class Operation(msgspec.Struct, Generic[Result], frozen=True, kw_only=True):
     due: ClassVar[bool] = False
     # True if it changes settings that every node caches.
     settings: ClassVar[bool] = False
+    # True if it consists of other operations.
+    composite: ClassVar[bool] = False
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -198,6 +200,8 @@ class OnWorker(Operation[Result], Generic[Result], frozen=True):
 
 class Composite(Operation[Result], Generic[Result], frozen=True):
     """Operations that are carried out among all others of their batch, and answered together."""
+
+    composite = True
 
     @property
     def parts(self) -> Sequence[AnyOperation]:

@@ -99,9 +99,11 @@ class Committed(msgspec.Struct, frozen=True):
 class UncommittedBatch:
     """A batch that has been carried out, and waits for its commit."""
 
-    def __init__(self, committed: Committed, transaction: ExitStack) -> None:
+    def __init__(self, committed: Committed, transaction: ExitStack, *, in_parts: bool) -> None:
         self._committed = committed
         self._transaction = transaction
+        # True if its outcomes are those of the parts of composite operations.
+        self.in_parts = in_parts
 
     def commit(self) -> Committed:
         """Commit, and return the outcomes, which may be in doubt."""
@@ -115,7 +117,7 @@ class UncommittedBatch:
 def is_small(ops: Sequence[AnyOperation]) -> bool:
     """True if a batch has few jobs, and only operations that read little."""
     jobs = 0
-    for op in _parts(ops):
+    for op in ops:
         jobs += op.job_count
         if not op.light or jobs > SMALL_JOBS:
             return False
@@ -145,7 +147,8 @@ def apply(
     schedulers = schedulers or Schedulers()
     try:
         carried_out = begun or begin(store, rules, rng, ops, schedulers, patient=patient)
-        return _whole(ops, carried_out.commit())
+        done = carried_out.commit()
+        return _whole(ops, done) if carried_out.in_parts else done
     except StaleWrite as error:
         # Another node changed the same rows, so decide again on the new ones.
         if len(ops) == 1:
@@ -210,21 +213,18 @@ def one_by_one(
     return _merged(done)
 
 
-def _has_composites(ops: Sequence[AnyOperation]) -> bool:
-    return any(issubclass(kind, Composite) for kind in set(map(type, ops)))
-
-
 def _parts(ops: Sequence[AnyOperation]) -> Sequence[AnyOperation]:
     """Return the operations to carry out, with composite ones replaced by their parts."""
-    if not _has_composites(ops):
-        return ops
-    return [part for op in ops for part in (op.parts if isinstance(op, Composite) else (op,))]
+    for op in ops:
+        if op.composite:
+            return [
+                part for op in ops for part in (op.parts if isinstance(op, Composite) else (op,))
+            ]
+    return ops
 
 
 def _whole(ops: Sequence[AnyOperation], done: Committed) -> Committed:
     """Return the outcome of each operation, made of those of its parts."""
-    if not _has_composites(ops):
-        return done
     answers = iter(done.outcomes)
     outcomes = [
         op.outcome([next(answers) for _ in op.parts])
@@ -312,7 +312,7 @@ def begin(
         freed=dict(work.freed),
         events=work.events,
     )
-    return UncommittedBatch(committed, transaction)
+    return UncommittedBatch(committed, transaction, in_parts=ops is not whole)
 
 
 def _answers(store: Store) -> bool:

@@ -211,27 +211,30 @@ class GroupCommit:
         self._behind_since = self._waiting[0][2] if self._waiting else None
         if batch:
             self._began = self._monotonic()
-            self._batches.put((batch, self._begun(batch)))
+            ops = [operation for operation, _, _ in batch]
+            self._batches.put((batch, ops, self._begun(ops)))
         else:
             self._busy = False
             self._idle.set()
 
-    def _begun(self, batch: list[Waiting]) -> UncommittedBatch | None:
+    def _begun(self, ops: list[AnyOperation]) -> UncommittedBatch | None:
         try:
-            return self._begin([operation for operation, _, _ in batch])
+            return self._begin(ops)
         except Exception:
             # The transaction was rolled back. The writer retries the batch, and handles a failure.
             return None
 
     def _next(self) -> list[Waiting]:
         """Return the next batch: what is due, unless the last one passed over others for that."""
-        batch = [] if self._passed_over else self._take(self._due)
-        self._passed_over = bool(batch and self._waiting)
-        if batch:
-            return batch
-        self._waiting.extendleft(reversed(self._due))
-        self._due.clear()
-        return self._take(self._waiting)
+        if self._due:
+            batch = [] if self._passed_over else self._take(self._due)
+            self._passed_over = bool(batch and self._waiting)
+            if batch:
+                return batch
+            self._waiting.extendleft(reversed(self._due))
+            self._due.clear()
+        self._passed_over = False
+        return self._take(self._waiting) if self._waiting else []
 
     def _take(self, waiting: deque[Waiting]) -> list[Waiting]:
         """Return a batch of a line, up to a number of jobs unless a single operation has more.
@@ -264,10 +267,12 @@ class GroupCommit:
         waiting.extendleft(reversed(kept))
         return batch
 
-    def _write(self, given: tuple[list[Waiting], UncommittedBatch | None]) -> None:
-        batch, begun = given
+    def _write(
+        self, given: tuple[list[Waiting], list[AnyOperation], UncommittedBatch | None]
+    ) -> None:
+        batch, ops, begun = given
         try:
-            committed = self._carry_out([operation for operation, _, _ in batch], begun)
+            committed = self._carry_out(ops, begun)
         except BaseException as error:  # answer the callers in any case
             committed = Committed([error] * len(batch))
         self._loop.call_soon_threadsafe(self._finish, batch, committed)
@@ -294,7 +299,8 @@ class GroupCommit:
                     self._resolve(caller, refusal(StoreUnavailable()))
         finally:
             if not begun:
-                self._gather(TURNS)
+                # A single caller has nobody to wait for.
+                self._gather(TURNS if len(batch) > 1 or self._waiting else 0)
 
     def _look_up(self, batch: list[Waiting], committed: Committed) -> None:
         """Look up the outcome of a batch in the store, then answer its callers.

@@ -31,6 +31,8 @@ class SettledAndFetched(msgspec.Struct, frozen=True):
 class SettleAndFetch(Composite[SettledAndFetched], frozen=True):
     """Settlements, and the claim that follows them."""
 
+    light = True
+
     settlements: tuple[Settlement, ...]
     claim: Claim | None = None
 
