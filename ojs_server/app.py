@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.routing import Mount, WebSocketRoute
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ojs_server import __version__, job_log
 from ojs_server.domain.admin.server_node import Announcement
-from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.environment import Environment, machine
 from ojs_server.http.access.key_check import KeyCheck
 from ojs_server.http.admin import statistics
@@ -24,7 +23,6 @@ from ojs_server.http.pipeline import Calls, middleware
 from ojs_server.http.route import SOCKET, SOCKETIO
 from ojs_server.http.routes import routes_of
 from ojs_server.http.server.body_budget import BodyBudget
-from ojs_server.http.server.exchange import Exchange
 from ojs_server.http.services import Lifetime, Ports, Services
 from ojs_server.http.shared_read import SharedRead
 from ojs_server.http.streams import websocket
@@ -59,7 +57,6 @@ class Server:
     engine: Engine
     services: Services
     calls: Calls
-    _dispatcher: Dispatcher
 
     def __init__(
         self,
@@ -78,8 +75,10 @@ class Server:
         self.socketio: SocketServer | None = None
         routes = routes_of(settings.profile)
         self.routes = routes if tracing is None else tracing.traced(routes)
-        self._admission = Admission()
-        self.paths = Paths(self.routes, self._admission)
+        admission = Admission()
+        self.paths = Paths(self.routes, admission)
+        # Takes the hot calls of connections of this project's own.
+        self.dispatcher = Dispatcher(self.routes, admission)
         self._metrics = Metrics()
         self._lifetime = Lifetime(self._environment.monotonic)
         self.ports = Ports()
@@ -105,10 +104,6 @@ class Server:
         self.engine.log_reader.close()
         self.engine.producers.close()
 
-    def take(self, exchange: Exchange, body: bytes) -> bool:
-        """Carry out a complete request if it is a hot call; returns False if it is not."""
-        return self._dispatcher.take(exchange, body)
-
     def _wake(self, queues: Mapping[str, int] | None) -> None:
         """Wake fetches for another node's jobs; None if their queues are unknown."""
         if queues is None:
@@ -117,14 +112,6 @@ class Server:
         else:
             self.engine.wakeups.wake(queues)
             self.engine.producers.wake(queues)
-
-    def _happened(self, events: EventBuffer) -> None:
-        """Count and log the events of a commit of this node."""
-        counts = events.counts()
-        self._metrics.jobs.observe(events, counts)
-        self._metrics.observe_presences(counts)
-        if self.settings.log_jobs:
-            job_log.write(events)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -158,13 +145,14 @@ class Server:
         )
         self.engine.log_reader.shared = not self.store.embedded
         self.engine.on_due = housekeeping.expect
-        self.engine.on_events = self._happened
+        self.engine.on_events.append(self._metrics.observe_events)
+        if self.settings.log_jobs:
+            self.engine.on_events.append(job_log.write)
         self.engine.availability.on_lost = housekeeping.nudge
         self.engine.wakeups.on_first = housekeeping.nudge
         self.engine.producers.on_first = housekeeping.nudge
         self.services = self._services(webhook_client, deliver, housekeeping)
-        self.calls = Calls(self.services)
-        self._dispatcher = Dispatcher(self.calls, self.routes, self._admission)
+        self.calls = self.dispatcher.calls = Calls(self.services)
         loops = Loops()
         if self._socket_server is not None:
             self.socketio = self._socket_server(self.services)
@@ -177,7 +165,7 @@ class Server:
             loops.start("announce", partial(announce, self.engine, self._announcement))
             if not self.settings.conformance:
                 # Published conformance cases subscribe public addresses, which must not be called.
-                self.engine.on_logged = deliver.nudge
+                self.engine.on_events.append(deliver.nudge)
                 loops.start("deliver", deliver.run)
             listener = self.store.listener(
                 self._wake, self.engine.log_reader.wake, housekeeping.expect
@@ -260,8 +248,8 @@ class Server:
 class Application(Starlette):
     """A node as an application of Starlette, which may be mounted into another one.
 
-    The hot calls of connections of `http/server/connection.py` do not come here: they are taken
-    before.
+    The hot calls of connections of `http/server/connection.py` do not come here, unless middleware
+    was added: they are taken before.
     """
 
     def __init__(self, server: Server) -> None:
@@ -272,6 +260,7 @@ class Application(Starlette):
                     yield
 
         self._server = server
+        self._own_middleware = middleware(lambda: server.calls)
         polled = [Mount(SOCKETIO.rstrip("/"), self._serve_socketio)]
         super().__init__(
             routes=[
@@ -279,12 +268,18 @@ class Application(Starlette):
                 WebSocketRoute(SOCKET, websocket.serve),
                 server.paths,
             ],
-            middleware=middleware(lambda: server.calls),
+            middleware=self._own_middleware,
             lifespan=lifespan,
         )
         # A path with a trailing slash is not found; Starlette would redirect it.
         self.router.redirect_slashes = False
         self.router.default = server.paths.refuse
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Build the chain of middleware. All calls pass what was added, so none is taken before."""
+        if self.user_middleware != self._own_middleware:
+            self._server.dispatcher.close()
+        return super().build_middleware_stack()
 
     async def _serve_socketio(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert self._server.socketio is not None

@@ -1,7 +1,7 @@
 """Metrics of jobs, counted from the events of this node's commits."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 from prometheus_client import CollectorRegistry
@@ -51,7 +51,6 @@ _TIMED: Final = {"job.started": "", "job.completed": "completed", "job.failed": 
 # Events that are more than counted.
 _LOOKED_AT: Final = frozenset({*_TIMED, *_OF_QUEUE})
 
-Pair = tuple[str, str]
 Label = TypeVar("Label")
 
 
@@ -62,19 +61,18 @@ class _Rejected(msgspec.Struct):
 _rejected: Final = msgspec.json.Decoder(_Rejected)
 
 
-class Bounded(Generic[Label]):
+class Bounded(dict[Label, Label]):
     """The values of a label: the first ones up to a maximum, and one for all others."""
 
     def __init__(self, other: Label) -> None:
-        self._known: set[Label] = set()
+        super().__init__()
         self._other = other
 
-    def of(self, value: Label) -> Label:
-        """Return the value, or the one that replaces it."""
-        if value not in self._known:
-            if len(self._known) >= MAX_SERIES:
-                return self._other
-            self._known.add(value)
+    def __missing__(self, value: Label) -> Label:
+        """Return a new value, or the one that replaces it."""
+        if len(self) >= MAX_SERIES:
+            return self._other
+        self[value] = value
         return value
 
 
@@ -128,37 +126,33 @@ class JobMetrics:
 
     def observe(self, events: EventBuffer, counts: Mapping[Labels, int]) -> None:
         """Count the events of a commit."""
+        any_looked_at = False
         for (kind, queue, job_type, tenant), count in counts.items():
             if kind in self._counters:
-                self._counters[kind].add(self._pair(queue, job_type), count)
+                self._counters[kind].add(self._pairs[queue or "", job_type or ""], count)
             if tenant is not None and kind in self._of_tenant:
-                self._of_tenant[kind].add((self._tenants.of(tenant),), count)
-        if not _LOOKED_AT.isdisjoint(kind for kind, *_ in counts):
+                self._of_tenant[kind].add((self._tenants[tenant],), count)
+            any_looked_at = any_looked_at or kind in _LOOKED_AT
+        if any_looked_at:
             self._look_at(events.of(_LOOKED_AT))
 
     def _look_at(self, events: Iterable[Event]) -> None:
         """Observe the durations that these events carry."""
         for event in events:
-            pair = self._pair(event.queue, event.job_type)
+            kind, pair = event.type, self._pairs[event.queue or "", event.job_type or ""]
             if event.took_ms is not None:
-                self._time(event.type, pair, event.took_ms / 1000)
+                if state := _TIMED[kind]:
+                    self._durations.observe((*pair, state), event.took_ms / 1000)
+                else:
+                    self._waits.observe(pair, event.took_ms / 1000)
             if event.pool is not None:
                 self._by_pool(event, event.pool)
-            elif event.type in self._of_queue:
+            elif kind in self._of_queue:
                 count = _rejected.decode(event.own).rejected
-                self._of_queue[event.type].add((pair[0],), count)
+                self._of_queue[kind].add((pair[0],), count)
 
     def _by_pool(self, event: Event, name: str) -> None:
-        pool, queue = self._of_pools.of((name, event.queue or ""))
+        pool, queue = self._of_pools[name, event.queue or ""]
         self._dispatched.add((pool, queue))
         if event.took_ms is not None:
             self._pool_waits.observe((pool,), event.took_ms / 1000)
-
-    def _time(self, kind: str, pair: Pair, seconds: float) -> None:
-        if state := _TIMED[kind]:
-            self._durations.observe((*pair, state), seconds)
-        else:
-            self._waits.observe(pair, seconds)
-
-    def _pair(self, queue: str | None, job_type: str | None) -> Pair:
-        return self._pairs.of((queue or "", job_type or ""))

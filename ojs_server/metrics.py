@@ -12,7 +12,7 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from ojs_server.domain.event_buffer import Labels
+from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.workers.worker import Presence
 from ojs_server.job_metrics import MAX_SERIES, OTHER, OTHERS, Bounded, JobMetrics
 from ojs_server.store_metrics import StoreMetrics
@@ -226,10 +226,12 @@ class Metrics:
 
     def observe_enqueue(self, queue: str, seconds: float) -> None:
         """One request's jobs were taken by the store."""
-        self._enqueues.observe((self._enqueued_to.of(queue),), seconds)
+        self._enqueues.observe((self._enqueued_to[queue],), seconds)
 
-    def observe_presences(self, counts: Mapping[Labels, int]) -> None:
-        """Count the events that tell of a worker's presence."""
+    def observe_events(self, events: EventBuffer) -> None:
+        """Count the events of a commit of this node: those of jobs, and of workers' presence."""
+        counts = events.counts()
+        self.jobs.observe(events, counts)
         for (kind, *_), count in counts.items():
             if kind in _PRESENCES:
                 self._presences.labels(_PRESENCES[kind]).inc(count)

@@ -48,7 +48,7 @@ def decode(body: bytes) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
         raise MalformedJSON(str(error)) from None
     # These checks of brackets and digits are cheap, and nearly no body needs the full walk.
-    if _may_be_deep(body) and _depth(value) > MAX_DEPTH:
+    if len(body) > _FLAT and _may_be_deep(body) and _depth(value) > MAX_DEPTH:
         raise MalformedJSON(f"nested deeper than {MAX_DEPTH} levels")
     if _has_long_digits(body) and not _integers_fit(value):
         raise MalformedJSON("an integer is beyond 64 bits; send it as a string")
@@ -79,12 +79,16 @@ def holds(text: bytes, part: bytes) -> bool:
     return text.find(part) >= 0
 
 
+# Longest text that cannot be nested too deep.
+_FLAT: Final = 2 * MAX_DEPTH
+
+
 def _may_be_deep(body: bytes) -> bool:
     """True if a text could be nested too deep; brackets inside strings count as well."""
-    if len(body) <= 2 * MAX_DEPTH:
+    if len(body) <= _FLAT:
         return False
     brackets = body.translate(None, _NO_BRACKETS)
-    if len(brackets) <= 2 * MAX_DEPTH:
+    if len(brackets) <= _FLAT:
         return False
     # Each round removes at least the innermost level, and two at most.
     for _ in range(MAX_DEPTH // 2):
@@ -101,9 +105,10 @@ def _has_long_digits(body: bytes) -> bool:
     # Only a text with a run of 19 digits can hold an integer that does not fit; translate() turns
     # every digit into "0" so that one substring search finds such a run. Of each run of 19 every
     # sixth character, which few texts have to look beyond, is at least three.
-    if not holds(body[::6].translate(_DIGITS), b"000"):
+    # As `holds`, without its calls.
+    if body[::6].translate(_DIGITS).find(b"000") < 0:
         return False
-    return holds(body.translate(_DIGITS), b"0" * 19)
+    return body.translate(_DIGITS).find(b"0" * 19) >= 0
 
 
 _DIGITS: Final = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))

@@ -35,8 +35,8 @@ class EventBuffer:
     """Events one after the other, in runs of which each is a list or UniformEvents."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
-        self.runs: list[Sequence[Event]] = []
-        self.add(list(events))
+        listed = list(events)
+        self.runs: list[Sequence[Event]] = [listed] if listed else []
 
     def __len__(self) -> int:
         return sum(map(len, self.runs))
@@ -55,13 +55,15 @@ class EventBuffer:
                 counts.update([(one.type, one.queue, one.job_type, one.tenant) for one in run])
         return counts
 
-    def of(self, kinds: Container[str]) -> Iterator[Event]:
+    def of(self, kinds: Container[str]) -> list[Event]:
         """Return the events of some types."""
+        found: list[Event] = []
         for run in self.runs:
             if not isinstance(run, UniformEvents):
-                yield from (event for event in run if event.type in kinds)
+                found += [event for event in run if event.type in kinds]
             elif run.template.type in kinds:
-                yield from run
+                found += run
+        return found
 
     def add(self, events: Sequence[Event]) -> None:
         """Append events."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from ojs_server.domain.errors import OjsError
+from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.webhooks.delivery import Delivery, Reply, Status
 from ojs_server.domain.webhooks.webhook import Webhook
 from ojs_server.metrics import Metrics
@@ -69,7 +70,7 @@ class Deliver:
         # The positions up to which pages had no event to deliver, and the number of these pages.
         self._passed: dict[str, tuple[int, int, int]] = {}
 
-    def nudge(self) -> None:
+    def nudge(self, events: EventBuffer) -> None:
         """The event log has grown; without a subscription that is nothing to this loop."""
         if self._any:
             self._wake.set()

@@ -78,10 +78,8 @@ class Engine:
         # Holders of old row versions at the last check.
         self.vacuum_holders: Sequence[VacuumHolder] = ()
         self.on_due: Callable[[int], None] = lambda moment: None
-        # Called with the events of each commit of this node.
-        self.on_events: Callable[[EventBuffer], None] = lambda events: None
-        # Called when a commit of this node has added events.
-        self.on_logged: Callable[[], None] = lambda: None
+        # Called with the events of each commit of this node that has some.
+        self.on_events: list[Callable[[EventBuffer], None]] = []
         self._reading = threads.executor(READERS, "ojs-reader")
         schedulers = Schedulers()
         contention = Contention(store, rules, environment, schedulers)
@@ -203,11 +201,10 @@ class Engine:
             self.producers.wake(committed.freed)
         if committed.ended:
             self.endings.wake_all(committed.ended)
-        if committed.events:
-            self.on_events(committed.events)
         if committed.logged:
             self.log_reader.wake(committed.logged)
-            self.on_logged()
+            for subscriber in self.on_events:
+                subscriber(committed.events)
         if committed.due_at is not None:
             self.on_due(committed.due_at)
 

@@ -250,7 +250,7 @@ async def test_callers_are_answered_when_the_outcome_is_known(
     """And only what was carried out is told of."""
     told: list[str] = []
     engine = Engine(store, Rules(), environment())
-    engine.on_logged = lambda: told.append("logged")
+    engine.on_events.append(lambda events: told.append("logged"))
     proxy.fault = Fault.ANSWER_LOST
     (made,) = (await engine.run(enqueue())).jobs
     assert (whole(store, made.job.id) is not None, told) == (True, ["logged"])
