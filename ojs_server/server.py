@@ -151,7 +151,7 @@ def serve(
         Connection,
         limit=ConnectionLimit(server.ports.connections, server.connections_closed),
         ports=server.ports,
-        take=server.take,
+        take=server.dispatcher.take,
     )
     config = uvicorn.Config(
         Application(server),

@@ -53,7 +53,7 @@ class Admission:
             _decide(call, route)
             return
         headers = call.fields
-        values = [headers.get(name) for name in _DECIDING]
+        values = tuple(map(headers.get, _DECIDING))
         key = headers.get(b"authorization")
         shown = None if key is None else sha256(key).digest()
         name = (route, shown, *values)

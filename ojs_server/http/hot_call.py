@@ -1,15 +1,19 @@
 """Hot calls: handlers in two halves, from body to operation, and from outcome to answer.
 
-Neither half awaits, so that such a call needs no task unless it has to wait (`hot_dispatch.py`).
-Calls that do not arrive whole use the same two halves.
+Neither half awaits, so that such a call needs no task unless it has to wait. `Carried` takes it
+from one half to the other, for calls that are answered without a task (`hot_dispatch.py`) and for
+those that come through the application.
 """
 
+import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
 
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.prefer_header import patient_until
 from ojs_server.ops.operation import AnyOperation
 
 # Work that has to wait before it has the outcome of an operation.
@@ -26,14 +30,6 @@ class Asked(msgspec.Struct, frozen=True):
     about: Any = None
 
 
-def _never(call: Call, asked: Asked, error: BaseException) -> Work | None:
-    return None
-
-
-def _count_nothing(call: Call, asked: Asked, seconds: float) -> None:
-    """Measure nothing beyond the request."""
-
-
 class HotCall(msgspec.Struct, frozen=True, eq=False):
     """A hot call in two steps: parse the request, make the answer. As a handler it does both.
     `retry` returns a coroutine that carries on after a refusal that need not be final. `measure` is
@@ -41,25 +37,117 @@ class HotCall(msgspec.Struct, frozen=True, eq=False):
 
     parse: Callable[[Call, bytes], Asked]
     render: Callable[[Call, Asked, Any], Answer]
-    retry: Callable[[Call, Asked, BaseException], Work | None] = _never
-    measure: Callable[[Call, Asked, float], None] = _count_nothing
+    retry: Callable[[Call, Asked, BaseException], Work | None] | None = None
+    measure: Callable[[Call, Asked, float], None] | None = None
 
     async def __call__(self, call: Call) -> Answer:
         """Answer a call whose body may not be complete."""
-        asked = self.parse(call, await call.body())
-        monotonic = call.server.environment.monotonic
-        begun = monotonic()
-        outcome = await self._carried_out(call, asked)
-        self.measure(call, asked, monotonic() - begun)
-        return self.render(call, asked, outcome)
+        body = await call.body()
+        carried = _Awaited(call, self)
+        carried.carry(body)
+        return await carried.answer()
 
-    async def _carried_out(self, call: Call, asked: Asked) -> Any:
-        if asked.patiently is not None:
-            return await asked.patiently()
+
+class Carried(ABC):
+    """A hot call that is being carried out: the caller of its operation."""
+
+    __slots__ = ("_asked", "_hot", "_started", "call")
+
+    _asked: Asked
+
+    def __init__(self, call: Call, hot: HotCall) -> None:
+        self._started: float = call.server.environment.monotonic()
+        self._hot = hot
+        self.call = call
+
+    @abstractmethod
+    def answered(self, answer: Answer | Exception) -> None:
+        """Send the answer, or the error that the call is refused with."""
+
+    @abstractmethod
+    def wait(self, work: Work) -> None:
+        """Carry on with a coroutine in a task."""
+
+    @abstractmethod
+    def gone(self) -> bool:
+        """Return True if nobody waits for the answer."""
+
+    @property
+    def patient_until(self) -> float:
+        """The moment up to which the client is ready to wait."""
+        return patient_until(self.call, self._started)
+
+    def carry(self, body: bytes) -> None:
+        """Parse the call, and give its operation to the engine."""
         try:
-            return await call.server.engine.run(asked.operation)
+            self._asked = asked = self._hot.parse(self.call, body)
+            if asked.patiently is None:
+                self.call.server.engine.enter(asked.operation, self)
+            else:
+                self.wait(self._finish(asked.patiently()))
         except Exception as error:
-            again = self.retry(call, asked, error)
-            if again is None:
-                raise
-        return await again
+            self.answered(error)
+
+    def resolve(self, outcome: Any) -> None:
+        """Make the answer of an outcome, or keep waiting if a refusal is not final."""
+        call, hot, asked = self.call, self._hot, self._asked
+        try:
+            if isinstance(outcome, BaseException):
+                again = None if hot.retry is None else hot.retry(call, asked, outcome)
+                if again is None:
+                    raise outcome
+                self.wait(self._finish(again))
+                return
+            answer = hot.render(call, asked, outcome)
+            if hot.measure is not None:
+                hot.measure(call, asked, call.server.environment.monotonic() - self._started)
+        except Exception as error:
+            self.answered(error)
+        else:
+            self.answered(answer)
+
+    async def _finish(self, work: Work) -> None:
+        try:
+            outcome = await work
+        except Exception as error:
+            self.answered(error)
+        else:
+            self.resolve(outcome)
+
+
+class _Awaited(Carried):
+    """A call whose answer a task awaits, in whose context all of it runs."""
+
+    __slots__ = ("_news",)
+
+    def __init__(self, call: Call, hot: HotCall) -> None:
+        super().__init__(call, hot)
+        # The answer, the error, or work that comes before it.
+        self._news: asyncio.Future[Answer | Work] = asyncio.get_running_loop().create_future()
+
+    def answered(self, answer: Answer | Exception) -> None:
+        """Hand the answer to the task, unless that was cancelled."""
+        if self._news.done():
+            return
+        if isinstance(answer, Exception):
+            self._news.set_exception(answer)
+        else:
+            self._news.set_result(answer)
+
+    def wait(self, work: Work) -> None:
+        """Hand the work to the task, unless that was cancelled."""
+        if self._news.done():
+            work.close()
+        else:
+            self._news.set_result(work)
+
+    def gone(self) -> bool:
+        """Return True if the task was cancelled."""
+        return self._news.cancelled()
+
+    async def answer(self) -> Answer:
+        """Return the answer, or raise the error."""
+        while not isinstance(news := await self._news, Answer):
+            self._news = asyncio.get_running_loop().create_future()
+            await news
+        return news

@@ -39,7 +39,8 @@ class Calls:
     def begin(self, scope: Scope, receive: Receive) -> Call:
         """Create the call of a request, with its id."""
         call = Call(scope, receive, self.server)
-        call.sent_request_id = _sent_request_id(call)
+        if b"x-request-id" in call.fields:
+            call.sent_request_id = _sent_request_id(call)
         call.request_id = call.sent_request_id or self._request_ids()
         return call
 

@@ -13,14 +13,14 @@ from ojs_server.http.server.connection import Connection
 
 
 @asynccontextmanager
-async def on_a_socket(server: Server) -> AsyncIterator[str]:
-    """The application behind a real socket; its URL."""
+async def on_a_socket(server: Server, app: Application | None = None) -> AsyncIterator[str]:
+    """The application of a running server behind a real socket, or one that starts it; its URL."""
     config = uvicorn.Config(
-        Application(server),
+        app or Application(server),
         port=0,
-        http=cast(Any, partial(Connection, take=server.take)),
+        http=cast(Any, partial(Connection, take=server.dispatcher.take)),
         ws="none",
-        lifespan="off",
+        lifespan="on" if app else "off",
         log_config=None,
         access_log=False,
         timeout_graceful_shutdown=1,

@@ -15,8 +15,9 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ojs_server.app import Server
+from ojs_server.app import Application, Server
 from ojs_server.domain.errors import Unavailable
 from ojs_server.environment import machine
 from ojs_server.http import responses
@@ -25,6 +26,8 @@ from ojs_server.http.hot_dispatch import Dispatcher
 from ojs_server.http.server.exchange import Exchange
 from ojs_server.http.tracing import Tracing
 from ojs_server.ops.engine.group_commit import Caller, GroupCommit
+from ojs_server.settings import Settings
+from ojs_server.store.open import open_store
 from ojs_wire import codes
 from ojs_wire.codec import encode
 from tests.http.conftest import Serve
@@ -153,7 +156,7 @@ async def line_to(url: str) -> AsyncIterator[Line]:
 
 
 @pytest.fixture
-async def url(server: Server) -> AsyncIterator[str]:
+async def url(server: Server, taken: Counter[str]) -> AsyncIterator[str]:
     async with on_a_socket(server) as started:
         yield started
 
@@ -268,6 +271,29 @@ async def test_requests_that_differ_are_taken(url: str, taken: Counter[str]) -> 
             varying["Idempotency-Key"] = f"key-{number}"
             assert (await line(JOBS, {**JOB, "args": ["x" * number]}, varying)).status == 201
     assert taken[JOBS] == 40
+
+
+class Passed:
+    """Middleware that counts the requests that pass it, by path."""
+
+    def __init__(self, app: ASGIApp, counts: Counter[str]) -> None:
+        self._app = app
+        self._counts = counts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            self._counts[scope["path"]] += 1
+        await self._app(scope, receive, send)
+
+
+async def test_all_calls_pass_middleware_that_was_added(store_url: str) -> None:
+    server = Server(Settings(), open_store(store_url))
+    app, passed = Application(server), Counter[str]()
+    app.add_middleware(Passed, passed)
+    async with on_a_socket(server, app) as url, line_to(url) as line:
+        assert (await line(JOBS, JOB)).status == 201
+        assert len((await line(FETCH, {"queues": ["default"]})).body["jobs"]) == 1
+    assert passed == {JOBS: 1, FETCH: 1}
 
 
 async def test_who_waits_for_room_in_a_queue_does_so_in_a_task(

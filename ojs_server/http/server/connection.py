@@ -157,7 +157,7 @@ class Connection(asyncio.Protocol):
     def _parse(self) -> None:
         """Parse what has come, until many requests wait."""
         try:
-            while self._unparsed and not self._is_crowded():
+            while self._unparsed and not (self._behind and self._is_crowded()):
                 piece, self._unparsed = self._unparsed[:PIECE], self._unparsed[PIECE:]
                 if self.parser.feed(piece):
                     self._unparsed = memoryview(b"")
@@ -166,7 +166,8 @@ class Connection(asyncio.Protocol):
         except Refused as why:
             self._unparsed = memoryview(b"")
             self._refuse(why.status, why.message)
-        self._begin_ready()
+        if self._ready is not None:
+            self._begin_ready()
         if self.parser.reads in (Reads.HEAD, Reads.BODY) and not self.is_over():
             self._deadlines.expect_rest()
 
@@ -287,7 +288,7 @@ class Connection(asyncio.Protocol):
         """Parse what has come already, before more is read."""
         if self._unparsed:
             self.loop.call_soon(self._parse_rest)
-        else:
+        elif self.flow.read_paused:
             self.flow.resume_reading()
 
     def _is_crowded(self) -> bool:

@@ -90,7 +90,9 @@ class Exchange:
         """Add a part of the body."""
         self._pieces.append(piece)
         self.size += len(piece)
-        self.tell()
+        self._has_news = True
+        if self._news is not None:
+            self._news.set()
 
     def body(self) -> bytes:
         """Take the part of the body that has arrived and was not taken before."""
@@ -160,7 +162,8 @@ class Exchange:
         head says so."""
         if self.disconnected:
             return
-        self._leave_unsent()
+        if self.waits_to_send:
+            self._leave_unsent()
         if not stays:
             self.keep_alive = False
         elif not self.keep_alive:
@@ -186,7 +189,8 @@ class Exchange:
             self._send_head(message["status"], message.get("headers", ()))
 
     def _send_head(self, status: int, headers: Any) -> None:
-        self._leave_unsent()
+        if self.waits_to_send:
+            self._leave_unsent()
         lines = [status_line(status)]
         says_close, length = False, None
         for name, value in headers:
@@ -232,7 +236,7 @@ class Exchange:
     def _leave_unsent(self) -> None:
         """Close the connection after an answer that leaves before `100 Continue`: the client may
         send the body or skip it, so that the next bytes are ambiguous."""
-        if self.waits_to_send and self.more_body:
+        if self.more_body:
             self.keep_alive = False
         self.waits_to_send = False
 
@@ -240,7 +244,9 @@ class Exchange:
         self.complete = True
         # An idle connection keeps its last request, but not the body.
         self._pieces, self.size = [], 0
-        self.tell()
+        self._has_news = True
+        if self._news is not None:
+            self._news.set()
         if not self.keep_alive:
             self._line.end(reads_on=self.more_body)
         self._line.answered()

@@ -76,13 +76,12 @@ class RequestParser:
         """Parse what has come; returns True if it asks for a WebSocket. Raises Refused."""
         self._unread += len(data)
         try:
-            self._feed(data)
-        except httptools.HttpParserUpgrade:
-            return True
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offer:
+            if self._is_for_sockets() or self._feed_rest(data, offer):
+                return True
         except httptools.HttpParserError as error:
-            log.warning("a request was refused that is no well-formed HTTP")
-            why = error.__context__
-            raise why if isinstance(why, Refused) else Refused(*NO_HTTP) from None
+            raise _refusal(error) from None
         if self.reads is Reads.IDLE:
             self._unread = 0
         elif self._unread > MAX_HEAD:
@@ -90,23 +89,25 @@ class RequestParser:
             raise Refused(*(LONG_HEAD if self.reads is Reads.HEAD else LONG_TRAILERS))
         return False
 
-    def _feed(self, data: bytes | memoryview) -> None:
-        """Parse, and once more from each head on that makes an offer: the parser skips the body of
-        such a request, whose bytes it would take for the next one."""
-        rest = data
+    def _feed_rest(self, data: bytes | memoryview, offer: httptools.HttpParserUpgrade) -> bool:
+        """Parse once more from each head on that makes an offer: the parser skips the body of such
+        a request, whose bytes it would take for the next one. Returns True for a WebSocket."""
         while True:
-            try:
-                self._parser.feed_data(rest)
-            except httptools.HttpParserUpgrade as offer:
-                if self._is_for_sockets():
-                    raise
-                # A view, not a copy: there may be many offers in one piece.
-                rest = memoryview(rest)[offer.args[0] :]
-            else:
-                return
+            # A view, not a copy: there may be many offers in one piece.
+            data = memoryview(data)[offer.args[0] :]
             head = self.head(without=b"upgrade")
             self._parser = self._new_parser()
-            self._parser.feed_data(head)
+            try:
+                self._parser.feed_data(head)
+                self._parser.feed_data(data)
+            except httptools.HttpParserUpgrade as following:
+                if self._is_for_sockets():
+                    return True
+                offer = following
+            except httptools.HttpParserError as error:
+                raise _refusal(error) from None
+            else:
+                return False
 
     def _new_parser(self) -> Any:
         parser = httptools.HttpRequestParser(self)
@@ -207,3 +208,9 @@ class RequestParser:
         if self.reads is Reads.BODY:
             self.reads, self._unread = Reads.IDLE, 0
             self._reader.end_body()
+
+
+def _refusal(error: httptools.HttpParserError) -> Refused:
+    log.warning("a request was refused that is no well-formed HTTP")
+    why = error.__context__
+    return why if isinstance(why, Refused) else Refused(*NO_HTTP)
