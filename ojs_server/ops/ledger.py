@@ -125,8 +125,12 @@ class Ledger:
         lost: list[Change] = []
         discarded: list[Change] = []
         happened: list[Event] = []
+        befores: list[Job] = []
+        afters: list[Job] = []
         for change in changes:
             before, after = change.before, change.after
+            befores.append(before)
+            afters.append(after)
             happened += change.events
             if before.state == State.ACTIVE:
                 left.append(before.id)
@@ -147,13 +151,15 @@ class Ledger:
             attachments.note_lost(self.tx, lost)
         if discarded:
             self.tx.mark_dead(marks_of(discarded))
-        self._shift(changes)
+        self._left(befores)
+        self._joined(afters)
         self.events.add(happened)
         self.changed(changes)
 
     def transfer(self, changes: Sequence[Change]) -> None:
         """Count jobs that were stored in another queue; nothing else about them has changed."""
-        self._shift(changes, self.moved)
+        self._left([change.before for change in changes])
+        self._joined([change.after for change in changes], self.moved)
 
     def take_ended_members(self) -> list[tuple[str, Change]]:
         """Return the jobs that have ended since the last call, each with its workflow's id."""
@@ -220,7 +226,10 @@ class Ledger:
 
     def flush(self) -> None:
         """Write counters and events; the last act before the commit."""
-        deltas = {queue: counts for queue, counts in self._counts.items() if any(counts.values())}
+        deltas: dict[str, Counter[str]] = {}
+        for queue, counts in self._counts.items():
+            if any(counts.values()):
+                deltas[queue] = counts
         self.tx.add_counts(deltas)
         self.logged = self.tx.insert_events(self.events)
         if self.wakes or self.freed:
@@ -244,12 +253,11 @@ class Ledger:
             return replace(job, tenant=DEFAULT)
         return job
 
-    def _shift(self, changes: Sequence[Change], tell: Callable[[Job], None] | None = None) -> None:
-        for job, count, size in _runs([change.before for change in changes]):
+    def _left(self, jobs: Sequence[Job]) -> None:
+        for job, count, size in _runs(jobs):
             self._count(job, -count, -size)
-        self._joined([change.after for change in changes], tell)
 
-    def _joined(self, jobs: Sequence[Job], tell: Callable[[Job], None] | None) -> None:
+    def _joined(self, jobs: Sequence[Job], tell: Callable[[Job], None] | None = None) -> None:
         for job, count, size in _runs(jobs):
             if tell is not None:
                 tell(job)
@@ -266,7 +274,7 @@ class Ledger:
 
     def _count(self, sample: Job, count: int, size: int) -> None:
         waits = sample.state in WAITING
-        for name in counters_of(sample):
+        for name in (sample.queue,) if sample.tenant is None else counters_of(sample):
             counts = self._counts[name]
             counts[sample.state] += count
             if waits:

@@ -258,7 +258,8 @@ class Connection(asyncio.Protocol):
         if self._behind or self._refused is not None:
             self._go_on()
             return
-        self._read_more()
+        if self._unparsed or self.flow.read_paused:
+            self._read_more()
         if self.parser.reads is Reads.IDLE:
             self._deadlines.expect_request()
         elif self.parser.reads is not Reads.ENDED:
@@ -288,7 +289,7 @@ class Connection(asyncio.Protocol):
         """Parse what has come already, before more is read."""
         if self._unparsed:
             self.loop.call_soon(self._parse_rest)
-        elif self.flow.read_paused:
+        else:
             self.flow.resume_reading()
 
     def _is_crowded(self) -> bool:

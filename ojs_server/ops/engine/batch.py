@@ -295,7 +295,8 @@ def begin(
             if locks is not None and stage > Stage.LOCK:
                 lock(work, locks, foreseen)
                 locks = None
-            answers = handler_of(stage).run(work, [ops[index] for index in indexes])
+            own = ops if len(stages) == 1 else [ops[index] for index in indexes]
+            answers = handler_of(stage).run(work, own)
             for index, answer in zip(indexes, answers, strict=True):
                 outcomes[index] = answer
         finish(work, ops, outcomes)

@@ -126,12 +126,12 @@ class Engine:
 
     def run(self, operation: Operation[Result]) -> Coroutine[Any, Any, Result]:
         """Carry out an operation; return its result after the commit, or raise its error."""
-        if (actor := ACTOR.get()) is not None:
-            operation = msgspec.structs.replace(operation, by=actor)
-        return self._commits.submit(operation)
+        return self._commits.submit(_of_actor(operation))
 
     def enter(self, operation: AnyOperation, caller: Caller) -> None:
         """Queue one operation, and answer its caller; raises if too many wait already."""
+        if ACTOR.get() is not None:
+            operation = _of_actor(operation)
         self._commits.enter(operation, caller)
 
     async def note_waiting(self, until: int) -> None:
@@ -222,3 +222,9 @@ class Engine:
             availability.lose(committed.refused)
         elif committed.logged and not committed.asked:
             availability.wrote()
+
+
+def _of_actor(operation: Operation[Result]) -> Operation[Result]:
+    """Return an operation with the person who requests it, if a person does."""
+    actor = ACTOR.get()
+    return operation if actor is None else msgspec.structs.replace(operation, by=actor)

@@ -18,6 +18,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
+from operator import itemgetter
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -94,6 +95,7 @@ class _HeldUp:
 
 # An operation, its caller, and the time of its arrival.
 Waiting = tuple[AnyOperation, Caller, float]
+_operation: Final[Callable[[Waiting], AnyOperation]] = itemgetter(0)
 
 
 class GroupCommit:
@@ -156,7 +158,8 @@ class GroupCommit:
 
     def enter(self, operation: AnyOperation, caller: Caller) -> None:
         """Queue an operation for its caller; raise if too many wait already, unless it is due."""
-        if self._closing or (self.depth >= self._max_waiting and not operation.due):
+        waiting = len(self._due) + len(self._waiting) + len(self._held_up)
+        if self._closing or (waiting >= self._max_waiting and not operation.due):
             raise Unavailable(
                 "the server is stopping"
                 if self._closing
@@ -207,11 +210,11 @@ class GroupCommit:
         return True
 
     def _start(self) -> None:
-        batch = self._next()
+        batch = self._next() if self._waiting or self._due else []
         self._behind_since = self._waiting[0][2] if self._waiting else None
         if batch:
             self._began = self._monotonic()
-            ops = [operation for operation, _, _ in batch]
+            ops = list(map(_operation, batch))
             self._batches.put((batch, ops, self._begun(ops)))
         else:
             self._busy = False
@@ -234,7 +237,7 @@ class GroupCommit:
             self._waiting.extendleft(reversed(self._due))
             self._due.clear()
         self._passed_over = False
-        return self._take(self._waiting) if self._waiting else []
+        return self._take(self._waiting)
 
     def _take(self, waiting: deque[Waiting]) -> list[Waiting]:
         """Return a batch of a line, up to a number of jobs unless a single operation has more.

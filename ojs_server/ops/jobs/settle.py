@@ -1,7 +1,8 @@
 """Calls on one job: ACK, FAIL, CANCEL, ACTIVATE, retry of a dead letter, and removal."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Generic
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Final, Generic
 
 import msgspec
 
@@ -214,12 +215,13 @@ _DEAD_LETTER = (Revive, Remove)
 
 
 Outcome = Change | Repeated | OjsError
+_job_id: Final[Callable[[Transition[Any]], str]] = attrgetter("job_id")
 
 
 @handles(Stage.SETTLE, at_once=True)
 def run(work: Work, ops: Sequence[Transition[Change | Repeated]]) -> list[Outcome]:
     """Settle many jobs with one read and one guarded write."""
-    stored = work.tx.load_jobs(sorted({op.job_id for op in ops}))
+    stored = work.tx.load_jobs(sorted(set(map(_job_id, ops))))
     outcomes: list[Outcome] = []
     changes: list[Change] = []
     removed: list[Change] = []
@@ -237,10 +239,11 @@ def run(work: Work, ops: Sequence[Transition[Change | Repeated]]) -> list[Outcom
             changed.add(op.job_id)
             stored[op.job_id] = Leased(outcome.after, None)
     work.apply(changes)
-    work.remove([change.before for change in removed])
-    for change in removed:
-        for event in change.events:
-            work.note(event)
+    if removed:
+        work.remove([change.before for change in removed])
+        for change in removed:
+            for event in change.events:
+                work.note(event)
     return outcomes
 
 

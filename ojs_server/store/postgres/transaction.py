@@ -275,9 +275,9 @@ class PostgresTx(PostgresStatements, Tx):
 
     def insert_events(self, events: Events) -> int:
         """Append to the event log, and tell the nodes that follow it."""
-        if not events:
-            return 0
         columns = self.event_columns(events)
+        if not columns:
+            return 0
         self._send("insert_events", self.in_order("insert_events", columns))
         last = int(columns["pos"][-1])
         if self._followers.listening:

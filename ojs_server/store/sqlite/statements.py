@@ -102,7 +102,7 @@ class SqliteStatements(Statements):
 def statement_for(query: Query, columns: Sequence[Values]) -> tuple[str, Sequence[Any]]:
     """Return the statement for a part of the rows, and the values to bind."""
     if query.is_list:
-        named = filled_up(columns[0])
+        named = columns[0] if len(columns[0]) == 1 else filled_up(columns[0])
         return of_list(query, len(named)), named
     rows = binding(columns)
     return of_rows(query, rows.rows, rows.empty, rows.alike, filled=rows.filled), rows.values

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import Final
 
 from ojs_server.domain.event_buffer import EventBuffer, UniformEvents
@@ -12,6 +13,7 @@ from ojs_server.store.records import EventFilter, EventPage, EventTally, LogSpan
 from ojs_server.store.tables.statements import Statements, Values
 from ojs_server.store.tables.statistics import StatisticsWrites
 
+_members: Final = attrgetter("type", "subject", "queue", "job_type", "own")
 _COLUMNS: Final = ("pos", "at", "type", "subject", "queue", "job_type", "data")
 
 
@@ -38,22 +40,24 @@ class EventWrites(LogSpans, StatisticsWrites):
 
         Nodes that follow the log are told at commit.
         """
-        if not events:
-            return 0
         columns = self.event_columns(events)
+        if not columns:
+            return 0
         self.run_columns("insert_events", **columns)
         return int(columns["pos"][-1])
 
     def event_columns(self, events: Events) -> dict[str, Values]:
-        """Events, of which there are some, as they are bound, each at the next position."""
-        count = len(events)
-        runs = events.runs if isinstance(events, EventBuffer) else (events,)
-        told = [_columns_of(run) for run in runs]
+        """Events as they are bound, each at the next position; nothing if there are none."""
+        runs = events.runs if isinstance(events, EventBuffer) else [events]
+        each = list(map(_columns_of, filter(None, runs)))
+        if not each:
+            return {}
         joined = (
-            told[0]
-            if len(told) == 1
-            else map(list, map(chain.from_iterable, zip(*told, strict=True)))
+            each[0]
+            if len(each) == 1
+            else list(map(list, map(chain.from_iterable, zip(*each, strict=True))))
         )
+        count = len(joined[0])
         columns = (self.positions(count), (self.now,) * count, *joined)
         return dict(zip(_COLUMNS, columns, strict=True))
 
@@ -80,8 +84,7 @@ class EventWrites(LogSpans, StatisticsWrites):
 
 def _columns_of(events: Sequence[Event]) -> Sequence[Values]:
     if not isinstance(events, UniformEvents):
-        rows = [(one.type, one.subject, one.queue, one.job_type, one.own) for one in events]
-        return list(zip(*rows, strict=True))
+        return list(zip(*map(_members, events), strict=True))
     shared, count = events.template, len(events)
     columns = ((one,) * count for one in (shared.queue, shared.job_type, shared.own))
     return [(shared.type,) * count, events.subjects, *columns]
