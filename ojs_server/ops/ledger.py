@@ -106,7 +106,7 @@ class Ledger:
         jobs = self._owned(jobs)
         self.tx.insert_new_jobs(jobs)
         if isinstance(jobs, UniformJobs):
-            self.added(jobs[-1].job)
+            self.added(jobs.template)
             self._join(jobs.template, len(jobs), sum(jobs.sizes))
         else:
             self._joined([one.job for one in jobs], self.added)
@@ -239,9 +239,9 @@ class Ledger:
 
     def _owned(self, jobs: Sequence[StoredJob]) -> Sequence[StoredJob]:
         """Return the jobs with a tenant each, if tenants are in use."""
-        uniform = isinstance(jobs, UniformJobs)
         if not self.tx.sharing.tenancy:
-            if not any(one.job.tenant for one in (jobs[:1] if uniform else jobs)):
+            made = (jobs.template,) if isinstance(jobs, UniformJobs) else (one.job for one in jobs)
+            if not any(job.tenant for job in made):
                 return jobs
             self.tx.begin_tenancy()
         if isinstance(jobs, UniformJobs):

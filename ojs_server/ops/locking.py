@@ -79,4 +79,4 @@ def lock(work: Work, locks: Locks, foreseen: Foreseen | None) -> None:
         names += guards(limited_tenants(tx.sharing, tenants), pools)
     if names:
         tx.lock_workflows(jobs, locks.workflows)
-        work.rate_limits.update(names)
+        work.update_limits(names)

@@ -1,6 +1,6 @@
 """The unit of work: a transaction's ledger, its limits, and the making of jobs from drafts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar, TypeVarTuple
 
 from ojs_server.domain.errors import OjsError
@@ -46,6 +46,11 @@ class Work(Ledger):
         if self._rate_limits is None:
             self._rate_limits = RateLimits(self)
         return self._rate_limits
+
+    def update_limits(self, names: Collection[str] = ()) -> None:
+        """Update the limits of keys whose jobs have moved, and lock the named ones, if any."""
+        if names or self._rate_limits is not None:
+            self.rate_limits.update(names)
 
     def added(self, job: Job) -> None:
         """Note the rate key of new jobs."""

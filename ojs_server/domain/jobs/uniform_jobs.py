@@ -68,11 +68,12 @@ class UniformJobs(Sequence[StoredJob]):
     def __getitem__(self, place: slice) -> "UniformJobs": ...
 
     def __getitem__(self, place: Any) -> Any:
-        own = [column[place] for column in self._own()]
         if isinstance(place, slice):
-            return UniformJobs(self.template, *own)
-        job_id, seq, args, meta, size = own
-        return StoredJob(replace(self.template, id=job_id, seq=seq, size=size), args, meta)
+            return UniformJobs(self.template, *[column[place] for column in self._own()])
+        job = replace(
+            self.template, id=self.ids[place], seq=self.positions[place], size=self.sizes[place]
+        )
+        return StoredJob(job, self.args[place], self.metas[place])
 
     def owned(self, tenant: str) -> "UniformJobs":
         """Return these jobs as those of a tenant."""

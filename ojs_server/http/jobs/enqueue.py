@@ -17,7 +17,7 @@ from ojs_server.http.hot_call import Asked, HotCall
 from ojs_server.http.jobs.batches import checked_batch, receipt_for
 from ojs_server.http.jobs.views import array, envelopes, job_answer, warnings
 from ojs_server.http.limits import rate_limits
-from ojs_server.http.prefer_header import MAX_TIMEOUT_S, applied, preference
+from ojs_server.http.prefer_header import HEADER, MAX_TIMEOUT_S, applied, preference
 from ojs_server.http.route import Route
 from ojs_server.ops.jobs.blocking_enqueue import BLOCK_MS
 from ojs_server.ops.jobs.blocking_enqueue import enqueue as enqueue_or_wait
@@ -50,12 +50,10 @@ def _stored(call: Call, asked: Asked, done: Enqueued) -> Answer:
     if call.server.tracer is not None:
         call.server.tracer.enqueued(done.jobs)
     stored = done.jobs[0]
-    location = {
-        "Location": f"/ojs/v1/jobs/{stored.job.id}",
-        **pressure_headers(done),
-        **asked.about.headers,
-    }
-    warned = warnings(done.complaints)
+    location = {"Location": f"/ojs/v1/jobs/{stored.job.id}", **asked.about.headers}
+    if done.pressure is not None:
+        location |= pressure_headers(done)
+    warned = warnings(done.complaints) if done.complaints else {}
     flat = dialects.flat(call)
     if done.created:
         return Answer(job_answer(stored, flat=flat, **warned), 201, location)
@@ -156,6 +154,8 @@ def _patience(call: Call) -> tuple[int, Mapping[str, str]]:
     """Return how long a producer waits for room where a queue blocks it, with the headers that tell
     of a preference."""
     most_ms = call.server.engine.rules.profile.max_wait_ms
+    if _PATIENCE not in call.fields and HEADER not in call.fields:
+        return min(BLOCK_MS, most_ms), {}
     text = call.header(_PATIENCE)
     headers: Mapping[str, str] = {}
     if text is None:

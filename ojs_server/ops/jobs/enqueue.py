@@ -138,6 +138,11 @@ def _meets_nothing(work: Work, ops: Sequence[Enqueue]) -> bool:
 
 
 def _run_plain(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
+    if len(ops) == 1 and len(ops[0].drafts) == 1:
+        job = (work.build_job(ops[0].drafts[0]),)
+        work.add_new(job, entered(job))
+        _note_bulk(work, ops[0])
+        return [Enqueued(job, (False,))]
     groups = list(map(work.uniform_jobs, uniform_runs([op.drafts for op in ops])))
     for jobs in _together(groups):
         work.add_new(jobs, entered(jobs))

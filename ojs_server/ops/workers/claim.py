@@ -115,7 +115,8 @@ class Claim(Operation[FetchedJobs], frozen=True):
 def run(work: Work, ops: Sequence[Claim]) -> list[FetchedJobs | OjsError]:
     """Answer many fetches; those with equal filters share one claim."""
     # Claims lock limits, which come after workflows in the order of locks.
-    advance(work)
+    if work.ended_members:
+        advance(work)
     # Workers first: their locks keep two nodes from answering the same fetch_id at once.
     fetching = load_fetching(
         work,

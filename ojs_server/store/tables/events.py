@@ -86,8 +86,13 @@ def _columns_of(events: Sequence[Event]) -> Sequence[Values]:
     if not isinstance(events, UniformEvents):
         return list(zip(*map(_members, events), strict=True))
     shared, count = events.template, len(events)
-    columns = ((one,) * count for one in (shared.queue, shared.job_type, shared.own))
-    return [(shared.type,) * count, events.subjects, *columns]
+    return [
+        (shared.type,) * count,
+        events.subjects,
+        (shared.queue,) * count,
+        (shared.job_type,) * count,
+        (shared.own,) * count,
+    ]
 
 
 class EventReads(LogSpans):
