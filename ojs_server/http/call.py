@@ -122,7 +122,8 @@ class Call(HTTPConnection):
     def parsed(self, body: bytes, wanted: type[Wanted], *, optional: bool = False) -> Wanted:
         """Decode a body as a request type."""
         # Not decoded into its type directly: members outside the type would not be checked.
-        return self.typed(parsed_if_any(body) if optional else parsed(body), wanted)
+        value = parsed_if_any(body) if optional else parsed(body)
+        return typed(value, wanted, strict=self.server.settings.strict)
 
     def typed(self, value: Mapping[str, Any], wanted: type[Wanted]) -> Wanted:
         """Decode a JSON object as a request type, or as a part of one."""

@@ -48,4 +48,5 @@ def holder_of(call: Call, worker_id: str | None) -> str | None:
 
 def known_as(call: Call, worker_id: str) -> str:
     """Return the server's id for a worker: the id that it has sent, within its tenant."""
-    return scoped(call.tenant, parse_worker_id(worker_id))
+    known = parse_worker_id(worker_id)
+    return known if call.tenant is None else scoped(call.tenant, known)

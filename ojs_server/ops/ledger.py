@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from msgspec.structs import replace
@@ -33,6 +34,7 @@ from ojs_server.store.records import BYTES
 NEAR_MS: Final = 500
 
 
+_kind: Final = attrgetter("queue", "state", "tenant", "due_at", "rate_key", "on_limit")
 # Jobs that count in the same way: the last of them, their number, and their size.
 Run = tuple[Job, int, int]
 
@@ -43,10 +45,6 @@ def _runs(jobs: Sequence[Job]) -> list[Run]:
         return [(jobs[0], 1, jobs[0].size)]
     runs = (list(run) for _, run in groupby(jobs, _kind))
     return [(run[-1], len(run), sum([job.size for job in run])) for run in runs]
-
-
-def _kind(job: Job) -> tuple[object, ...]:
-    return job.queue, job.state, job.tenant, job.due_at, job.rate_key, job.on_limit
 
 
 class Ledger:

@@ -225,7 +225,7 @@ class Connection(asyncio.Protocol):
         """Begin the next request: hot calls that are complete may be taken, all others run as
         tasks."""
         exchange, self._ready = self._ready, None
-        if exchange is None or exchange.disconnected or self.is_over():
+        if exchange is None or exchange.disconnected or self.transport.is_closing():
             return
         # Take only complete, small requests, and only if the client reads its answers: a taken
         # request neither reads a body nor waits before it writes.

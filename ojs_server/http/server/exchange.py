@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message
 from ojs_server.domain.errors import OjsError
 from ojs_server.http.call import GIVEN_UP
 from ojs_server.http.server.flow_control import Flow
-from ojs_server.http.server.framing import status_line
+from ojs_server.http.server.framing import STATUS_LINES, status_line
 
 _CLOSE: Final = b"connection: close\r\n"
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -169,7 +169,8 @@ class Exchange:
         elif not self.keep_alive:
             lines += _CLOSE
         self.started = True
-        self._line.transport.write(b"%b%b\r\n%b" % (status_line(status), lines, body))
+        first = STATUS_LINES.get(status) or status_line(status)
+        self._line.transport.write(b"%b%b\r\n%b" % (first, lines, body))
         self._finish()
 
     async def send(self, message: Message) -> None:

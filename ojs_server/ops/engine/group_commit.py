@@ -169,7 +169,8 @@ class GroupCommit:
             )
         line = self._due if operation.due else self._waiting
         line.append((operation, caller, self._monotonic()))
-        self._begin_soon()
+        if not self._busy:
+            self._begin_soon()
 
     async def close(self) -> None:
         """Finish submitted operations, then end the thread."""
@@ -183,11 +184,10 @@ class GroupCommit:
         self._asking.shutdown()
 
     def _begin_soon(self) -> None:
-        if not self._busy:
-            self._busy = True
-            self._idle.clear()
-            # At the end of this turn, so that requests read together are committed together.
-            self._loop.call_soon(self._start)
+        self._busy = True
+        self._idle.clear()
+        # At the end of this turn, so that requests read together are committed together.
+        self._loop.call_soon(self._start)
 
     def _try_again(self) -> None:
         if self._held_up:
@@ -195,7 +195,8 @@ class GroupCommit:
             for operation, caller in reversed(self._held_up):
                 self._waiting.appendleft((operation, caller, now))
             self._held_up.clear()
-            self._begin_soon()
+            if not self._busy:
+                self._begin_soon()
 
     def _put_off(self, operation: AnyOperation, caller: Caller) -> bool:
         """Put off an operation that is held up, for a limited time."""
