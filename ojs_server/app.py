@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
 from starlette.routing import Mount, WebSocketRoute
@@ -31,9 +31,8 @@ from ojs_server.loops.announce import announce
 from ojs_server.loops.deliver import Deliver
 from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.loops.opening import open_in_time, opens
+from ojs_server.loops.repeat import repeat
 from ojs_server.loops.runner import Loops
-from ojs_server.loops.silences import watch_silences
-from ojs_server.loops.vacuum import watch_vacuum
 from ojs_server.metrics import Metrics
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.settings import Settings
@@ -48,6 +47,11 @@ if TYPE_CHECKING:
     from ojs_server.socketio.serving import SocketServer
 
 log = logging.getLogger("ojs.server")
+
+# Intervals of looks at a shared database: for silent transactions of other servers, and for what
+# keeps it from removing old row versions.
+SILENCES_S: Final = 1.0
+VACUUM_S: Final = 30.0
 
 
 class Server:
@@ -172,8 +176,12 @@ class Server:
             )
             if listener is not None:
                 loops.start("listener", listener.run)
-                loops.start("silences", partial(watch_silences, self.engine))
-                loops.start("vacuum", partial(watch_vacuum, self.engine))
+                ends, looks = (
+                    self.engine.end_silent_transactions,
+                    self.engine.find_vacuum_holders,
+                )
+                loops.start("silences", partial(repeat, ends, SILENCES_S))
+                loops.start("vacuum", partial(repeat, looks, VACUUM_S))
 
         opening = None
         if self.store.is_open:

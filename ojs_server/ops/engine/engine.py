@@ -154,7 +154,7 @@ class Engine:
         """End the transactions of servers that have fallen silent; returns their number."""
         return await self._in_thread(self.store.end_silent_transactions)
 
-    async def look_for_vacuum_holders(self) -> None:
+    async def find_vacuum_holders(self) -> None:
         """Find out what keeps the database from removing old row versions; warn of what is new."""
         before = {(one.kind, one.name) for one in self.vacuum_holders}
         self.vacuum_holders = await self._in_thread(self.store.vacuum_holders)

@@ -262,7 +262,7 @@ async def test_what_holds_vacuum_back_is_named_to_those_with_a_key(
     holder = VacuumHolder("session", "4711", "reports", "app", 90_000, 600)
     monkeypatch.setattr(server.store, "vacuum_holders", lambda: [holder])
     assert "vacuum_held_s" not in body(await client.get("/ready"))["backend"]
-    await server.engine.look_for_vacuum_holders()
+    await server.engine.find_vacuum_holders()
     ready = await client.get("/ready")
     assert (ready.status_code, body(ready)["backend"]["vacuum_held_s"]) == (200, 600)
     assert "reports" not in ready.text
