@@ -27,7 +27,7 @@ class Chance(msgspec.Struct, frozen=True):
     """A source of randomness."""
 
     bits: RandomBits
-    dice: Callable[[], float]
+    random: Callable[[], float]
     # Takes a time and a number; returns that many ids of this millisecond, in ascending order.
     new_ids: Callable[[int, int], Sequence[str]]
 

@@ -16,9 +16,9 @@ BASE: Final[Headers] = {
 }
 
 
-def as_headers(given: str | Headers) -> Headers:
+def as_headers(auth: str | Headers) -> Headers:
     """Return headers; a key becomes a bearer token."""
-    return {"Authorization": f"Bearer {given}"} if isinstance(given, str) else given
+    return {"Authorization": f"Bearer {auth}"} if isinstance(auth, str) else auth
 
 
 class Access:
@@ -26,27 +26,27 @@ class Access:
 
     def __init__(self, auth: Auth | None = None, headers: Headers | None = None) -> None:
         self._fixed = {**BASE, **(headers or {})}
-        self._ask = auth if callable(auth) else None
+        self._make_auth = auth if callable(auth) else None
         if isinstance(auth, str):
             self._fixed.update(as_headers(auth))
 
     async def headers(self) -> Headers:
         """Return the headers of the next request."""
-        if self._ask is None:
+        if self._make_auth is None:
             return self._fixed
-        given = self._ask()
-        if not isinstance(given, str | Mapping):
-            given = await given
-        return {**self._fixed, **as_headers(given)}
+        answer = self._make_auth()
+        if not isinstance(answer, str | Mapping):
+            answer = await answer
+        return {**self._fixed, **as_headers(answer)}
 
     def blocking_headers(self) -> Headers:
         """Return the headers of the next request without an event loop; raises TypeError if `auth`
         is a coroutine function."""
-        if self._ask is None:
+        if self._make_auth is None:
             return self._fixed
-        given = self._ask()
-        if not isinstance(given, str | Mapping):
-            if inspect.iscoroutine(given):
-                given.close()
+        answer = self._make_auth()
+        if not isinstance(answer, str | Mapping):
+            if inspect.iscoroutine(answer):
+                answer.close()
             raise TypeError("a blocking client needs an `auth` that is no coroutine function")
-        return {**self._fixed, **as_headers(given)}
+        return {**self._fixed, **as_headers(answer)}

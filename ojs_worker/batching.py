@@ -27,7 +27,7 @@ class Gathering:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._next: _Call | None = None
 
-    async def one(self, item: Any, values: Values) -> Any:
+    async def run(self, item: Any, values: Values) -> Any:
         """Do one job with others; returns its own result. The first of them makes the values."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
@@ -67,12 +67,12 @@ class _Call:
         """Begin it with the jobs that still wait."""
         self.timer.cancel()
         # Leave out jobs that were cancelled meanwhile.
-        self.items = [one for one in self.items if not one[1].done()]
+        self.items = [entry for entry in self.items if not entry[1].done()]
         if self.items:
             self._task = asyncio.create_task(self._run())
 
     async def leave(self) -> None:
-        """End it where nobody waits for it any more."""
+        """Cancel it if no job waits for it any more."""
         if self._task is not None and all(ended.done() for _, ended in self.items):
             self._task.cancel()
             # Let it close its dependencies before the worker closes those that it keeps.
@@ -99,10 +99,10 @@ def _shared(results: Any, count: int) -> Sequence[Any]:
     if results is None:
         return [None] * count
     if not isinstance(results, list | tuple) or len(results) != count:
-        found = f"{len(results)} results" if isinstance(results, list | tuple) else repr(results)
+        returned = f"{len(results)} results" if isinstance(results, list | tuple) else repr(results)
         raise TypeError(
             "a handler of many jobs returns None, or a list with a result or an exception for each "
-            f"of its {count} jobs, not {found}"
+            f"of its {count} jobs, not {returned}"
         )
     return results
 
@@ -119,19 +119,19 @@ def _single(do: Any, size: int) -> Callable[..., Awaitable[Any]]:
     name = getattr(do, "__qualname__", repr(do))
     if not inspect.iscoroutinefunction(do):
         raise TypeError(f"{name}: a handler of many jobs is a coroutine function")
-    first, others = _parameters(do, name)
+    first, dependencies = _parameters(do, name)
     if size < 1:
         raise ValueError(f"{name}: `size` is at least 1, not {size}")
     hints = hints_of(do, name)
 
-    async def single(item: Any, *given: Any, **named: Any) -> Any:
-        (result,) = _shared(await do([item], *given, **named), 1)
+    async def single(item: Any, *args: Any, **named: Any) -> Any:
+        (result,) = _shared(await do([item], *args, **named), 1)
         if isinstance(result, BaseException):
             raise result
         return result
 
     item = inspect.Parameter(first.name, inspect.Parameter.POSITIONAL_ONLY)
-    single.__signature__ = inspect.Signature([item, *others])  # type: ignore[attr-defined]
+    single.__signature__ = inspect.Signature([item, *dependencies])  # type: ignore[attr-defined]
     single.__annotations__ = {
         **hints,
         first.name: _member(hints.get(first.name)),
@@ -145,7 +145,7 @@ def _single(do: Any, size: int) -> Callable[..., Awaitable[Any]]:
 def _parameters(do: Any, name: str) -> tuple[inspect.Parameter, list[inspect.Parameter]]:
     """Return the parameter of the list and those of dependencies."""
     first, *others = inspect.signature(do).parameters.values() or (None,)
-    needs = [one.default for one in others if isinstance(one.default, Dependency)]
+    needs = [other.default for other in others if isinstance(other.default, Dependency)]
     if first is None or isinstance(first.default, Dependency) or len(needs) < len(others):
         raise TypeError(f"{name}: a handler of many jobs takes one list, and dependencies")
     for need in all_needs(map(need_of, needs)):

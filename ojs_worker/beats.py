@@ -10,11 +10,11 @@ from typing import Any, Final
 import msgspec
 
 from ojs_wire.codec import encode
-from ojs_worker.certainty import Bounds
+from ojs_worker.backoff import Backoff
 from ojs_worker.environment import Environment
 from ojs_worker.errors import UnexpectedAnswer, Unreachable, decoded, error_body, refusal
+from ojs_worker.lease_check import Bounds
 from ojs_worker.machine import State
-from ojs_worker.patience import Patience
 from ojs_worker.transport import NO_SUCH_CALL, Reply, Request, Transport
 
 log = logging.getLogger("ojs.worker")
@@ -72,7 +72,7 @@ class Beats:
         environment: Environment,
         *,
         report: Callable[[], Report],
-        heard: Callable[[Answer, Report], None],
+        on_answer: Callable[[Answer, Report], None],
         bounds: Bounds,
         interval_s: float,
         timeout_s: float,
@@ -85,14 +85,14 @@ class Beats:
         # Members that tell the server not to renew leases.
         self._terms: Mapping[str, Any] = {} if extends else {"extend": False}
         self._report = report
-        self._heard = heard
+        self._on_answer = on_answer
         self._bounds = bounds
         self._interval_s = interval_s
         self._timeout_s = timeout_s
         self._wake = asyncio.Event()
         self._waiting: list[asyncio.Future[None]] = []
         # True if the next BEAT has to describe this worker, which the server does not know.
-        self._tell_profile = False
+        self._send_profile = False
         # Older servers have a number in `active_jobs` and refuse a list; it is then left out.
         self._list_twice = True
         self._failures = 0
@@ -111,9 +111,9 @@ class Beats:
             self._wake.clear()
             await self.beat()
             self.introduced.set()
-            await self._rest(started + self._interval_s)
+            await self._sleep_until(started + self._interval_s)
 
-    async def introduce_anew(self) -> bool:
+    async def register_again(self) -> bool:
         """Register again and send a BEAT, after the server has removed or deleted this worker;
         return True if the server accepts it."""
         welcome = await self._register()
@@ -139,11 +139,11 @@ class Beats:
         try:
             answer = await self._send(report)
         finally:
-            for one in waiting:
-                if not one.done():
-                    one.set_result(None)
+            for future in waiting:
+                if not future.done():
+                    future.set_result(None)
         if answer is not None:
-            self._heard(answer, report)
+            self._on_answer(answer, report)
 
     async def renew(self, job_id: str, lease_ms: int) -> bool:
         """Change the lease of one job; returns True if it is still held."""
@@ -159,7 +159,7 @@ class Beats:
         answer = decoded(reply.body, _answer)
         return job_id not in {*(answer.jobs_lost or ()), *(answer.cancelled_jobs or ())}
 
-    async def say_goodbye(self) -> None:
+    async def deregister(self) -> None:
         """Send the last BEAT and deregister; both only if the server can be reached."""
         await self.beat()
         with contextlib.suppress(Unreachable):
@@ -168,7 +168,7 @@ class Beats:
             if not reply.well and reply.status not in NO_SUCH_CALL:
                 log.warning("the server refused to deregister: %s", error_body(reply.body).message)
 
-    async def _rest(self, until: float) -> None:
+    async def _sleep_until(self, until: float) -> None:
         # The loop's clock stops while the machine is suspended, so check the other clock regularly.
         while not self._wake.is_set() and (left_s := until - self._environment.elapsed()) > 0:
             with contextlib.suppress(TimeoutError):
@@ -178,7 +178,7 @@ class Beats:
     async def _register(self) -> bool:
         """Register until the server has answered; False if it refuses this worker for good."""
         body = encode({"worker_id": self._worker_id, **self._profile})
-        patience = Patience("register", self._environment.dice)
+        backoff = Backoff("register", self._environment.random)
         while True:
             wait_s = None
             try:
@@ -191,14 +191,14 @@ class Beats:
                     return True
                 if reply.status in NO_SUCH_CALL:
                     log.info("the server knows no registration; the worker goes on without it")
-                    self._tell_profile = True
+                    self._send_profile = True
                     return True
                 reason = f"answered {reply.status}: {error_body(reply.body).message}"
                 if reply.status in (400, 409, 422):
                     log.error("the server refused the registration, which %s", reason)
                     return reply.status != 409
                 wait_s = reply.retry_after_s
-            await patience.wait(reason, wait_s)
+            await backoff.wait(reason, wait_s)
 
     def _learn(self, body: bytes) -> None:
         with contextlib.suppress(UnexpectedAnswer):
@@ -219,7 +219,7 @@ class Beats:
         }
         if self._list_twice:
             body["active_jobs"] = ids
-        if self._tell_profile:
+        if self._send_profile:
             body |= self._profile
         try:
             reply = await self._post(BEAT, encode(body), within_s=self._interval_s)
@@ -247,7 +247,7 @@ class Beats:
         if self._failures:
             log.info("heartbeats are answered again")
         self._failures = 0
-        self._tell_profile = answer.registered is False
+        self._send_profile = answer.registered is False
         self._bounds.learn(lease_s=answer.visibility_timeout)
         return answer
 

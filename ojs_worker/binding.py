@@ -140,7 +140,7 @@ class Binding:
             )
         )
 
-    def _is_by_name(self, given: Mapping[str, Any]) -> bool:
+    def _is_by_name(self, values: Mapping[str, Any]) -> bool:
         first = self._parameters[0] if self._parameters else None
         if first is None:
             return self._by_name
@@ -149,23 +149,23 @@ class Binding:
         if not first.takes_object:
             return True
         if len(self._parameters) == 1 and self._extra is None:
-            return given.keys() == {first.name}
-        return first.name in given and (self._extra is not None or given.keys() <= self._names)
+            return values.keys() == {first.name}
+        return first.name in values and (self._extra is not None or values.keys() <= self._names)
 
-    def _bind_names(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        if self._extra is None and not given.keys() <= self._names:
-            name = next(iter(given.keys() - self._names))
+    def _bind_names(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        if self._extra is None and not values.keys() <= self._names:
+            name = next(iter(values.keys() - self._names))
             close = get_close_matches(name, self._names, n=1)
             hint = f'; did you mean "{close[0]}"?' if close else ""
             raise BadArguments(f"there is no argument `{name}`{hint}", name)
         bound = {
-            parameter.name: _converted(parameter, given[parameter.name])
+            parameter.name: _converted(parameter, values[parameter.name])
             for parameter in self._parameters
-            if parameter.name in given
+            if parameter.name in values
         }
         self._check_required(bound)
         if self._extra is not None:
-            bound |= {name: value for name, value in given.items() if name not in self._names}
+            bound |= {name: value for name, value in values.items() if name not in self._names}
         return bound
 
     def _bind_positions(self, args: list[Any]) -> list[Any]:
@@ -179,9 +179,9 @@ class Binding:
         self._check_required([parameter.name for parameter in places[: len(args)]])
         return bound + args[len(places) :]
 
-    def _check_required(self, given: Iterable[str]) -> None:
+    def _check_required(self, names: Iterable[str]) -> None:
         for parameter in self._parameters:
-            if parameter.required and parameter.name not in given:
+            if parameter.required and parameter.name not in names:
                 raise BadArguments(f"argument `{parameter.name}` is missing", parameter.name)
 
 
@@ -200,7 +200,7 @@ def _shape(hint: Any, name: str, what: str) -> shapes.Type:
 
 def _takes_object(shape: shapes.Type) -> bool:
     if isinstance(shape, shapes.UnionType):
-        return any(_takes_object(one) for one in shape.types)
+        return any(_takes_object(member) for member in shape.types)
     return isinstance(shape, _OBJECTS)
 
 

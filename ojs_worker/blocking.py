@@ -155,4 +155,4 @@ class BlockingManual:
 
     def stop(self) -> None:
         """Take no more jobs; `listen` ends."""
-        self._thread.loop.call_soon_threadsafe(self._manual.running.ask_to_stop)
+        self._thread.loop.call_soon_threadsafe(self._manual.running.begin_shutdown)

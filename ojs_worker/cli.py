@@ -18,11 +18,11 @@ from typing import Any, Final
 from ojs_wire.help import HelpFormatter
 from ojs_worker.config import MISCONFIGURED, Config, SettingError
 from ojs_worker.logs import set_up
+from ojs_worker.recycling import RecyclingLimits, recycling_limits
 from ojs_worker.settings import NO_FLAG, TABLE, Setting, load
 from ojs_worker.signals import MARGIN_S, SignalBox, exit_later, exit_now
-from ojs_worker.supervised import Supervised, Word
+from ojs_worker.supervised import Status, Supervised
 from ojs_worker.version import installed
-from ojs_worker.wear import Wear, wear_of
 
 log = logging.getLogger("ojs.worker")
 
@@ -57,18 +57,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = make_parser()
     _refuse_unknown(parser, arguments)
-    given = vars(parser.parse_args(arguments))
-    command, target = given.pop("command"), given.pop("target")
+    options = vars(parser.parse_args(arguments))
+    command, target = options.pop("command"), options.pop("target")
     if command == "demo":
         if target is not None:
             parser.error("demo takes no worker")
         target = DEMO
     elif target is None:
         parser.error("run needs the worker's name, such as myapp.jobs:worker")
-    reload, folder = given.pop("reload"), given.pop("reload_dir")
+    reload, folder = options.pop("reload"), options.pop("reload_dir")
     try:
-        config = load(given, {})
-        wear = wear_of(config)
+        config = load(options, {})
+        limits = recycling_limits(config)
     except SettingError as error:
         print(f"ojs-worker: {error}", file=sys.stderr)
         return 2
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         box.install()
     else:
         supervisor.obey(box)
-    return _run(str(target), given, box, wear, supervisor)
+    return _run(str(target), options, box, limits, supervisor)
 
 
 def _supervise(arguments: Sequence[str], config: Config, folder: Path | None) -> int:
@@ -104,7 +104,7 @@ def _run(
     target: str,
     flags: dict[str, Any],
     box: SignalBox,
-    wear: Wear,
+    limits: RecyclingLimits,
     supervisor: Supervised | None,
 ) -> int:
     from ojs_worker.target import NoWorker, find_worker
@@ -123,10 +123,10 @@ def _run(
     set_up(config.log_format, config.log_level)
     if supervisor is not None:
         supervisor.agree(config)
-    if box.asked_to_end:
+    if box.end_requested:
         log.info("told to end before the worker began")
         if supervisor is not None:
-            supervisor.say(Word.LEFT)
+            supervisor.send_status(Status.FINISHED)
         return 0
     # If a handler blocks the event loop, no orderly shutdown happens, so force the exit.
     box.on_ending = lambda: exit_later(config.grace_s + MARGIN_S, 1)
@@ -136,11 +136,11 @@ def _run(
         if supervisor is None:
             running = await worker.life(flags).start()
             return await running.wait_with_signals(box)
-        running = await worker.life(flags, wear=wear).start()
+        running = await worker.life(flags, limits=limits).start()
         reporting = asyncio.create_task(supervisor.report(running))
         code = await running.wait_with_signals(box)
         reporting.cancel()
-        supervisor.say(Word.LEFT)
+        supervisor.send_status(Status.FINISHED)
         return code
 
     try:
@@ -231,8 +231,8 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _add(add: Callable[..., object], setting: Setting, default: Any) -> None:
-    shown = ",".join(default) if isinstance(default, tuple) else default
-    suffix = "" if shown in (None, False, "") else f", default {shown}"
+    usual = ",".join(default) if isinstance(default, tuple) else default
+    suffix = "" if usual in (None, False, "") else f", default {usual}"
     text = f"{setting.help}{suffix}  [{setting.env[0]}]".replace("%", "%%")
     if setting.kind == "truth":
         add(setting.flag, action=argparse.BooleanOptionalAction, help=text)

@@ -110,7 +110,7 @@ class TlsFiles(TypedDict, total=False):
     tls_key_file: str
 
 
-class Given(TlsFiles, total=False):
+class WorkerSettings(TlsFiles, total=False):
     """The settings as keyword arguments of a worker."""
 
     profile: ProfileName

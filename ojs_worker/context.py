@@ -108,8 +108,8 @@ class JobContext:
 
     def resume(self, type: type[T]) -> T | None:
         """Return the last checkpoint as a value of a type; None if there is none."""
-        found = self.last_checkpoint
-        return None if found is None else forms.convert(found, type)
+        data = self.last_checkpoint
+        return None if data is None else forms.convert(data, type)
 
     @property
     def log(self) -> JobLog:
@@ -186,17 +186,17 @@ class Context(JobContext):
     async def step(self, name: str, do: Any, *args: Any, **kwargs: Any) -> Any:
         """Run a function once for this job, a plain one in a thread: its result is saved on the
         server, and a later delivery gets it from there."""
-        found = self._steps.begin(name)
-        if found is UNKNOWN:
+        result = self._steps.begin(name)
+        if result is UNKNOWN:
             if inspect.iscoroutinefunction(do):
                 made = await do(*args, **kwargs)
             else:
                 made = await asyncio.to_thread(do, *args, **kwargs)
                 # A lambda may have returned a coroutine.
                 made = await made if inspect.isawaitable(made) else made
-            found = self._steps.ended(name, made)
+            result = self._steps.ended(name, made)
             await self._save()
-        return typed(do, found)
+        return typed(do, result)
 
     async def _save(self) -> None:
         # Steps may run concurrently; the lock makes the last checkpoint contain all of them.
@@ -223,11 +223,11 @@ class BlockingContext(JobContext):
     def step(self, name: str, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function once for this job: its result is saved on the server, and a later delivery
         gets it from there."""
-        found = self._steps.begin(name)
-        if found is UNKNOWN:
-            found = self._steps.ended(name, do(*args, **kwargs))
+        result = self._steps.begin(name)
+        if result is UNKNOWN:
+            result = self._steps.ended(name, do(*args, **kwargs))
             self.wait(self._link.save_checkpoint(self.job, self._steps.state()))
-        made: T = typed(do, found)
+        made: T = typed(do, result)
         return made
 
     def heartbeat(self) -> None:

@@ -92,7 +92,9 @@ class Ledger:
         """Return the number of jobs that may be added once these deliveries have ended."""
         held = (self._held.get(job.id) for job in jobs)
         ending = zip(jobs, held, strict=True)
-        return self.free + sum(one is not None and one.job is job for job, one in ending)
+        return self.free + sum(
+            delivery is not None and delivery.job is job for job, delivery in ending
+        )
 
     @property
     def strays(self) -> int:

@@ -40,7 +40,7 @@ def way_to(
 ) -> StreamingTransport:
     """Return the fastest transport that can reach this URL, or in turn each of several, with commas
     between them."""
-    ways = [_way_to(one, auth, connect_s, tls) for one in urls_of(url)]
+    ways = [_way_to(address, auth, connect_s, tls) for address in urls_of(url)]
     return ways[0] if len(ways) == 1 else InTurn(ways)
 
 
@@ -200,7 +200,7 @@ class _Line(asyncio.Protocol):
         self._retry_after: float | None = None
         self._has_length = False
         self._past_head = False
-        self._keeps = True
+        self._keep_alive = True
         # Receives the body of a success piece by piece; without it, the body is kept for the reply.
         self.sink: Callable[[bytes], None] | None = None
         self._sinks = False
@@ -208,7 +208,7 @@ class _Line(asyncio.Protocol):
     @property
     def usable(self) -> bool:
         """True if another request may be sent."""
-        return self._open and self._keeps
+        return self._open and self._keep_alive
 
     async def exchange(self, message: bytes, timeout_s: float | None) -> Reply:
         """Send a request and wait for its whole answer."""
@@ -271,7 +271,7 @@ class _Line(asyncio.Protocol):
             self._body.append(part)
 
     def on_message_complete(self) -> None:
-        self._keeps = self._parser.should_keep_alive()
+        self._keep_alive = self._parser.should_keep_alive()
         status = self._parser.get_status_code()
         if self._answer is not None and not self._answer.done():
             after = self._retry_after if status >= 400 else None

@@ -87,7 +87,7 @@ class Encryption:
         nonce = key.nonce(request.id, plain)
         data = _VERSION + nonce + key.cipher.encrypt(nonce, plain, None)
         # The encoding that was applied last comes first in this name.
-        name = "+".join([ENCRYPTED, *(one.partition("/")[0] for one in encodings[:-1])])
+        name = "+".join([ENCRYPTED, *(encoding.partition("/")[0] for encoding in encodings[:-1])])
         sealed = {MARKER: True, "encoding": name, "data": b64encode(data).decode()}
         meta |= {ENCODINGS: encodings, KEY_ID: self._current}
         return msgspec.structs.replace(request, args=[sealed], meta=meta, options=options)
@@ -98,7 +98,7 @@ class Encryption:
         if data is None:
             return job
         undo: dict[str, Callable[[bytes], bytes]] = {
-            ENCRYPTED: lambda given: self._decrypted(given, job.meta.get(KEY_ID)),
+            ENCRYPTED: lambda sealed: self._decrypted(sealed, job.meta.get(KEY_ID)),
             ZSTD: from_zstd,
             GZIP: from_gzip,
             "json/plain": bytes,
@@ -140,13 +140,13 @@ class Encryption:
             raise ValueError(
                 "encrypted jobs cannot be unique by their arguments without a `unique_secret`"
             )
-        seen: Any = request.args
+        args: Any = request.args
         if named:
-            first: dict[str, Any] = next((one for one in seen if isinstance(one, dict)), {})
+            first: dict[str, Any] = next((arg for arg in args if isinstance(arg, dict)), {})
             if absent := [name for name in named if name not in first]:
                 raise ValueError(f"`args_keys` names {absent[0]!r}, which no argument is called")
-            seen = {name: first[name] for name in named}
-        text = msgspec.json.encode(seen, order="deterministic")
+            args = {name: first[name] for name in named}
+        text = msgspec.json.encode(args, order="deterministic")
         meta[FINGERPRINT] = hmac.digest(self._unique, text, "sha256").hex()
         meta_keys = [*(unique.get("meta_keys") or ()), FINGERPRINT]
         others = [name for name in keys if name not in ("args", "meta")]
@@ -167,9 +167,9 @@ class _Key:
         return hmac.digest(self._for_nonces, seed, "sha256")[:_NONCE]
 
 
-def _secret(given: str | bytes, what: str) -> bytes:
+def _secret(key: str | bytes, what: str) -> bytes:
     try:
-        secret = b64decode(given, validate=True) if isinstance(given, str) else given
+        secret = b64decode(key, validate=True) if isinstance(key, str) else key
     except ValueError:
         secret = b""
     if len(secret) != KEY_BYTES:

@@ -18,9 +18,8 @@ from collections.abc import Coroutine, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from ojs_worker.aside import Aside, within
+from ojs_worker.background import BackgroundTasks, within
 from ojs_worker.beats import Answer, Beats, Report
-from ojs_worker.certainty import Bounds, Certainty
 from ojs_worker.codec import CannotOpen, Codec
 from ojs_worker.config import Config
 from ojs_worker.context import BlockingContext, Context, JobContext, StopReason
@@ -28,20 +27,21 @@ from ojs_worker.delivery import Delivery, Ledger
 from ojs_worker.environment import Environment
 from ojs_worker.executing import NOT_BEGUN, Executor
 from ojs_worker.faults import unopened, unreadable
-from ojs_worker.feeding import Feed
+from ojs_worker.fetch_loop import FetchLoop
 from ojs_worker.fetching import Fetched
 from ojs_worker.job import Job
+from ojs_worker.lease_check import Bounds, LeaseCheck
 from ojs_worker.lines import counted
-from ojs_worker.machine import Action, Actions, Machine, Word, directive_of
+from ojs_worker.machine import Action, Actions, Command, Machine, directive_of
 from ojs_worker.metrics import UNKNOWN, Counts, outcome_of
 from ojs_worker.processes import ProcessPool
+from ojs_worker.recycling import RecyclingLimits
 from ojs_worker.registry import Registry
 from ojs_worker.reports import Reports
 from ojs_worker.resources import Overrides, Resources
 from ojs_worker.settings import variables_of
 from ojs_worker.settling import Failed, Outcome, Released, Settler, Verdict
 from ojs_worker.watch import LoopWatch
-from ojs_worker.wear import Wear
 
 log = logging.getLogger("ojs.worker")
 
@@ -69,7 +69,7 @@ class Engine:
         bounds: Bounds,
         layers: Sequence[Any] = (),
         codec: Codec | None = None,
-        wear: Wear | None = None,
+        limits: RecyclingLimits | None = None,
         overrides: Overrides = MappingProxyType({}),
     ) -> None:
         self.config = config
@@ -83,18 +83,18 @@ class Engine:
         self._settler = settler
         self._reports = reports
         self._codec = codec
-        self._wear = wear
+        self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._ledger = Ledger(config.concurrency)
         self._threads = environment.pool("ojs-handler")
         self.resources = Resources(self._threads, overrides)
         self._processes = ProcessPool(config.processes, variables_of(config))
-        self._certainty = Certainty(bounds, lambda: self._beats.soon(), environment.elapsed)
+        self._lease_check = LeaseCheck(bounds, lambda: self._beats.soon(), environment.elapsed)
         self._executor = Executor(
             self._threads,
             self._processes,
             layers,
-            self._certainty,
+            self._lease_check,
             self.resources,
             grace_s=config.grace_s,
             release=config.shutdown_release == "requeue",
@@ -103,10 +103,10 @@ class Engine:
             elapsed=environment.elapsed,
         )
         self._watch = LoopWatch(self._name_of) if environment.watched else None
-        self._aside = Aside()
+        self._background = BackgroundTasks()
         # Settlements of jobs without a running handler.
-        self._telling: set[asyncio.Task[Any]] = set()
-        self._feed: Feed | None = None
+        self._settling: set[asyncio.Task[Any]] = set()
+        self._feed: FetchLoop | None = None
         self._beats: Beats
         self._beating: asyncio.Task[Any]
         self._leaving = False
@@ -141,19 +141,19 @@ class Engine:
     def free_without(self, jobs: Sequence[Job]) -> int:
         """Return the number of jobs that may be fetched once these were settled."""
         free = self._ledger.free_without(jobs)
-        return free if self._wear is None else min(free, self._wear.left)
+        return free if self._limits is None else min(free, self._limits.left)
 
     @property
     def connected(self) -> bool:
         """True if the last BEAT was answered."""
         return self._beats.connected
 
-    def start(self, beats: Beats, feed: Feed | None) -> None:
+    def start(self, beats: Beats, feed: FetchLoop | None) -> None:
         """Start: register, send BEATs, and fetch if there is a feed."""
         self._beats, self._feed = beats, feed
         if self._watch is not None:
             self._watch.start()
-        self._beating = self._aside.begin(beats.run())
+        self._beating = self._background.begin(beats.run())
         if feed is not None:
             feed.start()
 
@@ -163,14 +163,14 @@ class Engine:
             self._watch.stop()
         if self._feed is not None:
             self._feed.stop()
-        await self._aside.close()
+        await self._background.close()
         await self.resources.close()
         self._threads.close()
         await self._processes.close()
 
-    def hear(self, word: Word) -> None:
+    def handle(self, command: Command) -> None:
         """Handle a signal, or a call of the program."""
-        self._do(self.machine.hear(word, self._loop.time()))
+        self._do(self.machine.handle(command, self._loop.time()))
 
     def force(self) -> None:
         """End now, without waiting for jobs."""
@@ -180,7 +180,7 @@ class Engine:
         """Return the content of the next BEAT."""
         return Report(self.machine.state, self._ledger.attempts(), self._environment.elapsed())
 
-    def heard(self, answer: Answer, report: Report) -> None:
+    def beat_answered(self, answer: Answer, report: Report) -> None:
         """Handle the answer to a BEAT."""
         for ids, reason in (
             (answer.cancelled_jobs, StopReason.CANCELLED),
@@ -195,25 +195,25 @@ class Engine:
         for delivery in self._ledger:
             if report.held.get(delivery.job.id) == delivery.job.attempt:
                 confirmed = answer.jobs_lost is not None or delivery.job.id in kept
-                if not self._certainty.confirmed(delivery, report.at, said=confirmed):
+                if not self._lease_check.beat_answered(delivery, report.at, confirmed=confirmed):
                     self._withdraw(delivery, StopReason.LOST)
-        word = directive_of(answer.state, answer.directive)
-        self._do(self.machine.told(word, report.state, self._loop.time()))
+        directive = directive_of(answer.state, answer.directive)
+        self._do(self.machine.directed(directive, report.state, self._loop.time()))
 
     def accept(self, fetched: Fetched) -> None:
         """Start the jobs that were fetched."""
         for broken in fetched.unreadable:
             log.error("job %s cannot be read: %s", broken.job.id, broken.reason)
-            self.settle_aside(broken.job, Failed(unreadable(broken.reason)))
+            self.settle_in_background(broken.job, Failed(unreadable(broken.reason)))
         for job in fetched.jobs:
             if not self.machine.may_fetch:
-                self.settle_aside(job, Released("the worker takes no more jobs"))
+                self.settle_in_background(job, Released("the worker takes no more jobs"))
             elif self._is_new(job):
                 if self._ledger.free > 0:
                     if (opened := self.opened(job)) is not None:
-                        self._begin(opened, fetched.asked_at)
+                        self._begin(opened, fetched.sent_at)
                 else:
-                    self.settle_aside(job, Released("the worker has no place for it"))
+                    self.settle_in_background(job, Released("the worker has no place for it"))
 
     def opened(self, job: Job) -> Job | None:
         """Decode a job for its handler; None if that fails, and the job with it."""
@@ -223,18 +223,18 @@ class Engine:
             return self._codec.open(job)
         except CannotOpen as error:
             log.error("job %s cannot be opened: %s", job.id, error)
-            self.settle_aside(job, Failed(unopened(error)))
+            self.settle_in_background(job, Failed(unopened(error)))
             return None
 
-    def hold(self, job: Job, asked_at: float) -> Delivery:
-        """Hold a job whose work is done outside the engine; its FETCH was sent at `asked_at`."""
-        delivery = Delivery(job, self._registry.get(job.type), self._context(job), asked_at)
+    def hold(self, job: Job, sent_at: float) -> Delivery:
+        """Hold a job whose work is done outside the engine; its FETCH was sent at `sent_at`."""
+        delivery = Delivery(job, self._registry.get(job.type), self._context(job), sent_at)
         self._ledger.add(delivery)
         return delivery
 
     async def certain(self, delivery: Delivery) -> bool:
         """Wait until a job is certainly held; False if it is lost."""
-        if await self._certainty.await_for(delivery):
+        if await self._lease_check.await_for(delivery):
             return True
         if delivery.closed:
             self._end(delivery)
@@ -257,11 +257,11 @@ class Engine:
         if delivery is not None and delivery.task is not None:
             await asyncio.wait([delivery.task])
 
-    def settle_aside(self, job: Job, outcome: Outcome) -> None:
+    def settle_in_background(self, job: Job, outcome: Outcome) -> None:
         """Settle a job without a handler."""
-        task = self._aside.begin(self._settler.settle(job, outcome))
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        task = self._background.begin(self._settler.settle(job, outcome))
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)
 
     def report_progress(self, job: Job, body: dict[str, Any]) -> None:
         """Report the progress of a handler."""
@@ -294,11 +294,11 @@ class Engine:
         self._withdraw(known, StopReason.LOST)
         return True
 
-    def _begin(self, job: Job, asked_at: float) -> None:
-        delivery = self.hold(job, asked_at)
+    def _begin(self, job: Job, sent_at: float) -> None:
+        delivery = self.hold(job, sent_at)
         delivery.task = self._loop.create_task(self._work(delivery))
-        if self._wear is not None and self._wear.begun():
-            self._recycle(f"it has begun {counted(self._wear.max_jobs or 0, 'job')}")
+        if self._limits is not None and self._limits.begun():
+            self._recycle(f"it has begun {counted(self._limits.max_jobs or 0, 'job')}")
 
     def _context(self, job: Job) -> JobContext:
         handler = self._registry.get(job.type)
@@ -309,7 +309,7 @@ class Engine:
 
     async def _work(self, delivery: Delivery) -> None:
         outcome: Outcome = Released(NOT_BEGUN)
-        if await self._certainty.await_for(delivery):
+        if await self._lease_check.await_for(delivery):
             if (limit_s := delivery.job.limit_s) is not None:
                 delivery.timer = self._loop.call_later(limit_s, self._timed_out, delivery)
             outcome = await self._counted(delivery)
@@ -339,7 +339,7 @@ class Engine:
 
     def _end(self, delivery: Delivery) -> None:
         self._ledger.ended(delivery)
-        if self._wear is not None and (size := self._wear.excess(self._processes.pids)):
+        if self._limits is not None and (size := self._limits.excess(self._processes.pids)):
             self._recycle(f"it has {size / 1024**2:,.0f} MB of memory")
         if self.machine.shutting_down:
             self._do(self.machine.at(self._loop.time(), self.held))
@@ -350,7 +350,7 @@ class Engine:
         if not self.machine.shutting_down:
             log.info("worker process %d is recycled: %s", self._environment.process, reason)
             self.recycling.set()
-            self.hear(Word.RECYCLE)
+            self.handle(Command.RECYCLE)
 
     def _timed_out(self, delivery: Delivery) -> None:
         log.warning("job %s ran over its %g s", delivery.job.id, delivery.job.limit_s or 0)
@@ -367,7 +367,7 @@ class Engine:
             self._cancel(delivery)
         elif not delivery.settling:
             self._ledger.drop(delivery)
-            self.settle_aside(delivery.job, self._executor.stopped(delivery))
+            self.settle_in_background(delivery.job, self._executor.stopped(delivery))
 
     def _withdraw(self, delivery: Delivery, reason: StopReason) -> None:
         """Stop the handler of a job that is lost, without reporting an outcome."""
@@ -401,14 +401,14 @@ class Engine:
                     if self.machine.shutting_down:
                         if self._draining is not None:
                             self._draining.cancel()
-                        self._draining = self._aside.begin(self._drain())
+                        self._draining = self._background.begin(self._drain())
                 case Action.FETCH:
                     if self._feed is not None:
                         self._feed.start()
                 case Action.END_FETCH:
                     if self._feed is not None:
                         self._feed.pause()
-                    self._aside.begin(self._end_fetch())
+                    self._background.begin(self._end_fetch())
                 case Action.CANCEL_ALL:
                     self._leave_after(self._give_up())
                 case Action.LEAVE:
@@ -452,18 +452,18 @@ class Engine:
                 delivery.context.stop_reason = StopReason.SHUTDOWN
                 self._cancel(delivery)
         limit_s = FORCED_S if self.machine.forced else UNWIND_S
-        tasks = [one.task for one in deliveries if one.task is not None]
+        tasks = [delivery.task for delivery in deliveries if delivery.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=limit_s)
-        left = list(self._ledger)
-        for delivery in left:
+        remaining = list(self._ledger)
+        for delivery in remaining:
             if delivery.settling and delivery.task is not None:
                 delivery.task.cancel()
             self._ledger.drop(delivery)
         settlements = [
-            self._settler.settle(one.job, self._executor.stopped(one))
-            for one in left
-            if not one.settling
+            self._settler.settle(delivery.job, self._executor.stopped(delivery))
+            for delivery in remaining
+            if not delivery.settling
         ]
         if settlements:
             await within(FORCED_S if self.machine.forced else GOODBYE_S, *settlements)
@@ -471,7 +471,7 @@ class Engine:
     def _leave_after(self, first: Coroutine[Any, Any, None] | None) -> None:
         if not self._leaving:
             self._leaving = True
-            self._aside.begin(self._leave(first))
+            self._background.begin(self._leave(first))
         elif first is not None:
             first.close()
 
@@ -479,10 +479,10 @@ class Engine:
         limit_s = FORCED_S if self.machine.forced else GOODBYE_S
         if first is not None:
             await first
-        await within(limit_s, *self._telling)
+        await within(limit_s, *self._settling)
         self._beating.cancel()
-        await within(limit_s, self._beats.say_goodbye())
-        self.machine.left()
+        await within(limit_s, self._beats.deregister())
+        self.machine.deregistered()
         self.ended.set()
 
     def _name_of(self, task: asyncio.Task[object] | None) -> str:

@@ -39,7 +39,7 @@ class Environment(msgspec.Struct, frozen=True):
 
     random_bits: RandomBits
     # A random number between 0 and 1.
-    dice: Callable[[], float]
+    random: Callable[[], float]
     # The id of a job or workflow for a moment; each is above the one before it.
     rising_id: Callable[[int], str]
     # Milliseconds since 1970.
@@ -73,7 +73,7 @@ def machine() -> Environment:
     bits = random.SystemRandom().getrandbits
     return Environment(
         random_bits=bits,
-        dice=random.random,
+        random=random.random,
         rising_id=RisingIds(bits),
         wall_ms=lambda: time.time_ns() // 1_000_000,
         monotonic=time.monotonic,

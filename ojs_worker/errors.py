@@ -126,8 +126,8 @@ class Duplicate(Conflict):
     @property
     def existing_job_id(self) -> str | None:
         """The id of the job that exists already."""
-        found = self.details.get("existing_job_id")
-        return found if isinstance(found, str) else None
+        job_id = self.details.get("existing_job_id")
+        return job_id if isinstance(job_id, str) else None
 
 
 class LeaseLost(Conflict):

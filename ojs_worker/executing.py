@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ojs_worker import faults, lines
-from ojs_worker.certainty import Certainty
 from ojs_worker.config import UnknownType
 from ojs_worker.context import StopReason, current
 from ojs_worker.delivery import Delivery
 from ojs_worker.dependencies import all_needs
 from ojs_worker.environment import Pool
 from ojs_worker.faults import Discard, Retry, Snooze, fault_of
+from ojs_worker.lease_check import LeaseCheck
 from ojs_worker.middleware import Inner, ProcessLayer
-from ojs_worker.processes import FailedThere, NotWanted, ProcessPool
+from ojs_worker.processes import FailedThere, NotHeld, ProcessPool
 from ojs_worker.resources import Resources, named, values_here
 from ojs_worker.settling import Done, Failed, Outcome, Released, done
 
@@ -31,7 +31,7 @@ class Executor:
         threads: Pool,
         processes: ProcessPool,
         layers: Sequence[ProcessLayer],
-        certainty: Certainty,
+        lease_check: LeaseCheck,
         resources: Resources,
         *,
         grace_s: float,
@@ -43,7 +43,7 @@ class Executor:
         self._threads = threads
         self._processes = processes
         self._layers = tuple(layers)
-        self._certainty = certainty
+        self._lease_check = lease_check
         self._resources = resources
         self._grace_s = grace_s
         self._release = release
@@ -51,7 +51,7 @@ class Executor:
         self._pause_s = pause_s
         self._elapsed = elapsed
         # Types for which a warning was logged.
-        self._given_back: set[str] = set()
+        self._warned_types: set[str] = set()
 
     async def execute(self, delivery: Delivery) -> Outcome:
         """Run the handler; every exception becomes an outcome."""
@@ -72,7 +72,7 @@ class Executor:
         except asyncio.CancelledError as error:
             _end_cancellation()
             return self._stopped(delivery) or Failed(fault_of(error))
-        except NotWanted:
+        except NotHeld:
             return self._stopped(delivery) or Released(NOT_BEGUN)
         except FailedThere as error:
             stopped = self._stopped(delivery)
@@ -80,7 +80,7 @@ class Executor:
                 lines.failed(job, error.fault, self._elapsed() - started)
             return stopped or Failed(error.fault)
         except (Snooze, Discard, Retry) as error:
-            lines.asked(job, error, self._elapsed() - started)
+            lines.ended_by_handler(job, error, self._elapsed() - started)
             return Failed(fault_of(error))
         except BaseException as error:  # also SystemExit: it ends the handler, not the worker
             stopped = self._stopped(delivery)
@@ -109,8 +109,8 @@ class Executor:
         job = delivery.job
         fault = faults.unknown_type(job.type, retryable=self._unknown_type != "discard")
         if self._unknown_type == "requeue":
-            if job.type not in self._given_back:
-                self._given_back.add(job.type)
+            if job.type not in self._warned_types:
+                self._warned_types.add(job.type)
                 log.warning("%s; its jobs go back to the server", fault.message)
             # The job may come back at once, so wait as long as an idle worker does.
             try:
@@ -145,13 +145,13 @@ class Executor:
                     handler,
                     job,
                     progress=lambda body: context.report_body(body),
-                    wanted=lambda: self._certainty.await_for(delivery),
+                    still_held=lambda: self._lease_check.await_for(delivery),
                 )
             )
         if handler.gathering is not None:
             needs = self._resources.replaced(handler.needs)
             (item,), _ = handler.binding.bind(job.args)
-            return await handler.gathering.one(item, lambda: self._resources.values_by_name(needs))
+            return await handler.gathering.run(item, lambda: self._resources.values_by_name(needs))
         call = handler.prepare(job.args, delivery.context)
         if handler.needs:
             return await self._call_with(delivery, call)

@@ -122,12 +122,12 @@ def fault_of(error: BaseException, retrying: Retrying = ALWAYS) -> Fault:
 
 
 def _fault_of(
-    error: BaseException, given: str | None, details: dict[str, Any] | None, retryable: bool
+    error: BaseException, kind_name: str | None, details: dict[str, Any] | None, retryable: bool
 ) -> Fault:
     kind = type(error)
     return Fault(
         code="handler_error",
-        type=given or kind.__name__,
+        type=kind_name or kind.__name__,
         message=words_of(error),
         retryable=retryable,
         details={"error_class": f"{kind.__module__}.{kind.__qualname__}", **_plain(details)},
@@ -147,11 +147,11 @@ def words_of(error: BaseException) -> str:
 def _plain(details: dict[str, Any] | None) -> dict[str, Any]:
     """Return details as JSON can hold them: reporting a failure must not fail itself."""
     try:
-        found: dict[str, Any] = msgspec.to_builtins(details or {}, enc_hook=repr, str_keys=True)
-        msgspec.json.encode(found)
+        encodable: dict[str, Any] = msgspec.to_builtins(details or {}, enc_hook=repr, str_keys=True)
+        msgspec.json.encode(encodable)
     except Exception:
         return {"details": repr(details)[:1000]}
-    return found
+    return encodable
 
 
 def backtrace_of(error: BaseException) -> list[str]:

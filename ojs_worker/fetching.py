@@ -33,7 +33,7 @@ class Fetched(msgspec.Struct, frozen=True):
 
     jobs: Sequence[Job] = ()
     unreadable: Sequence[Unreadable] = ()
-    asked_at: float = -math.inf
+    sent_at: float = -math.inf
 
 
 class _Answer(msgspec.Struct):
@@ -53,7 +53,7 @@ class _Name(msgspec.Struct):
 
 _answer = msgspec.json.Decoder(_Answer)
 _raws = msgspec.json.Decoder(_Raws)
-_one = msgspec.json.Decoder(Job)
+_job = msgspec.json.Decoder(Job)
 _name = msgspec.json.Decoder(_Name)
 
 
@@ -89,7 +89,7 @@ class Fetcher:
         self._hold_s = hold_s
         self._timeout_s = timeout_s
         self._pending: str | None = None
-        self._asked_at = -math.inf
+        self._sent_at = -math.inf
         self._plain = False
 
     async def fetch(self, count: int) -> Fetched:
@@ -110,22 +110,22 @@ class Fetcher:
 
     def terms(self, count: int) -> dict[str, Any]:
         """Return the members of a FETCH, also for use in a call that settles."""
-        wanted = {**self._wants, "count": count}
+        terms = {**self._wants, "count": count}
         if self._pending is None:
             # Not for a repetition: the server may return what it gave at the first try.
-            self._asked_at = self._environment.elapsed()
+            self._sent_at = self._environment.elapsed()
         if not self._plain:
             if self._types is not None:
-                wanted["job_types"] = self._types
+                terms["job_types"] = self._types
             self._pending = self._pending or self._environment.new_id()
-            wanted["fetch_id"] = self._pending
-        return wanted
+            terms["fetch_id"] = self._pending
+        return terms
 
     def answered(self, fetched: Fetched) -> Fetched:
         """Note that the answer has come, and return it with the time at which its FETCH was first
         sent."""
         self._pending = None
-        return msgspec.structs.replace(fetched, asked_at=self._asked_at)
+        return msgspec.structs.replace(fetched, sent_at=self._sent_at)
 
 
 def read(body: bytes) -> Fetched:
@@ -137,7 +137,7 @@ def read(body: bytes) -> Fetched:
     jobs, unreadable = [], []
     for raw in decoded(body, _raws).jobs or ():
         try:
-            jobs.append(_one.decode(raw))
+            jobs.append(_job.decode(raw))
         except UNREADABLE as error:
             try:
                 name = _name.decode(raw)

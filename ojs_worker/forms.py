@@ -37,7 +37,7 @@ def add_form(kind: type[T], *, write: Callable[[T], Any], read: Callable[[Any], 
 
 def form_of(kind: type) -> Form | None:
     """Return the form of a type; None if it has none."""
-    own = next((_forms[one] for one in kind.__mro__ if one in _forms), None)
+    own = next((_forms[base] for base in kind.__mro__ if base in _forms), None)
     return _MODEL if own is None and hasattr(kind, "model_validate") else own
 
 

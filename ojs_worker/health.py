@@ -25,7 +25,7 @@ class Probed(msgspec.Struct, frozen=True):
 
     live: bool
     ready: bool
-    said: Mapping[str, Any]
+    details: Mapping[str, Any]
 
 
 class HealthServer:
@@ -64,7 +64,7 @@ class HealthServer:
         probed = self._probed()
         well = probed.ready if path in READY else probed.live
         status = 200 if well else 503
-        body = {"status": "ok" if well else "unavailable", **probed.said}
+        body = {"status": "ok" if well else "unavailable", **probed.details}
         return status, JSON, encode(body)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -10,7 +10,7 @@ from ojs_worker.tracebacks import place_of, without_sdk
 
 log = logging.getLogger("ojs.worker")
 
-_ASKED: Final = {Snooze: "snoozed", Discard: "discarded", Retry: "to be tried again"}
+_ENDS: Final = {Snooze: "snoozed", Discard: "discarded", Retry: "to be tried again"}
 
 
 def counted(number: int, noun: str, plural: str = "s") -> str:
@@ -39,9 +39,9 @@ def ended(job: Job, outcome: str, seconds: float) -> None:
         )
 
 
-def asked(job: Job, error: Snooze | Discard | Retry, seconds: float) -> None:
+def ended_by_handler(job: Job, error: Snooze | Discard | Retry, seconds: float) -> None:
     """Log that a handler has settled its job in a special way."""
-    word = next(word for kind, word in _ASKED.items() if isinstance(error, kind))
+    word = next(word for kind, word in _ENDS.items() if isinstance(error, kind))
     text = words_of(error)
     ended(job, word if text == type(error).__name__ else f"{word} ({text})", seconds)
 
@@ -49,20 +49,20 @@ def asked(job: Job, error: Snooze | Discard | Retry, seconds: float) -> None:
 def failed(job: Job, error: BaseException | Fault, seconds: float) -> None:
     """Log that a handler has failed."""
     if isinstance(error, Fault):
-        kind, message, place, shown = error.type, error.message, None, None
+        kind, message, place, exc_info = error.type, error.message, None, None
     else:
         kind, message, trace = type(error).__name__, words_of(error), error.__traceback__
         place = place_of(trace)
         if not log.isEnabledFor(logging.DEBUG):
             trace = without_sdk(trace)
-        shown = None if isinstance(error, BadArguments) else (type(error), error, trace)
+        exc_info = None if isinstance(error, BadArguments) else (type(error), error, trace)
     # The exception's `__str__` may raise, and the job must be settled nevertheless.
     with contextlib.suppress(Exception):
         log.warning(
             "%s failed in %s (job %s, attempt %d): %s: %s%s",
             *(job.type, took(seconds), job.id, job.attempt, kind, message),
             f", at {place}" if place else "",
-            exc_info=shown,
+            exc_info=exc_info,
             extra={**_of(job), "outcome": "failed", "duration_ms": round(seconds * 1000)},
         )
 

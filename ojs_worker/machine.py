@@ -25,7 +25,7 @@ class State(StrEnum):
     TERMINATED = "terminated"
 
 
-class Word(StrEnum):
+class Command(StrEnum):
     """A request to the worker from a signal or from its program."""
 
     STOP = "stop"  # SIGTERM, SIGINT, stop()
@@ -57,9 +57,9 @@ DIRECTIVES: Final = {
 def directive_of(state: object, directive: object) -> State | None:
     """Return the state that a BEAT's answer requests. Some servers repeat the worker's own state in
     `state`, and send the request in `directive`."""
-    for word in (directive, state):
-        if isinstance(word, str) and word in DIRECTIVES:
-            return DIRECTIVES[word]
+    for command in (directive, state):
+        if isinstance(command, str) and command in DIRECTIVES:
+            return DIRECTIVES[command]
     return State.RUNNING if state is None and not directive else None
 
 
@@ -77,7 +77,7 @@ class Machine(msgspec.Struct):
     # True while a FETCH may bring jobs, and the server may not know that none are wanted.
     fetching: bool = False
     _own_quiet: bool = False
-    _told_quiet: bool = False
+    _server_quiet: bool = False
 
     @property
     def may_fetch(self) -> bool:
@@ -94,39 +94,39 @@ class Machine(msgspec.Struct):
         """The exit code: 0 if every job has ended by itself, 1 if some were given up."""
         return 1 if self.abandoned else 0
 
-    def hear(self, word: Word, now: float) -> Actions:
+    def handle(self, command: Command, now: float) -> Actions:
         """Handle a signal, or a call of the program."""
-        match word:
-            case Word.STOP:
+        match command:
+            case Command.STOP:
                 return self._shut_down(now + self.grace_s)
-            case Word.RECYCLE:
+            case Command.RECYCLE:
                 return self._shut_down(math.inf)
-            case Word.QUIET:
+            case Command.QUIET:
                 if self.shutting_down:
                     return NOTHING
                 self._own_quiet = True
                 return self._settle()
-            case Word.RESUME:
+            case Command.RESUME:
                 if self.shutting_down:
                     return NOTHING
                 # If the server still wants quiet, its next answer says so.
-                self._own_quiet = self._told_quiet = False
+                self._own_quiet = self._server_quiet = False
                 return self._settle()
 
-    def told(self, word: State | None, reported: State, now: float) -> Actions:
+    def directed(self, command: State | None, reported: State, now: float) -> Actions:
         """Handle the answer to a BEAT that reported the state `reported`."""
-        if word is State.TERMINATE:
+        if command is State.TERMINATE:
             return self._shut_down(now + self.grace_s)
-        if self.shutting_down or word is None:
+        if self.shutting_down or command is None:
             return NOTHING
-        if word is State.RUNNING:
+        if command is State.RUNNING:
             # The answer is to an older state.
             if reported is not State.QUIET:
                 return NOTHING
-            self._told_quiet = False
+            self._server_quiet = False
         elif reported is State.RUNNING:
             # If the worker reported quiet itself, the answer only repeats that.
-            self._told_quiet = True
+            self._server_quiet = True
         return self._settle()
 
     def force(self, now: float) -> Actions:
@@ -157,7 +157,7 @@ class Machine(msgspec.Struct):
             return (Action.CANCEL_ALL,)
         return (Action.LEAVE,)
 
-    def left(self) -> None:
+    def deregistered(self) -> None:
         """Note that the worker has deregistered."""
         self.state = State.TERMINATED
 
@@ -176,10 +176,10 @@ class Machine(msgspec.Struct):
 
     def _settle(self) -> Actions:
         """Change the state to what program and server ask for."""
-        wanted = State.QUIET if self._own_quiet or self._told_quiet else State.RUNNING
-        if wanted is self.state:
+        target = State.QUIET if self._own_quiet or self._server_quiet else State.RUNNING
+        if target is self.state:
             return NOTHING
-        self.state = wanted
-        if wanted is State.QUIET:
+        self.state = target
+        if target is State.QUIET:
             return (Action.BEAT, Action.END_FETCH)
         return (Action.BEAT, Action.FETCH)

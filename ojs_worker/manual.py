@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, Self
 
+from ojs_worker.backoff import Backoff
 from ojs_worker.context import JobContext
 from ojs_worker.delivery import Delivery
 from ojs_worker.errors import Conflict, LeaseLost, OjsError
 from ojs_worker.faults import BadArguments, Fault, fault_of
-from ojs_worker.patience import Patience
 from ojs_worker.registry import Registry
 from ojs_worker.running import Running
 from ojs_worker.settling import Failed, Outcome, Verdict, done
@@ -40,9 +40,9 @@ class Claimed:
     async def fail(self, error: BaseException | str) -> None:
         """Fail the job, by an exception that a handler may raise, or by a text."""
         if isinstance(error, str):
-            error = _Said(error)
+            error = _Unreadable(error)
         fault = fault_of(error)
-        if isinstance(error, _Said):
+        if isinstance(error, _Unreadable):
             fault = Fault(
                 code=fault.code, type="HandlerError", message=fault.message, retryable=True
             )
@@ -62,7 +62,7 @@ class Claimed:
             raise LeaseLost(f"job {self.job.id} is not held any more: {reason}")
 
 
-class _Said(Exception):
+class _Unreadable(Exception):
     """A failure with a message that the program has given."""
 
 
@@ -100,9 +100,11 @@ class Manual:
         while running.engine.machine.may_fetch and running.engine.free > 0:
             fetched = await running.fetcher.fetch(1)
             for broken in fetched.unreadable:
-                running.engine.settle_aside(broken.job, Failed(fault_of(_Said(broken.reason))))
+                running.engine.settle_in_background(
+                    broken.job, Failed(fault_of(_Unreadable(broken.reason)))
+                )
             for job in filter(None, map(running.engine.opened, fetched.jobs)):
-                delivery = running.engine.hold(job, fetched.asked_at)
+                delivery = running.engine.hold(job, fetched.sent_at)
                 if not await running.engine.certain(delivery):
                     continue
                 try:
@@ -117,22 +119,22 @@ class Manual:
 
     async def listen(self) -> AsyncIterator[Claimed]:
         """Yield jobs one after the other, until the worker is told to stop."""
-        patience = Patience("fetch jobs", self.running.environment.dice)
+        backoff = Backoff("fetch jobs", self.running.environment.random)
         loop = asyncio.get_running_loop()
         while not self.running.engine.shutting_down:
-            asked_at = loop.time()
+            sent_at = loop.time()
             try:
                 claimed = await self.fetch_one()
             except OjsError as error:
                 if isinstance(error, Conflict):
-                    await self.running.come_back()
-                await patience.wait(error, getattr(error, "retry_after_s", None))
+                    await self.running.register_again()
+                await backoff.wait(error, getattr(error, "retry_after_s", None))
                 continue
-            patience.failures = 0
+            backoff.failures = 0
             if claimed is not None:
                 yield claimed
             else:
-                idle_s = self.running.config.poll_s - (loop.time() - asked_at)
+                idle_s = self.running.config.poll_s - (loop.time() - sent_at)
                 await asyncio.sleep(max(idle_s, 0))
 
     def _extension(self, delivery: Delivery) -> Any:

@@ -49,7 +49,7 @@ class Counts(msgspec.Struct):
             for outcome, number in more.outcomes.items():
                 known.outcomes[outcome] = known.outcomes.get(outcome, 0) + number
             pairs = zip(known.durations, more.durations, strict=True)
-            known.durations = [one + another for one, another in pairs]
+            known.durations = [count + other for count, other in pairs]
             known.seconds += more.seconds
         self.fetch_errors += other.fetch_errors
         self.running += other.running

@@ -88,5 +88,5 @@ def as_process_layer(layer: Any) -> ProcessLayer:
     call = getattr(layer, "call", layer)
     if not callable(call):
         raise TypeError(f"{layer!r} is neither a function nor has it a method `call`")
-    found: ProcessLayer = call
-    return found
+    layer_call: ProcessLayer = call
+    return layer_call

@@ -38,7 +38,7 @@ def blocking_way_to(
     url: str, auth: Auth | None, tls: ssl.SSLContext | None = None
 ) -> BlockingStreamingTransport:
     """Return a transport to this URL, or in turn to each of several, with commas between them."""
-    ways = [BlockingHttpTransport(one, auth, tls=tls) for one in urls_of(url)]
+    ways = [BlockingHttpTransport(address, auth, tls=tls) for address in urls_of(url)]
     return ways[0] if len(ways) == 1 else BlockingInTurn(ways)
 
 

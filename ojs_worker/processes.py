@@ -30,8 +30,8 @@ main()
 """
 
 
-class NotWanted(Exception):
-    """The job was not begun, because it is not wanted any more."""
+class NotHeld(Exception):
+    """The job was not begun, because it is not held any more."""
 
 
 class FailedThere(Exception):
@@ -80,14 +80,14 @@ class Child:
         reader, writer = await asyncio.open_connection(sock=ours)
         child = cls(process, reader, writer)
         main_file = getattr(sys.modules["__main__"], "__file__", None)
-        child._say(Hello(sys.path, main_file, logging.getLogger().level))
+        child._send(Hello(sys.path, main_file, logging.getLogger().level))
         return child
 
     async def run(
         self, handler: Handler[..., Any, Any], job: Job, progress: Callable[[dict[str, Any]], None]
     ) -> bytes:
         """Run one job and return its result as JSON."""
-        self._say(Run(handler.__module__, handler.__qualname__, msgspec.json.encode(job)))
+        self._send(Run(handler.__module__, handler.__qualname__, msgspec.json.encode(job)))
         while True:
             try:
                 head = await self._reader.readexactly(frames.HEAD_BYTES)
@@ -131,7 +131,7 @@ class Child:
             self.kill()
             return await self._process.wait()
 
-    def _say(self, message: msgspec.Struct) -> None:
+    def _send(self, message: msgspec.Struct) -> None:
         self._writer.write(frames.pack(message))
 
 
@@ -150,20 +150,20 @@ class ProcessPool:
         handler: Handler[..., Any, Any],
         job: Job,
         progress: Callable[[dict[str, Any]], None],
-        wanted: Callable[[], Awaitable[bool]],
+        still_held: Callable[[], Awaitable[bool]],
     ) -> bytes:
-        """Run a job in a process; raises `NotWanted` if it is not wanted any more once a process is
+        """Run a job in a process; raises `NotHeld` if it is not held any more once a process is
         free. If cancelled, the process is killed."""
         async with self._places:
             child = self._idle.pop() if self._idle else await Child.start(self._environ)
             self._busy[job.id] = child
             well = False
             try:
-                if not await wanted():
-                    raise NotWanted
+                if not await still_held():
+                    raise NotHeld
                 result = await child.run(handler, job, progress)
                 well = True
-            except (FailedThere, NotWanted):
+            except (FailedThere, NotHeld):
                 well = True
                 raise
             finally:

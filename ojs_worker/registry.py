@@ -110,7 +110,7 @@ class Handler(Generic[P, C, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C:
         """Call the function itself, as a test does."""
-        if self.needs and (missing := self._not_given(args, kwargs)):
+        if self.needs and (missing := self._missing_dependency(args, kwargs)):
             raise TypeError(f"{self.__name__}: give `{missing}`, which only a worker makes")
         return self.target(*args, **kwargs)
 
@@ -188,9 +188,9 @@ class Handler(Generic[P, C, R]):
         make: Callable[..., Any] = self.target
         return make(*positions, **names)
 
-    def _not_given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-        given = inspect.signature(self.target).bind_partial(*args, **kwargs).arguments
-        return next((name for name in self.needs if name not in given), None)
+    def _missing_dependency(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+        arguments = inspect.signature(self.target).bind_partial(*args, **kwargs).arguments
+        return next((name for name in self.needs if name not in arguments), None)
 
 
 class Registry:

@@ -12,12 +12,12 @@ _SKIPPED: Final = frozenset({"__pycache__", "node_modules", "site-packages"})
 
 async def changes(folder: Path) -> AsyncIterator[None]:
     """Yield after each change of the Python files below a folder, from the first step on."""
-    seen = snapshot(folder)
+    before = snapshot(folder)
     while True:
         await asyncio.sleep(LOOK_S)
         now = await asyncio.to_thread(snapshot, folder)
-        if now != seen:
-            seen = now
+        if now != before:
+            before = now
             yield
 
 

@@ -61,7 +61,7 @@ class Reports:
         except Unreachable as error:
             if must:
                 raise
-            log.debug("progress was not told: %s", error)
+            log.debug("progress was not reported: %s", error)
             return
         if not reply.well:
             if must:

@@ -84,7 +84,7 @@ class Resources:
             log.error("what was made for the worker has not ended within %g s", END_S)
         for kept in self._kept.values():
             kept.task.cancel()
-        await asyncio.gather(*(one.task for one in self._kept.values()), return_exceptions=True)
+        await asyncio.gather(*(kept.task for kept in self._kept.values()), return_exceptions=True)
 
     def _replaced(self, need: Need) -> Need:
         by = self._overrides.get(need.dependency.make)
@@ -96,7 +96,7 @@ class Resources:
         """Make a value and end it in the same task, as some libraries demand."""
         try:
             async with AsyncExitStack() as stack:
-                needed = {name: await self.keep(one) for name, one in need.needs.items()}
+                needed = {name: await self.keep(inner) for name, inner in need.needs.items()}
                 call = functools.partial(need.dependency.make, **needed)
                 value = await self._make(call, need, stack)
                 self._order.append(kept)
@@ -118,8 +118,8 @@ class Resources:
             if dependency.per == "worker":
                 made[dependency] = await self.keep(need)
             else:
-                for one in need.needs.values():
-                    await self._value(one, context, made, stack)
+                for inner in need.needs.values():
+                    await self._value(inner, context, made, stack)
                 made[dependency] = await self._make(_call(need, context, made), need, stack)
         return made[dependency]
 
@@ -231,7 +231,7 @@ def of_process(needs: Needs, context: JobContext) -> Iterator[dict[str, Any]]:
 
 
 def _call(need: Need, context: JobContext | None, made: Made) -> Callable[[], Any]:
-    given = named(need.needs, made)
+    arguments = named(need.needs, made)
     if need.context_name is not None:
-        given[need.context_name] = context
-    return functools.partial(need.dependency.make, **given)
+        arguments[need.context_name] = context
+    return functools.partial(need.dependency.make, **arguments)

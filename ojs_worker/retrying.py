@@ -35,15 +35,17 @@ ALWAYS: Final = Retrying()
 
 def retrying(retry_on: Exceptions | None, no_retry_on: Exceptions | None) -> Retrying:
     """Check what a decorator was given."""
-    found = Retrying(_types(retry_on, "retry_on"), _types(no_retry_on, "no_retry_on"))
-    if both := {*found.retry_on} & {*found.no_retry_on}:
+    checked = Retrying(_types(retry_on, "retry_on"), _types(no_retry_on, "no_retry_on"))
+    if both := {*checked.retry_on} & {*checked.no_retry_on}:
         named = sorted(kind.__name__ for kind in both)
         raise ValueError(f"{named[0]} is in `retry_on` and in `no_retry_on`")
-    return found
+    return checked
 
 
-def _types(given: Any, name: str) -> tuple[type[BaseException], ...]:
-    types = given if isinstance(given, tuple) else () if given is None else (given,)
+def _types(exceptions: Any, name: str) -> tuple[type[BaseException], ...]:
+    types = (
+        exceptions if isinstance(exceptions, tuple) else () if exceptions is None else (exceptions,)
+    )
     for kind in types:
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
             raise TypeError(f"`{name}` holds {kind!r}, which is no class of exceptions")

@@ -99,10 +99,10 @@ def routers_of(package: str) -> Iterator[Router]:
     """Import a package with all its modules, and return their routers, each once."""
     top = importlib.import_module(package)
     modules = [top]
-    for found in pkgutil.walk_packages(getattr(top, "__path__", []), f"{package}."):
-        modules.append(importlib.import_module(found.name))
+    for info in pkgutil.walk_packages(getattr(top, "__path__", []), f"{package}."):
+        modules.append(importlib.import_module(info.name))
     routers = [
-        one for module in modules for one in vars(module).values() if isinstance(one, Router)
+        value for module in modules for value in vars(module).values() if isinstance(value, Router)
     ]
     return iter(dict.fromkeys(routers))
 

@@ -8,30 +8,30 @@ from types import MappingProxyType
 from typing import Any, Final, Self
 
 from ojs_wire.values import format_timestamp
-from ojs_worker.aside import Aside
+from ojs_worker.background import BackgroundTasks
 from ojs_worker.beats import Beats
-from ojs_worker.certainty import Bounds
+from ojs_worker.bulk_settling import BulkSettler
 from ojs_worker.codec import Codec
 from ojs_worker.config import MISCONFIGURED, Config, SettingError
 from ojs_worker.dependencies import Need
 from ojs_worker.engine import Engine
 from ojs_worker.environment import Environment
-from ojs_worker.exchanging import BulkSettler
-from ojs_worker.feeding import Feed
+from ojs_worker.extensions import Manifest
+from ojs_worker.fetch_loop import FetchLoop
 from ojs_worker.fetching import Fetcher
 from ojs_worker.health import HealthServer, Probed
+from ojs_worker.lease_check import Bounds
 from ojs_worker.lines import counted
-from ojs_worker.machine import Word
-from ojs_worker.offers import Manifest
+from ojs_worker.machine import Command
+from ojs_worker.recycling import RecyclingLimits
 from ojs_worker.registry import Registry
 from ojs_worker.reports import Reports
 from ojs_worker.resources import Overrides
 from ojs_worker.settling import SingleSettler
 from ojs_worker.signals import ENDING, SignalBox, forced_code
+from ojs_worker.stream_waker import StreamWaker
 from ojs_worker.transport import SteadyTransport, Transport
 from ojs_worker.version import installed
-from ojs_worker.waking import StreamWaker
-from ojs_worker.wear import Wear
 
 log = logging.getLogger("ojs.worker")
 
@@ -40,9 +40,9 @@ MAX_TYPES: Final = 1000
 # Limit of job types in the path of an event stream; a worker with more is woken by all types.
 MAX_STREAMED: Final = 100
 # Most job types in the first log line.
-SHOWN: Final = 20
+MAX_NAMES: Final = 20
 
-_WORDS = {"SIGTSTP": Word.QUIET, "SIGCONT": Word.RESUME}
+_WORDS = {"SIGTSTP": Command.QUIET, "SIGCONT": Command.RESUME}
 
 
 class Running:
@@ -61,7 +61,7 @@ class Running:
         fetches: bool = True,
         owns_transport: bool = False,
         prepare: Callable[[], Awaitable[None]] | None = None,
-        wear: Wear | None = None,
+        limits: RecyclingLimits | None = None,
         lifespans: Sequence[Need] = (),
         overrides: Overrides = MappingProxyType({}),
     ) -> None:
@@ -81,7 +81,7 @@ class Running:
             self.id,
             SingleSettler(transport, self.id, environment, timeout_s=config.operation_s),
             environment,
-            ask=manifest.offers,
+            read_extensions=manifest.extensions,
             timeout_s=config.operation_s,
         )
         bounds = Bounds(config.visibility_s)
@@ -94,7 +94,7 @@ class Running:
             reports=Reports(transport, self.id, timeout_s=config.operation_s),
             layers=layers,
             codec=codec,
-            wear=wear,
+            limits=limits,
             overrides=overrides,
         )
         self._beats = Beats(
@@ -103,17 +103,19 @@ class Running:
             _profile(config, types, environment),
             environment,
             report=self.engine.report,
-            heard=self.engine.heard,
+            on_answer=self.engine.beat_answered,
             bounds=bounds,
             interval_s=config.heartbeat_s,
             timeout_s=config.operation_s,
             extends=config.auto_extend,
         )
         streamed = types if types is not None and len(types) <= MAX_STREAMED else None
-        self.waker = StreamWaker(transport, config.queues, streamed, manifest.offers, environment)
+        self.waker = StreamWaker(
+            transport, config.queues, streamed, manifest.extensions, environment
+        )
         # Started in the background once the server knows this worker.
         self._prepare = prepare
-        self._aside = Aside()
+        self._background = BackgroundTasks()
         self.fetcher = Fetcher(
             transport,
             self.id,
@@ -125,13 +127,13 @@ class Running:
             job_types=types,
             late_ack=config.late_ack,
         )
-        self.feed = Feed(
+        self.feed = FetchLoop(
             self.fetcher,
             environment,
             free=self.engine.free_without,
             accept=self.engine.accept,
             introduced=self._beats.introduced,
-            come_back=self.come_back,
+            register_again=self.register_again,
             poll_s=config.poll_s,
             failed=self.engine.fetch_failed,
             waker=self.waker,
@@ -173,9 +175,9 @@ class Running:
         )
         self.engine.start(self._beats, self.feed if self._fetches else None)
         if config.wake == "stream" and self._fetches:
-            self._aside.begin(self._introduced(self.waker.run))
+            self._background.begin(self._introduced(self.waker.run))
         if self._prepare is not None and self._fetches:
-            self._aside.begin(self._introduced(self._prepare))
+            self._background.begin(self._introduced(self._prepare))
         return self
 
     @property
@@ -183,20 +185,20 @@ class Running:
         """True if the worker fetches jobs, and its server answers."""
         return self.engine.machine.ready and self.engine.connected
 
-    async def come_back(self) -> None:
+    async def register_again(self) -> None:
         """Register again after a refused FETCH, or end if the server refuses this worker."""
         log.warning("the server refuses the FETCH of worker %s, which registers anew", self.id)
-        if not await self._beats.introduce_anew():
+        if not await self._beats.register_again():
             log.error("the server takes worker %s no more; it ends", self.id)
-            self.ask_to_stop()
+            self.begin_shutdown()
 
-    def ask_to_stop(self) -> None:
+    def begin_shutdown(self) -> None:
         """Begin the shutdown, as SIGTERM does."""
-        self.engine.hear(Word.STOP)
+        self.engine.handle(Command.STOP)
 
     async def stop(self) -> int:
         """Shut down in order; returns the exit code."""
-        self.ask_to_stop()
+        self.begin_shutdown()
         return await self.wait()
 
     async def wait(self) -> int:
@@ -231,9 +233,9 @@ class Running:
             self._forced_by = self._forced_by or sig
             self.engine.force()
         elif sig in ENDING:
-            self.engine.hear(Word.STOP)
+            self.engine.handle(Command.STOP)
         else:
-            self.engine.hear(_WORDS[sig.name])
+            self.engine.handle(_WORDS[sig.name])
 
     async def _introduced(self, prepare: Callable[[], Awaitable[None]]) -> None:
         await self.introduced.wait()
@@ -242,7 +244,7 @@ class Running:
         except SettingError as error:
             log.error("the worker ends: %s", error)
             self._misconfigured = True
-            self.ask_to_stop()
+            self.begin_shutdown()
 
     def _probed(self) -> Probed:
         details = {
@@ -252,10 +254,10 @@ class Running:
             "connected": self.engine.connected,
             "active_jobs": self.engine.held,
         }
-        return Probed(live=True, ready=self.ready, said=details)
+        return Probed(live=True, ready=self.ready, details=details)
 
     async def _close(self) -> None:
-        await self._aside.close()
+        await self._background.close()
         await self.engine.close()
         await self._settler.close()
         if self._owned is not None:
@@ -266,8 +268,8 @@ class Running:
 
 def _listed(types: Sequence[str]) -> str:
     """Return the job types that have handlers in words, only the first ones by name."""
-    first = ", ".join(types[:SHOWN])
-    more = len(types) - SHOWN
+    first = ", ".join(types[:MAX_NAMES])
+    more = len(types) - MAX_NAMES
     return f"{first} and {counted(more, 'more type')}" if more > 0 else first or "no type"
 
 

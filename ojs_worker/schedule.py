@@ -8,12 +8,12 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from ojs_worker.backoff import Backoff
 from ojs_worker.client.asynchronous import Client
 from ojs_worker.client.calls import Overlap
 from ojs_worker.client.options import Options
 from ojs_worker.config import SettingError
 from ojs_worker.errors import NotFound, PermissionDenied, Refused, Unreachable
-from ojs_worker.patience import Patience
 from ojs_worker.registry import Handler
 
 log = logging.getLogger("ojs.worker")
@@ -88,7 +88,7 @@ class Schedules:
 async def register(
     entries: Iterable[Scheduled],
     client: Client,
-    patience: Patience,
+    backoff: Backoff,
     *,
     owner: str | None = None,
     prune: bool = False,
@@ -98,10 +98,10 @@ async def register(
     `SettingError` if the worker's key may not register one; then none is registered."""
     entries = tuple(entries)
     if len(entries) > 1:
-        await _require_right(entries, client, patience)
+        await _require_right(entries, client, backoff)
     for entry in entries:
         try:
-            await patience.keep_on(partial(put, entry, client, owner), (Unreachable,))
+            await backoff.retry(partial(put, entry, client, owner), (Unreachable,))
         except PermissionDenied as denied:
             raise SettingError(f"the cron entry {entry.name} is refused: {denied}") from denied
         except Refused as refused:
@@ -109,13 +109,13 @@ async def register(
         else:
             log.info("the cron entry %s is registered", entry.name)
     if owner is not None:
-        await _look_for_removed(entries, client, patience, owner, prune=prune)
+        await _look_for_removed(entries, client, backoff, owner, prune=prune)
 
 
-async def _require_right(entries: Iterable[Scheduled], client: Client, patience: Patience) -> None:
+async def _require_right(entries: Iterable[Scheduled], client: Client, backoff: Backoff) -> None:
     """Raise `SettingError` if some of the entries are on the server as another key's."""
     try:
-        known = await patience.keep_on(client.list_crons, (Unreachable,))
+        known = await backoff.retry(client.list_crons, (Unreachable,))
     except Refused:
         # The server has no such list; it checks each registration.
         return
@@ -143,28 +143,28 @@ async def put(entry: Scheduled, client: Client, owner: str | None) -> None:
 
 
 async def _look_for_removed(
-    entries: Iterable[Scheduled], client: Client, patience: Patience, owner: str, *, prune: bool
+    entries: Iterable[Scheduled], client: Client, backoff: Backoff, owner: str, *, prune: bool
 ) -> None:
     names = {entry.name for entry in entries}
 
     async def look() -> None:
-        for one in await client.list_crons():
-            if one.meta.get(OWNER) != owner or one.name in names:
+        for cron in await client.list_crons():
+            if cron.meta.get(OWNER) != owner or cron.name in names:
                 continue
             if not prune:
                 log.warning(
                     "the cron entry %s of %s is not in the code any more; delete it, or start the "
                     "worker with --prune-cron",
-                    one.name,
+                    cron.name,
                     owner,
                 )
                 continue
             with contextlib.suppress(NotFound):
-                await client.delete_cron(one.name)
-            log.info("the cron entry %s, which is not in the code any more, is deleted", one.name)
+                await client.delete_cron(cron.name)
+            log.info("the cron entry %s, which is not in the code any more, is deleted", cron.name)
 
     try:
-        await patience.keep_on(look, (Unreachable,))
+        await backoff.retry(look, (Unreachable,))
     except Refused as refused:
         log.error("the cron entries of %s cannot be compared with the code: %s", owner, refused)
 

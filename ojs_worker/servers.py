@@ -50,8 +50,8 @@ _MEMBERS: Final = frozenset({"server", "servers"})
 
 def path_of(environ: Mapping[str, str]) -> Path | None:
     """Return the path of the file of named servers; None if the user has no home."""
-    if given := environ.get(FILE):
-        return Path(given)
+    if path := environ.get(FILE):
+        return Path(path)
     if folder := environ.get("XDG_CONFIG_HOME"):
         return Path(folder, "ojs", "servers.toml")
     home = environ.get("HOME") or environ.get("USERPROFILE")
@@ -73,29 +73,29 @@ def read(environ: Mapping[str, str]) -> ServerFile:
         return ServerFile()
     except OSError as error:
         raise SettingError(f"{path}: {error.strerror}") from None
-    found = _parsed(path, text)
-    if readable and any(one.auth_token for one in found.servers.values()):
+    file = _parsed(path, text)
+    if readable and any(server.auth_token for server in file.servers.values()):
         raise SettingError(f"{path}: holds keys and others may read it; chmod 600 {path}")
-    return found
+    return file
 
 
 def named(name: str, environ: Mapping[str, str], where: str) -> Mapping[str, Any]:
     """Return the settings of a named server; `where` is the place that an error names."""
-    found = read(environ)
-    if name not in found.servers:
-        close = get_close_matches(name, found.servers, n=1)
+    file = read(environ)
+    if name not in file.servers:
+        close = get_close_matches(name, file.servers, n=1)
         hint = f'; did you mean "{close[0]}"?' if close else ""
-        place = found.path or path_of(environ) or "a file, for there is no home folder"
+        place = file.path or path_of(environ) or "a file, for there is no home folder"
         raise SettingError(f'{where}: there is no server "{name}" in {place}{hint}')
-    return _settings(found, name)
+    return _settings(file, name)
 
 
 def usual(environ: Mapping[str, str]) -> Mapping[str, Any]:
     """Return the settings of the default server in the file; empty if it names none."""
-    found = read(environ)
-    if found.server is None:
+    file = read(environ)
+    if file.server is None:
         return {}
-    return named(found.server, environ, f"{found.path}: server")
+    return named(file.server, environ, f"{file.path}: server")
 
 
 def _parsed(path: Path, text: bytes) -> ServerFile:
@@ -110,19 +110,19 @@ def _parsed(path: Path, text: bytes) -> ServerFile:
                 f"{strange[0]!r} does not belong in a file of servers, which has `server` and "
                 "[servers.NAME]; settings of ojs-server are in the file that OJS_CONFIG names"
             )
-        found = msgspec.convert(content, ServerFile)
+        file = msgspec.convert(content, ServerFile)
     except (ValueError, RecursionError) as error:
         raise SettingError(f"{path}: {error}") from None
-    return msgspec.structs.replace(found, path=path)
+    return msgspec.structs.replace(file, path=path)
 
 
-def _settings(found: ServerFile, name: str) -> Mapping[str, Any]:
-    server = found.servers[name]
+def _settings(file: ServerFile, name: str) -> Mapping[str, Any]:
+    server = file.servers[name]
     members = ("url", "auth_token", "tls_ca_file", "tls_cert_file", "tls_key_file")
     values = {"server": name, **{member: getattr(server, member) for member in members}}
     if server.auth_token_file is not None:
-        assert found.path is not None
-        values["auth_token"] = _key(found.path.parent / server.auth_token_file)
+        assert file.path is not None
+        values["auth_token"] = _key(file.path.parent / server.auth_token_file)
     return values
 
 

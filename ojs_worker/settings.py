@@ -310,7 +310,7 @@ def load(
 
 def deadline_of(code: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> float:
     """Return the deadline of a client's calls in seconds; the file of servers has none."""
-    return _merged(_given({}, code, environ), {"deadline"}).deadline_s
+    return _merged(_usual_sources({}, code, environ), {"deadline"}).deadline_s
 
 
 def check(code: Mapping[str, Any]) -> None:
@@ -333,13 +333,13 @@ def _merged(sources: Sequence[Source], only: Collection[str] | None) -> Config:
         if only is not None and setting.name not in only:
             continue
         for source, called in sources:
-            if (given := source.get(setting.name)) is not None:
-                values[setting.field] = _value(setting, given, called(setting))
+            if (value := source.get(setting.name)) is not None:
+                values[setting.field] = _value(setting, value, called(setting))
                 break
     return msgspec.structs.replace(PROFILES[values.get("profile", "ojs")], **values)
 
 
-def _given(
+def _usual_sources(
     flags: Mapping[str, Any], code: Mapping[str, Any], environ: Mapping[str, str]
 ) -> list[Source]:
     """Return all sources but the file of servers, those with precedence first."""
@@ -365,17 +365,17 @@ def _sources(
     A server of the file has the precedence of the source that names it, so that its key is never
     sent to a URL from another source.
     """
-    given = _given(flags, code, environ)
-    for place, (source, called) in enumerate(given):
+    value = _usual_sources(flags, code, environ)
+    for place, (source, called) in enumerate(value):
         name, url = source.get("server"), source.get("url")
         if name is not None and url is not None:
             raise SettingError(f"{called(_BY_NAME['server'])}: goes without a URL beside it")
         if name is not None:
-            found = servers.named(str(name), environ, called(_BY_NAME["server"]))
-            given.insert(place + 1, (found, _in_file))
+            settings = servers.named(str(name), environ, called(_BY_NAME["server"]))
+            value.insert(place + 1, (settings, _in_file))
         if name is not None or url is not None:
-            return given
-    return [*given, (servers.usual(environ), _in_file)]
+            return value
+    return [*value, (servers.usual(environ), _in_file)]
 
 
 def variables_of(config: Config) -> dict[str, str]:
@@ -398,31 +398,31 @@ def _in_file(setting: Setting) -> str:
     return f"{setting.name} in the file of servers"
 
 
-def _value(setting: Setting, given: Any, where: str) -> Any:
+def _value(setting: Setting, value: Any, where: str) -> Any:
     match setting.kind:
         case "names":
-            return _names(setting, given, where)
+            return _names(setting, value, where)
         case "number":
-            return _number(setting, given, where)
+            return _number(setting, value, where)
         case "seconds":
-            return _seconds(setting, given, where)
+            return _seconds(setting, value, where)
         case "bytes":
-            return _bytes(setting, given, where)
+            return _bytes(setting, value, where)
         case "truth":
-            truth = given if isinstance(given, bool) else _TRUTH.get(str(given).lower())
+            truth = value if isinstance(value, bool) else _TRUTH.get(str(value).lower())
             if truth is None:
-                raise SettingError(f"{where}: must be true or false, not {given!r}")
+                raise SettingError(f"{where}: must be true or false, not {value!r}")
             return truth
         case "text":
-            if not isinstance(given, str):
-                raise SettingError(f"{where}: must be a text, not {given!r}")
-            if setting.choices and given not in setting.choices:
+            if not isinstance(value, str):
+                raise SettingError(f"{where}: must be a text, not {value!r}")
+            if setting.choices and value not in setting.choices:
                 raise SettingError(f"{where}: must be one of {', '.join(setting.choices)}")
-            return given
+            return value
 
 
-def _names(setting: Setting, given: Any, where: str) -> tuple[str, ...]:
-    listed = given.split(",") if isinstance(given, str) else given
+def _names(setting: Setting, value: Any, where: str) -> tuple[str, ...]:
+    listed = value.split(",") if isinstance(value, str) else value
     names = tuple(str(name).strip() for name in listed if str(name).strip())
     if setting.name == "queues":
         if not names:
@@ -433,9 +433,9 @@ def _names(setting: Setting, given: Any, where: str) -> tuple[str, ...]:
     return names
 
 
-def _number(setting: Setting, given: Any, where: str) -> int:
+def _number(setting: Setting, value: Any, where: str) -> int:
     try:
-        number = int(given) if not isinstance(given, bool | float) else None
+        number = int(value) if not isinstance(value, bool | float) else None
     except (TypeError, ValueError):
         number = None
     if number is None or not setting.least <= number <= setting.most:
@@ -445,20 +445,20 @@ def _number(setting: Setting, given: Any, where: str) -> int:
     return number
 
 
-def _bytes(setting: Setting, given: Any, where: str) -> int:
-    found = _SIZE.fullmatch(str(given).strip())
-    size = int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " ")) if found else 0
+def _bytes(setting: Setting, value: Any, where: str) -> int:
+    match = _SIZE.fullmatch(str(value).strip())
+    size = int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else 0
     if not setting.least <= size <= setting.most:
         raise SettingError(f"{where}: must be a size of at least 1M, such as 500M or 1.5G")
     return size
 
 
-def _seconds(setting: Setting, given: Any, where: str) -> float:
-    if isinstance(given, str):
+def _seconds(setting: Setting, value: Any, where: str) -> float:
+    if isinstance(value, str):
         with contextlib.suppress(ValueError):
-            given = float(given)
+            value = float(value)
     try:
-        seconds = milliseconds(given, setting.name) / 1000
+        seconds = milliseconds(value, setting.name) / 1000
     except ValueError as error:
         raise SettingError(f"{where}: {error}") from None
     if not setting.least <= seconds <= setting.most:

@@ -10,13 +10,13 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ojs_worker.backoff import Backoff
 from ojs_worker.environment import Environment
 from ojs_worker.errors import ErrorBody, Unreachable, error_body
 from ojs_worker.faults import BadResult, Fault, refused_result
 from ojs_worker.forms import encode
 from ojs_worker.forms import written as plain_form
 from ojs_worker.job import Job
-from ojs_worker.patience import Patience
 from ojs_worker.transport import Request, Transport
 
 log = logging.getLogger("ojs.worker")
@@ -116,7 +116,7 @@ class SingleSettler:
 
     async def settle(self, job: Job, outcome: Outcome, *, unsure: bool = False) -> Verdict:
         """Report one outcome, with retries; `unsure` if an earlier try may have arrived."""
-        patience = Patience(f"settle job {job.id}", self._environment.dice)
+        backoff = Backoff(f"settle job {job.id}", self._environment.random)
         while True:
             path = ACK if isinstance(outcome, Done) else NACK
             body = written(job, outcome, self._worker_id)
@@ -144,7 +144,7 @@ class SingleSettler:
                     continue
                 reason = f"answered {reply.status}: {message}"
                 wait_s = reply.retry_after_s
-            await patience.wait(reason, wait_s)
+            await backoff.wait(reason, wait_s)
 
     def hurry(self) -> None:
         """Do nothing, because no outcome waits for another one."""

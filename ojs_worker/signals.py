@@ -55,7 +55,7 @@ class SignalBox:
         self.on_ending: Callable[[], None] | None = None
 
     @property
-    def asked_to_end(self) -> bool:
+    def end_requested(self) -> bool:
         """True if a signal has asked the program to end."""
         return self._endings > 0
 

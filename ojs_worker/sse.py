@@ -27,14 +27,14 @@ class FrameReader:
         *lines, self._rest = (self._rest + piece).split(b"\n")
         if len(self._rest) > MAX_LINE:
             raise ValueError(f"a line of the stream is longer than {MAX_LINE} bytes")
-        found = []
+        complete = []
         for line in lines:
             if not (line := line.removesuffix(b"\r")):
-                found.append(self._frame)
+                complete.append(self._frame)
                 self._frame = Frame()
             else:
                 self._take(line)
-        return found
+        return complete
 
     def _take(self, line: bytes) -> None:
         name, _, value = line.partition(b":")

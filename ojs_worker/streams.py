@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from ojs_worker.backoff import Backoff
 from ojs_worker.errors import Unreachable
-from ojs_worker.offers import Offers
-from ojs_worker.patience import Patience
+from ojs_worker.extensions import Extensions
 from ojs_worker.transport import Request
 
 # Servers send a comment every 15 seconds.
@@ -21,15 +21,17 @@ def stream_of(path: str, last: str | None = None) -> Request:
     return Request("GET", path, headers=headers, timeout_s=SILENCE_S)
 
 
-async def offers_of(ask: Callable[[], Awaitable[Offers | None]], patience: Patience) -> Offers:
+async def extensions_of(
+    read_extensions: Callable[[], Awaitable[Extensions | None]], backoff: Backoff
+) -> Extensions:
     """Return the extensions of the server; asks again until it answers."""
-    while (offers := await ask()) is None:
-        await patience.wait("the server does not say what it offers")
-    return offers
+    while (extensions := await read_extensions()) is None:
+        await backoff.wait("the server does not say what it offers")
+    return extensions
 
 
-async def again_and_again(follow: Callable[[], Awaitable[None]], patience: Patience) -> None:
+async def follow_for_ever(follow: Callable[[], Awaitable[None]], backoff: Backoff) -> None:
     """Follow a stream, and reconnect after every end; raises the `Refused` that is final."""
     while True:
-        await patience.keep_on(follow, _BROKEN)
-        await patience.wait("the stream ended")
+        await backoff.retry(follow, _BROKEN)
+        await backoff.wait("the stream ended")

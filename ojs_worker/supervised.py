@@ -1,4 +1,4 @@
-"""A worker process as its supervisor sees it: signals come over a socket, and words go back.
+"""A worker process as its supervisor sees it: signals come over a socket, and its status goes back.
 
 The process ignores the signals of the system, so that each counts once however it was sent. When
 the socket closes, the supervisor is gone, and the worker shuts down as after SIGTERM.
@@ -28,7 +28,7 @@ COUNTS: Final = b"#"
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """The settings of a worker that its supervisor keeps, sent before the first word.
+    """The settings of a worker that its supervisor keeps, sent before the first status.
 
     A program may set them itself, and the supervisor does not load it.
     """
@@ -43,13 +43,13 @@ class Terms(msgspec.Struct, frozen=True):
         return cls(config.health_host, config.health_port, config.grace_s)
 
 
-class Word(Enum):
+class Status(Enum):
     """State of a worker process, sent to its supervisor every second and when it changes."""
 
     READY = b"r"  # fetches jobs
     BUSY = b"b"  # its event loop runs, but it fetches no jobs at present
     RECYCLING = b"w"  # fetches no more jobs, and ends after the last one
-    LEFT = b"l"  # has ended in order, on a signal or a directive of the server
+    FINISHED = b"l"  # has ended in order, on a signal or a directive of the server
 
 
 class Supervised:
@@ -92,10 +92,10 @@ class Supervised:
         while True:
             self._count(running)
             if recycling.is_set():
-                self.say(Word.RECYCLING)
+                self.send_status(Status.RECYCLING)
                 await asyncio.sleep(PULSE_S)
                 continue
-            self.say(Word.READY if running.ready else Word.BUSY)
+            self.send_status(Status.READY if running.ready else Status.BUSY)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PULSE_S):
                     await recycling.wait()
@@ -110,9 +110,9 @@ class Supervised:
         if self._counted and not self._rest:
             self._send(COUNTS + encode(running.engine.counts))
 
-    def say(self, word: Word) -> None:
-        """Tell the supervisor a word, if it is there and listens."""
-        self._send(word.value)
+    def send_status(self, status: Status) -> None:
+        """Send the status to the supervisor, if it listens."""
+        self._send(status.value)
 
     def _send(self, line: bytes) -> None:
         self._rest += line + b"\n"

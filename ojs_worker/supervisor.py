@@ -18,15 +18,15 @@ from typing import Final
 
 import msgspec
 
-from ojs_worker.backoff import pause
 from ojs_worker.config import Config
 from ojs_worker.environment import Environment, machine
 from ojs_worker.health import HealthServer, Probed
 from ojs_worker.lines import counted
 from ojs_worker.metrics import Counts
+from ojs_worker.pauses import pause
 from ojs_worker.reload import changes
 from ojs_worker.signals import ENDING, FORCED_EXIT_S, MARGIN_S, SignalBox, forced_code
-from ojs_worker.supervised import COUNTS, DESCRIPTOR, Terms, Word
+from ojs_worker.supervised import COUNTS, DESCRIPTOR, Status, Terms
 
 log = logging.getLogger("ojs.worker")
 
@@ -53,7 +53,7 @@ class Process:
         agree: Callable[[Terms], None],
     ) -> None:
         self.pid = process.pid
-        self.ready = self.recycling = self.left = self.outdated = False
+        self.ready = self.recycling = self.finished = self.outdated = False
         # Set when another process must replace this one.
         self.spent = asyncio.Event()
         self.code: int | None = None
@@ -62,7 +62,7 @@ class Process:
         self._agree = agree
         self._monotonic = environment.monotonic
         self._begun = environment.monotonic()
-        self._heard: float | None = None
+        self._last_report: float | None = None
         self.counts = Counts()
         self.ended = asyncio.create_task(self._watch())
 
@@ -91,7 +91,7 @@ class Process:
     @property
     def started(self) -> bool:
         """True if its program has been loaded."""
-        return self._heard is not None
+        return self._last_report is not None
 
     @property
     def age_s(self) -> float:
@@ -101,10 +101,10 @@ class Process:
     @property
     def stuck(self) -> bool:
         """True if its event loop stands still."""
-        return self._heard is not None and self._monotonic() - self._heard > SILENT_S
+        return self._last_report is not None and self._monotonic() - self._last_report > SILENT_S
 
-    def tell(self, sig: signal.Signals) -> None:
-        """Pass a signal on, if the process still hears."""
+    def forward(self, sig: signal.Signals) -> None:
+        """Forward a signal, if the socket is still open."""
         with contextlib.suppress(OSError):
             self._channel.send(bytes([sig]))
 
@@ -135,13 +135,13 @@ class Process:
                     elif line.startswith(COUNTS):
                         self.counts = msgspec.json.decode(line[len(COUNTS) :], type=Counts)
                     else:
-                        self._hear(Word(line))
+                        self._handle(Status(line))
 
-    def _hear(self, word: Word) -> None:
-        self._heard = self._monotonic()
-        self.ready = word is Word.READY
-        self.left = self.left or word is Word.LEFT
-        if word is Word.RECYCLING:
+    def _handle(self, status: Status) -> None:
+        self._last_report = self._monotonic()
+        self.ready = status is Status.READY
+        self.finished = self.finished or status is Status.FINISHED
+        if status is Status.RECYCLING:
             self.recycling = True
             self.spent.set()
 
@@ -179,15 +179,15 @@ class Supervisor:
             loop.call_soon_threadsafe(self._obey, sig, box.is_forcing(sig))
 
         box.listen(listen)
-        beside = [asyncio.create_task(self._answer_probes())]
+        background = [asyncio.create_task(self._answer_probes())]
         if self._folder is not None:
-            beside.append(asyncio.create_task(self._watch(self._folder)))
+            background.append(asyncio.create_task(self._watch(self._folder)))
         try:
             await asyncio.gather(*(self._keep() for _ in range(self._config.workers)))
-            await asyncio.gather(*(one.ended for one in self._processes))
+            await asyncio.gather(*(process.ended for process in self._processes))
         finally:
             box.listen(None)
-            for task in beside:
+            for task in background:
                 task.cancel()
             self._kill()
         return self._code if self._forced_by is None else forced_code(self._forced_by)
@@ -201,7 +201,7 @@ class Supervisor:
             if process.recycling or process.outdated:
                 failures = 0
                 await self._have_room()
-            elif process.left:
+            elif process.finished:
                 return
             elif not self._ending.is_set():
                 failures = 0 if process.age_s > STEADY_S else failures + 1
@@ -219,10 +219,10 @@ class Supervisor:
         self._processes.add(process)
         process.ended.add_done_callback(lambda _: self._ended(process))
         if self._quiet:
-            process.tell(signal.SIGTSTP)
+            process.forward(signal.SIGTSTP)
         if self._ending.is_set():
             # The signal came during the start.
-            process.tell(signal.SIGTERM)
+            process.forward(signal.SIGTERM)
         return process
 
     def _ended(self, process: Process) -> None:
@@ -230,7 +230,7 @@ class Supervisor:
         self._past.add(msgspec.structs.replace(process.counts, running=0, connected=0))
         self._room.set()
         self._ever_started = self._ever_started or process.started
-        if process.code and (process.left or self._ending.is_set()):
+        if process.code and (process.finished or self._ending.is_set()):
             self._code = max(self._code, process.code if process.code in CANNOT_START else 1)
 
     async def _bear(self, process: Process, failures: int) -> bool:
@@ -240,12 +240,12 @@ class Supervisor:
             # Probably a mistake in a file: wait for the next change.
             await self._first(self._changed, None)
             return True
-        started = self._ever_started or any(one.started for one in self._processes)
+        started = self._ever_started or any(process.started for process in self._processes)
         if code in CANNOT_START and not started:
             self._code = code
             self._end(signal.SIGTERM)
             return False
-        wait_s = pause(failures, self._environment.dice()) if failures else 0.0
+        wait_s = pause(failures, self._environment.random()) if failures else 0.0
         log.error(
             "worker process %d %s; another one is started in %.1f s, and its jobs run again when "
             "their leases have ended",
@@ -258,7 +258,7 @@ class Supervisor:
 
     async def _first(self, event: asyncio.Event, seconds: float | None) -> None:
         """Wait for an event or the end of all, at most so long."""
-        waiting = [asyncio.create_task(one.wait()) for one in (event, self._ending)]
+        waiting = [asyncio.create_task(awaited.wait()) for awaited in (event, self._ending)]
         await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         for task in waiting:
             task.cancel()
@@ -293,7 +293,7 @@ class Supervisor:
             log.info("a file has changed, starting anew")
             for process in self._processes:
                 process.outdated = True
-                process.tell(signal.SIGTERM)
+                process.forward(signal.SIGTERM)
             changed, self._changed = self._changed, asyncio.Event()
             changed.set()
 
@@ -302,7 +302,7 @@ class Supervisor:
             self._end(sig, forcing=forcing)
             return
         self._quiet = sig == signal.SIGTSTP
-        self._tell(sig)
+        self._forward(sig)
 
     def _end(self, sig: signal.Signals, *, forcing: bool = False) -> None:
         limit_s = self._terms.grace_s + MARGIN_S
@@ -313,13 +313,13 @@ class Supervisor:
             log.info("ending %s", counted(len(self._processes), "worker process", "es"))
         self._ending.set()
         self._room.set()
-        self._tell(sig)
+        self._forward(sig)
         # A process that is stopped or blocked does not end by itself.
         asyncio.get_running_loop().call_later(limit_s + PATIENCE_S, self._kill)
 
-    def _tell(self, sig: signal.Signals) -> None:
+    def _forward(self, sig: signal.Signals) -> None:
         for process in self._processes:
-            process.tell(sig)
+            process.forward(sig)
 
     def _kill(self) -> None:
         for process in self._processes:
@@ -329,12 +329,12 @@ class Supervisor:
 
     def _counts(self) -> Counts:
         whole = Counts()
-        for counts in (self._past, *(one.counts for one in self._processes)):
+        for counts in (self._past, *(process.counts for process in self._processes)):
             whole.add(counts)
         return whole
 
     def _probed(self) -> Probed:
-        ready = sum(one.ready for one in self._processes)
-        stuck = sum(one.stuck for one in self._processes)
+        ready = sum(process.ready for process in self._processes)
+        stuck = sum(process.stuck for process in self._processes)
         details = {"workers": self._config.workers, "ready": ready, "stuck": stuck}
-        return Probed(live=not stuck, ready=ready > 0, said=details)
+        return Probed(live=not stuck, ready=ready > 0, details=details)

@@ -38,11 +38,11 @@ def _worker_of(module: ModuleType, attribute: str) -> Worker:
             return next(iter(workers.values()))
         listed = ", ".join(f"{module.__name__}:{name}" for name in workers) or "none"
         raise NoWorker(f"name the worker as module:name; {module.__name__} has {listed}")
-    found = getattr(module, attribute, None)
-    if isinstance(found, Worker):
-        return found
-    if found is not None:
-        raise NoWorker(f"{module.__name__}:{attribute} is a {type(found).__name__}, no Worker")
+    worker = getattr(module, attribute, None)
+    if isinstance(worker, Worker):
+        return worker
+    if worker is not None:
+        raise NoWorker(f"{module.__name__}:{attribute} is a {type(worker).__name__}, no Worker")
     close = get_close_matches(attribute, workers, n=1)
     hint = f'; did you mean "{close[0]}"?' if close else ""
     raise NoWorker(f"{module.__name__} has no {attribute}{hint}")

@@ -17,16 +17,16 @@ _FILES: Final = tuple(TlsFiles.__annotations__)
 def tls_of(config: Config) -> ssl.SSLContext | None:
     """Return the TLS context of the files that the configuration names; None if it names none.
     Raises `SettingError`."""
-    given = {name: file for name in _FILES if (file := getattr(config, name)) is not None}
-    if not given:
+    files = {name: file for name in _FILES if (file := getattr(config, name)) is not None}
+    if not files:
         return None
     if not all(url.strip().startswith("https://") for url in config.url.split(",")):
         # Certificates show that the user wants encryption.
         raise SettingError(
-            f"{next(iter(given))}: the server's URL does not begin with https://, so nothing would "
+            f"{next(iter(files))}: the server's URL does not begin with https://, so nothing would "
             "be encrypted"
         )
-    for name, file in given.items():
+    for name, file in files.items():
         _read(name, file)
     try:
         context = ssl.create_default_context(cafile=config.tls_ca_file)

@@ -19,11 +19,11 @@ def without_sdk(trace: TracebackType | None) -> TracebackType | None:
     last = max((at for at, step in enumerate(steps) if not _is_sdk(step)), default=-1)
     if last == -1:
         return trace
-    shown = steps[last + 1] if last + 1 < len(steps) else None
+    visible = steps[last + 1] if last + 1 < len(steps) else None
     for step in reversed(steps[: last + 1]):
         if not _is_sdk(step):
-            shown = TracebackType(shown, step.tb_frame, step.tb_lasti, step.tb_lineno)
-    return shown
+            visible = TracebackType(visible, step.tb_frame, step.tb_lasti, step.tb_lineno)
+    return visible
 
 
 def place_of(trace: TracebackType | None) -> str | None:

@@ -138,10 +138,10 @@ def reason_of(error: BaseException) -> str:
     return text or type(error).__name__
 
 
-def urls_of(given: str) -> list[str]:
+def urls_of(setting: str) -> list[str]:
     """Return the URLs of the servers that a setting names, with commas between them."""
-    urls = [base_url(url.strip()) for url in given.split(",") if url.strip()]
-    return urls or [base_url(given)]
+    urls = [base_url(url.strip()) for url in setting.split(",") if url.strip()]
+    return urls or [base_url(setting)]
 
 
 def joined(url: str | Sequence[str] | None) -> str | None:

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from ojs_worker.backoff import pause
 from ojs_worker.environment import Environment
+from ojs_worker.pauses import pause
 
 # The longest pause, unless a server asks for more.
 PAUSE_S: Final = 2.0
@@ -29,9 +29,11 @@ class Tries:
             return usual_s
         return min(usual_s, left_s) if repeatable else left_s
 
-    def pause_s(self, asked_s: float | None = None) -> float | None:
+    def pause_s(self, retry_after_s: float | None = None) -> float | None:
         """Count a failure, and return the pause before the next try, at least what the server asks
         for; None if the deadline comes first."""
         self._failures += 1
-        wait_s = max(asked_s or 0.0, pause(self._failures, self._environment.dice(), PAUSE_S))
+        wait_s = max(
+            retry_after_s or 0.0, pause(self._failures, self._environment.random(), PAUSE_S)
+        )
         return wait_s if self._environment.monotonic() + wait_s < self._ends_at else None

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar, Unpack
 import msgspec
 
 from ojs_worker.access import Auth
+from ojs_worker.backoff import Backoff
 from ojs_worker.batching import Gathering
 from ojs_worker.blocking import BlockingManual, ThreadWorker
 from ojs_worker.client.asynchronous import Client, Now
@@ -20,7 +21,7 @@ from ojs_worker.client.handle import BlockingJobHandle, JobHandle
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.codec import Codec
-from ojs_worker.config import Config, Given, SettingError
+from ojs_worker.config import Config, SettingError, WorkerSettings
 from ojs_worker.dependencies import Dependency, Make, Need, need_of
 from ojs_worker.direct import way_to
 from ojs_worker.durations import Duration
@@ -28,7 +29,7 @@ from ojs_worker.environment import Environment, machine
 from ojs_worker.limits import Limits, compare, limits_of
 from ojs_worker.manual import Manual
 from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_layer
-from ojs_worker.patience import Patience
+from ojs_worker.recycling import RecyclingLimits
 from ojs_worker.registry import JobDecorator, ManyDecorator, Registry, Runs
 from ojs_worker.resources import Overrides
 from ojs_worker.retrying import Exceptions, retrying
@@ -46,7 +47,6 @@ from ojs_worker.transport import (
     Transport,
     joined,
 )
-from ojs_worker.wear import Wear
 
 H = TypeVar("H")
 M = TypeVar("M", bound=Make)
@@ -76,7 +76,7 @@ class Worker:
         codec: Codec | None = None,
         id: str | None = None,
         environment: Environment | None = None,
-        **settings: Unpack[Given],
+        **settings: Unpack[WorkerSettings],
     ) -> None:
         self._code: dict[str, Any] = {"url": joined(url), **settings}
         self._flags: Mapping[str, Any] = {}
@@ -281,14 +281,14 @@ class Worker:
         flags: Mapping[str, Any] | None = None,
         *,
         fetches: bool = True,
-        wear: Wear | None = None,
+        limits: RecyclingLimits | None = None,
     ) -> Running:
         """Return a new run of this worker, with an id of its own; it is not started yet.
 
-        `wear` is for one of several processes, whose supervisor answers the probes.
+        `limits` are those of one of several processes, whose supervisor answers the probes.
         """
         config = self.config(flags)
-        if wear is not None:
+        if limits is not None:
             config = msgspec.structs.replace(config, health_port=None)
         self.middleware.freeze()
         return Running(
@@ -302,7 +302,7 @@ class Worker:
             fetches=fetches,
             owns_transport=self._transport is None,
             prepare=self._preparation(config),
-            wear=wear,
+            limits=limits,
             lifespans=self._lifespans,
             overrides=self.overrides,
         )
@@ -363,15 +363,15 @@ class Worker:
         return partial(self._prepare, config, limits) if has_crons or limits else None
 
     async def _prepare(self, config: Config, limits: Limits) -> None:
-        dice = self._environment.dice
+        random = self._environment.random
         await register(
             self.schedules,
             self.client,
-            Patience("register the cron entries", dice),
+            Backoff("register the cron entries", random),
             owner=config.cron_owner,
             prune=config.prune_cron,
         )
-        await compare(limits, self.client, Patience("read the rate limits", dice))
+        await compare(limits, self.client, Backoff("read the rate limits", random))
 
     def _way(self, config: Config) -> Transport:
         if self._transport is not None:

@@ -16,7 +16,7 @@ def test_the_machines_clocks_are_in_milliseconds() -> None:
 def test_a_seed_says_what_chance_gives() -> None:
     one, same, other = chance(1), chance(1), chance(2)
     drawn = [
-        (source.bits(64), source.dice(), source.new_ids(5, 2)) for source in (one, same, other)
+        (source.bits(64), source.random(), source.new_ids(5, 2)) for source in (one, same, other)
     ]
     assert drawn[0] == drawn[1] != drawn[2]
 

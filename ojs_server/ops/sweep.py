@@ -131,7 +131,7 @@ def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
         backoff=why.backoff,
         free=why.free,
         now=work.now,
-        dice=work.rng.dice(),
+        random=work.rng.random(),
         keep=work.keep(job.queue),
     )
 

@@ -10,10 +10,10 @@ from typing import Any, Final
 import httpx
 
 from ojs_wire.codec import encode
+from ojs_worker.backoff import Backoff
 from ojs_worker.blackboard.block import Acquired, Executed, FunctionBlock, Json
 from ojs_worker.config import PROFILES
 from ojs_worker.environment import Environment, Pool, machine
-from ojs_worker.patience import Patience
 from ojs_worker.signals import on_ending
 
 _USUAL: Final = PROFILES["blackboard"]
@@ -76,11 +76,11 @@ class BoardWorker:
                     await asyncio.shield(self._client.post(f"/workers/{self.id}/unregister"))
 
     async def _work(self) -> None:
-        patience = Patience("poll the board", self._environment.dice)
+        backoff = Backoff("poll the board", self._environment.random)
         pings = asyncio.create_task(self._ping())
         try:
             while True:
-                turn = asyncio.create_task(self._turn(patience))
+                turn = asyncio.create_task(self._turn(backoff))
                 try:
                     pause_s = await asyncio.shield(turn)
                 finally:
@@ -122,13 +122,13 @@ class BoardWorker:
             await self._do(job)
         return bool(jobs)
 
-    async def _turn(self, patience: Patience) -> float:
+    async def _turn(self, backoff: Backoff) -> float:
         """Poll once; returns the seconds to wait before the next poll."""
         try:
             busy = await self.work_once()
         except httpx.HTTPError as error:
-            return patience.next_s(repr(error))
-        patience.failures = 0
+            return backoff.next_s(repr(error))
+        backoff.failures = 0
         return 0 if busy else self._poll_interval
 
     async def _do(self, job: Json) -> None:
@@ -149,16 +149,16 @@ class BoardWorker:
 
     async def _push(self, job: Json, body: bytes) -> httpx.Response:
         """Push a result until it is answered, because it exists nowhere else."""
-        patience = Patience(f"push the result of {job['jobId']}", self._environment.dice)
+        backoff = Backoff(f"push the result of {job['jobId']}", self._environment.random)
         while True:
             try:
                 answer = await self._client.post(_RESULT, content=body, headers=_JSON)
             except httpx.TransportError as error:
-                await patience.wait(repr(error))
+                await backoff.wait(repr(error))
                 continue
             if not answer.is_server_error:
                 return answer
-            await patience.wait(answer.text[:300])
+            await backoff.wait(answer.text[:300])
 
     async def _ping(self) -> None:
         while True:

@@ -112,9 +112,17 @@ class BoardWorkflow:
         known = list(entities)
         for turn in range(self._max_rounds):
             context = {"entities": known}
-            jobs = [self._job(run_id, "ACQUIRE", turn, one, context) for one in self._blocks]
-            found = [one for done in await asyncio.gather(*jobs) for one in await self._found(done)]
-            new = [one for index, one in enumerate(found) if one not in known + found[:index]]
+            jobs = [self._job(run_id, "ACQUIRE", turn, block, context) for block in self._blocks]
+            acquired = [
+                entity
+                for done in await asyncio.gather(*jobs)
+                for entity in await self._acquired_by(done)
+            ]
+            new = [
+                entity
+                for index, entity in enumerate(acquired)
+                if entity not in known + acquired[:index]
+            ]
             if not new:
                 return known
             known = known + new
@@ -122,13 +130,13 @@ class BoardWorkflow:
             f"something new was found in each of {self._max_rounds} rounds; {len(known)} entities"
         )
 
-    async def _found(self, done: Json) -> Sequence[Any]:
+    async def _acquired_by(self, done: Json) -> Sequence[Any]:
         # An ACQUIRE that failed finds nothing; if the block cannot work at all, EXECUTE fails.
         acquired = (done["result"] or {}).get("acquires", ())
-        found: Sequence[Any] = [acquired] if isinstance(acquired, dict) else acquired
-        if found:
-            await asyncio.to_thread(self._hooks.on_acquires, done["jobId"], found)
-        return found
+        entities: Sequence[Any] = [acquired] if isinstance(acquired, dict) else acquired
+        if entities:
+            await asyncio.to_thread(self._hooks.on_acquires, done["jobId"], entities)
+        return entities
 
     async def _roll_back(
         self, run_id: str, known: Sequence[Any], results: dict[str, Any]
@@ -144,16 +152,16 @@ class BoardWorkflow:
         """Put a job on the board, if it is not there yet, and return its outcome."""
         job_id = _job_id(run_id, phase, step, block)
         body = {"jobId": job_id, "functionBlockId": block, "jobType": phase, "context": context}
-        put = await self._client.post("/blackboard/jobs", json=body)
-        if put.status_code == httpx.codes.CONFLICT:
+        created = await self._client.post("/blackboard/jobs", json=body)
+        if created.status_code == httpx.codes.CONFLICT:
             raise OtherRun(f"run {run_id} was begun with other entities or blocks")
-        shown: Json = put.raise_for_status().json()
-        while shown["blackboard_status"] != "PUSHED":
+        job: Json = created.raise_for_status().json()
+        while job["blackboard_status"] != "PUSHED":
             # The server holds the call until the job has ended, or up to its limit.
             path = f"/ojs/v1/jobs/{job_id}/result"
             ended = await self._client.get(path, params={"wait": "true", "timeout": "25"})
             if ended.status_code != httpx.codes.REQUEST_TIMEOUT:
                 ended.raise_for_status()
             read = await self._client.get(f"/blackboard/job/{job_id}")
-            shown = read.raise_for_status().json()
-        return shown
+            job = read.raise_for_status().json()
+        return job

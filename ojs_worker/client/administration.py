@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from ojs_worker.client.calls import Call, Json, no_answer, path_of
 from ojs_worker.client.events import Event
 from ojs_worker.client.jobs import JobFilter
-from ojs_worker.client.surface import Group, M, Pages, ask, listing, method, tell, url
+from ojs_worker.client.surface import Group, M, Pages, get_json, listing, method, send_json, url
 from ojs_worker.job import Job
 from ojs_worker.transport import Request
 
@@ -43,40 +43,40 @@ class Webhooks(Group[M]):
     def subscribe(target: str, events: Sequence[str], **members: Any) -> Call[Json]:
         """Subscribe a URL to events."""
         body = {"url": target, "events": [*events], **members}
-        return tell("POST", url("webhooks", "subscriptions"), body, repeatable=False)
+        return send_json("POST", url("webhooks", "subscriptions"), body, repeatable=False)
 
     @method
     @staticmethod
     def get(subscription_id: str) -> Call[Json]:
         """Read a subscription."""
-        return ask(url("webhooks", "subscriptions", subscription_id))
+        return get_json(url("webhooks", "subscriptions", subscription_id))
 
     @method
     @staticmethod
     def change(subscription_id: str, **members: Any) -> Call[Json]:
         """Change members of a subscription."""
-        return tell("PATCH", url("webhooks", "subscriptions", subscription_id), members)
+        return send_json("PATCH", url("webhooks", "subscriptions", subscription_id), members)
 
     @method
     @staticmethod
     def delete(subscription_id: str) -> Call[Json]:
         """Delete a subscription."""
         path = url("webhooks", "subscriptions", subscription_id)
-        return tell("DELETE", path, repeatable=False)
+        return send_json("DELETE", path, repeatable=False)
 
     @method
     @staticmethod
     def rotate_secret(subscription_id: str, secret: str | None = None) -> Call[Json]:
         """Give a subscription a new secret."""
         path = url("webhooks", "subscriptions", subscription_id, "rotate-secret")
-        return tell("POST", path, {"secret": secret}, repeatable=False)
+        return send_json("POST", path, {"secret": secret}, repeatable=False)
 
     @method
     @staticmethod
     def test(subscription_id: str) -> Call[Json]:
         """Post a test event."""
         path = url("webhooks", "subscriptions", subscription_id, "test")
-        return tell("POST", path, {}, repeatable=False)
+        return send_json("POST", path, {}, repeatable=False)
 
     @listing
     @staticmethod
@@ -89,14 +89,14 @@ class Webhooks(Group[M]):
     @staticmethod
     def delivery(delivery_id: str) -> Call[Json]:
         """Read a delivery."""
-        return ask(url("webhooks", "deliveries", delivery_id))
+        return get_json(url("webhooks", "deliveries", delivery_id))
 
     @method
     @staticmethod
     def retry(delivery_id: str) -> Call[Json]:
         """Retry a delivery."""
         path = url("webhooks", "deliveries", delivery_id, "retry")
-        return tell("POST", path, {}, repeatable=False)
+        return send_json("POST", path, {}, repeatable=False)
 
 
 class Schemas(Group[M]):
@@ -113,38 +113,38 @@ class Schemas(Group[M]):
     def register(uri: str, schema: Mapping[str, Any], **members: Any) -> Call[Json]:
         """Store a schema under its URI, such as `urn:ojs:schema:email.send:v1.0.0`."""
         body = {"uri": uri, "schema": schema, **members}
-        return tell("POST", url("schemas"), body, repeatable=False)
+        return send_json("POST", url("schemas"), body, repeatable=False)
 
     @method
     @staticmethod
     def get(uri: str) -> Call[Json]:
         """Read a schema by its URI, or the newest of a job type."""
-        return ask(url("schemas", uri))
+        return get_json(url("schemas", uri))
 
     @method
     @staticmethod
     def remove(uri: str) -> Call[Json]:
         """Remove a schema by its URI."""
-        return tell("DELETE", url("schemas", uri), repeatable=False)
+        return send_json("DELETE", url("schemas", uri), repeatable=False)
 
     @method
     @staticmethod
     def versions(job_type: str) -> Call[Json]:
         """Read the versions of a job type's schema."""
-        return ask(url("schemas", job_type, "versions"))
+        return get_json(url("schemas", job_type, "versions"))
 
     @method
     @staticmethod
     def validate(job_type: str, args: Sequence[Any], **members: Any) -> Call[Json]:
         """Check arguments by the schema of their type."""
-        return tell("POST", url("schemas", job_type, "validate"), {"args": [*args], **members})
+        return send_json("POST", url("schemas", job_type, "validate"), {"args": [*args], **members})
 
     @method
     @staticmethod
     def compare(job_type: str, schema: Mapping[str, Any], **members: Any) -> Call[Json]:
         """Compare a schema with the newest one of a type."""
         body = {"schema": schema, **members}
-        return tell("POST", url("schemas", job_type, "compatibility"), body)
+        return send_json("POST", url("schemas", job_type, "compatibility"), body)
 
     @method
     @staticmethod
@@ -153,19 +153,19 @@ class Schemas(Group[M]):
     ) -> Call[Json]:
         """Store a version of a schema."""
         body = {"schema": schema, **members}
-        return tell("PUT", url("schemas", job_type, version), body, repeatable=False)
+        return send_json("PUT", url("schemas", job_type, version), body, repeatable=False)
 
     @method
     @staticmethod
     def get_version(job_type: str, version: str) -> Call[Json]:
         """Read a version of a schema."""
-        return ask(url("schemas", job_type, version))
+        return get_json(url("schemas", job_type, version))
 
     @method
     @staticmethod
     def remove_version(job_type: str, version: str) -> Call[Json]:
         """Remove a version of a schema."""
-        return tell("DELETE", url("schemas", job_type, version), repeatable=False)
+        return send_json("DELETE", url("schemas", job_type, version), repeatable=False)
 
 
 class Tenants(Group[M]):
@@ -181,31 +181,31 @@ class Tenants(Group[M]):
     @staticmethod
     def get(tenant: str) -> Call[Json]:
         """Read a tenant."""
-        return ask(url("admin", "tenants", tenant))
+        return get_json(url("admin", "tenants", tenant))
 
     @method
     @staticmethod
     def put(tenant: str, **limits: Any) -> Call[Json]:
         """Create a tenant, or replace it."""
-        return tell("PUT", url("admin", "tenants", tenant), {"limits": limits or None})
+        return send_json("PUT", url("admin", "tenants", tenant), {"limits": limits or None})
 
     @method
     @staticmethod
     def limit(tenant: str, **limits: Any) -> Call[Json]:
         """Set the limits of a tenant."""
-        return tell("PUT", url("admin", "tenants", tenant, "limits"), limits)
+        return send_json("PUT", url("admin", "tenants", tenant, "limits"), limits)
 
     @method
     @staticmethod
     def delete(tenant: str) -> Call[Json]:
         """Delete the settings of a tenant."""
-        return tell("DELETE", url("admin", "tenants", tenant), repeatable=False)
+        return send_json("DELETE", url("admin", "tenants", tenant), repeatable=False)
 
     @method
     @staticmethod
     def stats(tenant: str) -> Call[Json]:
         """Count the jobs of a tenant, and its share."""
-        return ask(url("admin", "tenants", tenant, "stats"))
+        return get_json(url("admin", "tenants", tenant, "stats"))
 
     @listing
     @staticmethod
@@ -227,25 +227,25 @@ class Pools(Group[M]):
     @staticmethod
     def get(name: str) -> Call[Json]:
         """Read a pool."""
-        return ask(url("admin", "pools", name))
+        return get_json(url("admin", "pools", name))
 
     @method
     @staticmethod
     def put(name: str, queues: Sequence[str], **members: Any) -> Call[Json]:
         """Create a pool, or replace it."""
-        return tell("PUT", url("admin", "pools", name), {"queues": [*queues], **members})
+        return send_json("PUT", url("admin", "pools", name), {"queues": [*queues], **members})
 
     @method
     @staticmethod
     def delete(name: str) -> Call[Json]:
         """Delete a pool."""
-        return tell("DELETE", url("admin", "pools", name), repeatable=False)
+        return send_json("DELETE", url("admin", "pools", name), repeatable=False)
 
     @method
     @staticmethod
     def stats() -> Call[Json]:
         """Read how the queues were served."""
-        return ask(url("admin", "scheduling", "stats"))
+        return get_json(url("admin", "scheduling", "stats"))
 
 
 class Routing(Group[M]):
@@ -255,19 +255,19 @@ class Routing(Group[M]):
     @staticmethod
     def get(job_type: str) -> Call[Json]:
         """Read the versions and weights of a type."""
-        return ask(url("admin", "routing", job_type))
+        return get_json(url("admin", "routing", job_type))
 
     @method
     @staticmethod
     def put(job_type: str, rules: Sequence[Mapping[str, Any]], **members: Any) -> Call[Json]:
         """Set the versions and weights of a type."""
-        return tell("PUT", url("admin", "routing", job_type), {"rules": [*rules], **members})
+        return send_json("PUT", url("admin", "routing", job_type), {"rules": [*rules], **members})
 
     @method
     @staticmethod
     def delete(job_type: str) -> Call[Json]:
         """Delete the routing of a type."""
-        return tell("DELETE", url("admin", "routing", job_type), repeatable=False)
+        return send_json("DELETE", url("admin", "routing", job_type), repeatable=False)
 
 
 class Admin(Group[M]):
@@ -283,19 +283,19 @@ class Admin(Group[M]):
     @staticmethod
     def queue(queue: str) -> Call[Json]:
         """Read a queue with its counts, throughput and settings."""
-        return ask(url("admin", "queues", queue))
+        return get_json(url("admin", "queues", queue))
 
     @method
     @staticmethod
     def pause_queue(queue: str) -> Call[Json]:
         """Pause a queue."""
-        return tell("POST", url("admin", "queues", queue, "pause"), {})
+        return send_json("POST", url("admin", "queues", queue, "pause"), {})
 
     @method
     @staticmethod
     def resume_queue(queue: str) -> Call[Json]:
         """Resume a queue."""
-        return tell("POST", url("admin", "queues", queue, "resume"), {})
+        return send_json("POST", url("admin", "queues", queue, "resume"), {})
 
     @listing
     @staticmethod
@@ -310,7 +310,7 @@ class Admin(Group[M]):
     @staticmethod
     def worker(worker_id: str) -> Call[Json]:
         """Read a worker."""
-        return ask(url("admin", "workers", worker_id))
+        return get_json(url("admin", "workers", worker_id))
 
     @listing
     @staticmethod
@@ -329,7 +329,7 @@ class Admin(Group[M]):
     @staticmethod
     def stats(*, queue: str | None = None) -> Call[Json]:
         """Count jobs, queues and workers."""
-        return ask(url("admin", "stats", queue=queue))
+        return get_json(url("admin", "stats", queue=queue))
 
     @method
     @staticmethod
@@ -342,7 +342,7 @@ class Admin(Group[M]):
     ) -> Call[Json]:
         """Read the numbers of jobs that came, were processed and failed, by period."""
         query = {"period": period, "since": since, "until": until, "queue": queue}
-        return ask(url("admin", "stats", "history", **query))
+        return get_json(url("admin", "stats", "history", **query))
 
     @listing
     @staticmethod
@@ -375,7 +375,7 @@ class Admin(Group[M]):
     @staticmethod
     def maintenance() -> Call[Json]:
         """Read whether maintenance mode is on."""
-        return ask(url("admin", "system", "maintenance"))
+        return get_json(url("admin", "system", "maintenance"))
 
     @method
     @staticmethod
@@ -384,19 +384,19 @@ class Admin(Group[M]):
     ) -> Call[Json]:
         """Turn maintenance mode on or off."""
         body = {"enabled": enabled, "reason": reason, "duration": duration}
-        return tell("POST", url("admin", "system", "maintenance"), body)
+        return send_json("POST", url("admin", "system", "maintenance"), body)
 
     @method
     @staticmethod
     def settings() -> Call[Json]:
         """Read the settings of the server."""
-        return ask(url("admin", "system", "config"))
+        return get_json(url("admin", "system", "config"))
 
     @method
     @staticmethod
     def reset() -> Call[Json]:
         """Delete everything; only on servers that were started for tests."""
-        return tell("POST", url("admin", "reset"), {}, repeatable=False)
+        return send_json("POST", url("admin", "reset"), {}, repeatable=False)
 
 
 class ServerCalls(Group[M]):
@@ -406,28 +406,28 @@ class ServerCalls(Group[M]):
     @staticmethod
     def health() -> Call[Json]:
         """Read the health of the server."""
-        return ask(url("health"))
+        return get_json(url("health"))
 
     @method
     @staticmethod
     def health_detail() -> Call[Json]:
         """Read the health of the parts of the server."""
-        return ask(url("health", "detail"))
+        return get_json(url("health", "detail"))
 
     @method
     @staticmethod
     def me() -> Call[Json]:
         """Read the name and permissions of this client."""
-        return ask(url("me"))
+        return get_json(url("me"))
 
     @method
     @staticmethod
     def ready() -> Call[Json]:
         """Read whether the server is ready for work."""
-        return ask("/ready")
+        return get_json("/ready")
 
     @method
     @staticmethod
     def metrics() -> Call[Json]:
         """Read the server's main counters."""
-        return ask(path_of("", {"format": "json"}, "metrics"))
+        return get_json(path_of("", {"format": "json"}, "metrics"))

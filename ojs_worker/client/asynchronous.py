@@ -13,7 +13,6 @@ import msgspec
 
 from ojs_worker import forms
 from ojs_worker.access import Auth
-from ojs_worker.backoff import pause
 from ojs_worker.client import calls
 from ojs_worker.client.calls import Call, Ended, Overlap
 from ojs_worker.client.events import Event, follow
@@ -31,6 +30,7 @@ from ojs_worker.environment import Environment, machine
 from ojs_worker.errors import OjsError, Refused, Unreachable, WaitTimeout
 from ojs_worker.job import Job
 from ojs_worker.middleware import Chain, EnqueueLayer
+from ojs_worker.pauses import pause
 from ojs_worker.settings import deadline_of
 from ojs_worker.tls import connection
 from ojs_worker.transport import TRY_S, Reply, Transport
@@ -176,17 +176,17 @@ class Client(Groups[InLoop]):
         `JobCancelled`, or `WaitTimeout` if it takes longer, with the state of the job and if a
         worker serves it, or why the server did not tell.
         """
-        found = (await self._end_of(id_of(job), timeout_s)).value()
-        return found if type is None else forms.convert(found, type)
+        value = (await self._end_of(id_of(job), timeout_s)).value()
+        return value if type is None else forms.convert(value, type)
 
     async def wait(self, job: JobName, *, timeout_s: float | None = None) -> Job:
         """Wait until a job has ended, and return it, whatever its end; raises `WaitTimeout`."""
         monotonic = self._environment.monotonic
         deadline = monotonic() + (float("inf") if timeout_s is None else timeout_s)
         await self._end_of(id_of(job), timeout_s)
-        call, left = calls.get(id_of(job)), max(deadline - monotonic(), 0)
+        call, left_s = calls.get(id_of(job)), max(deadline - monotonic(), 0)
         try:
-            return self._opened(await self._run(call, deadline_s=left))
+            return self._opened(await self._run(call, deadline_s=left_s))
         except OjsError as error:
             if _not_now(error) is None:
                 raise
@@ -198,30 +198,30 @@ class Client(Groups[InLoop]):
         holds = True
         failures = 0
         while True:
-            left = max(deadline - monotonic(), 0)
-            asked_at = monotonic()
+            left_s = max(deadline - monotonic(), 0)
+            sent_at = monotonic()
             try:
-                found = await self._ask(job_id, min(left, WAIT_S), holds=holds)
+                ended = await self._read_end(job_id, min(left_s, WAIT_S), holds=holds)
             except OjsError as error:
-                asked_s = _not_now(error)
-                if asked_s is None:
+                pause_s = _not_now(error)
+                if pause_s is None:
                     raise
-                if left <= 0:
+                if left_s <= 0:
                     raise unanswered(job_id, timeout_s or 0, error) from error
                 failures += 1
-                wait_s = max(asked_s, pause(failures, self._environment.dice(), PAUSE_S))
+                wait_s = max(pause_s, pause(failures, self._environment.random(), PAUSE_S))
                 # Shortened, so that one more try is made at the deadline.
                 await self._sleep(min(wait_s, max(deadline - monotonic(), 0)))
                 continue
             failures = 0
-            holds = holds and not found.unknown_call
-            if found.ended:
-                return found
-            if left <= 0:
+            holds = holds and not ended.unknown_call
+            if ended.ended:
+                return ended
+            if left_s <= 0:
                 raise await self._overdue(job_id, timeout_s or 0)
-            if holds and monotonic() - asked_at < 1:
+            if holds and monotonic() - sent_at < 1:
                 # The server does not hold the call, so poll slowly.
-                await self._sleep(min(0.5, left))
+                await self._sleep(min(0.5, left_s))
 
     async def start(self, flow: Flow) -> Workflow:
         """Start a workflow made by `chain`, `group` or `batch`; return it as the server shows it.
@@ -299,11 +299,11 @@ class Client(Groups[InLoop]):
         about = None if job is None else f"job:{id_of(job)}"
         query = {"types": types, "queues": queues, "job_types": job_types, "channel": about}
         path = url("events", "stream", **query)
-        dice, sleep = self._environment.dice, self._sleep
+        random, sleep = self._environment.random, self._sleep
         async with contextlib.aclosing(
-            follow(self._transport, path, after, dice, sleep, ends=job is not None)
-        ) as found:
-            async for event in found:
+            follow(self._transport, path, after, random, sleep, ends=job is not None)
+        ) as events:
+            async for event in events:
                 yield event
 
     async def manifest(self) -> dict[str, Any]:
@@ -314,13 +314,15 @@ class Client(Groups[InLoop]):
         """Send a call of a group; jobs are opened."""
         answer = await self._run(call)
         if isinstance(answer, Page):
-            return msgspec.structs.replace(answer, items=[self._shown(one) for one in answer.items])
-        return self._shown(answer)
+            return msgspec.structs.replace(
+                answer, items=[self._opened_item(item) for item in answer.items]
+            )
+        return self._opened_item(answer)
 
-    def _shown(self, item: Any) -> Any:
+    def _opened_item(self, item: Any) -> Any:
         return self._opened(item) if isinstance(item, Job) else item
 
-    async def _ask(self, job_id: str, wait_s: float, *, holds: bool) -> Ended:
+    async def _read_end(self, job_id: str, wait_s: float, *, holds: bool) -> Ended:
         if not holds:
             await self._sleep(min(0.5, wait_s))
             return calls.ended(await self._run(calls.get(job_id), deadline_s=0))
@@ -328,7 +330,7 @@ class Client(Groups[InLoop]):
         return await self._run(calls.result(job_id, wait_s), deadline_s=0, try_s=wait_s + late_s)
 
     async def _overdue(self, job_id: str, timeout_s: float) -> WaitTimeout:
-        """Describe a wait that timed out, as far as the server tells."""
+        """Describe a wait that timed out, with what the server reports about the job."""
         job: Job | None = None
         workers: list[Presence] | None = None
         with contextlib.suppress(OjsError):
@@ -338,14 +340,14 @@ class Client(Groups[InLoop]):
 
     async def _led(self, request: JobRequest) -> JobRequest | None:
         """Pass one of many jobs through the middleware; None if it was dropped."""
-        passed: list[JobRequest] = []
+        kept: list[JobRequest] = []
 
         async def note(reached: JobRequest) -> Job:
-            passed.append(reached)
+            kept.append(reached)
             return Job(id=reached.id, type=reached.type, args=reached.args)
 
         answered = await self._through(request, tuple(self.middleware), note)
-        return passed[0] if answered is not None and passed else None
+        return kept[0] if answered is not None and kept else None
 
     async def _through(
         self,

@@ -129,7 +129,7 @@ class BlockingClient(Groups[Blocking]):
     ) -> list[BlockingJobHandle[Any]]:
         """Store up to a thousand jobs, all or none."""
         stored = finish(self._client.enqueue_many(requests, idempotency_key=idempotency_key))
-        return [self._blocking(one) for one in stored]
+        return [self._blocking(job) for job in stored]
 
     def get(self, job_id: str) -> Job:
         """Read a job."""
@@ -221,18 +221,18 @@ class BlockingClient(Groups[Blocking]):
         after: str | None = None,
     ) -> Iterator[Event]:
         """Iterate over what happens, as `Client.events` does."""
-        found = self._client.events(
+        events = self._client.events(
             types=types, queues=queues, job_types=job_types, job=job, after=after
         )
         try:
             while True:
                 try:
-                    event = finish(anext(found))
+                    event = finish(anext(events))
                 except StopAsyncIteration:
                     return
                 yield event
         finally:
-            finish(found.aclose())
+            finish(events.aclose())
 
     def _blocking(self, handle: JobHandle[Any]) -> BlockingJobHandle[Any]:
         return BlockingJobHandle(self, handle.job, handle.result_type)

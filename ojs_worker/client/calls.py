@@ -210,8 +210,8 @@ def put_cron(
         "enabled": enabled,
         "description": description,
     }
-    given = {member: value for member, value in body.items() if value is not None}
-    return Call(Request("POST", f"{V1}/cron", encoded(given, "the cron entry")), cron_of)
+    members = {member: value for member, value in body.items() if value is not None}
+    return Call(Request("POST", f"{V1}/cron", encoded(members, "the cron entry")), cron_of)
 
 
 def get_cron(name: str) -> Call[CronEntry]:
@@ -269,15 +269,15 @@ def cron_of(reply: Reply) -> CronEntry:
 def _crons_of(reply: Reply) -> list[CronEntry]:
     body = answer_as(reply, _object)
     for name in ("cron_jobs", "crons", "items"):
-        if isinstance(found := body.get(name), list):
-            return _shaped(found, list[CronEntry])
+        if isinstance(entries := body.get(name), list):
+            return _shaped(entries, list[CronEntry])
     raise UnexpectedAnswer("the answer holds no list of cron entries")
 
 
 def _member(body: Json, names: Sequence[str], kind: type[T]) -> T:
     """Return the record under one of these names; some servers give its members directly."""
-    found = next((body[name] for name in names if isinstance(body.get(name), dict)), body)
-    return _shaped(found, kind)
+    members = next((body[name] for name in names if isinstance(body.get(name), dict)), body)
+    return _shaped(members, kind)
 
 
 def _shaped(value: Any, kind: type[T]) -> T:
@@ -317,8 +317,8 @@ def _headers(request: JobRequest) -> Mapping[str, str] | None:
 def path_of(root: str, query: Mapping[str, Any], *parts: str) -> str:
     """Return a path with its query; members that are None are left out."""
     path = "/".join((root, *(quote(part, safe="") for part in parts)))
-    given = {name: _written(value) for name, value in query.items() if value is not None}
-    return f"{path}?{urlencode(given)}" if given else path
+    parameters = {name: _written(value) for name, value in query.items() if value is not None}
+    return f"{path}?{urlencode(parameters)}" if parameters else path
 
 
 def _written(value: Any) -> str:

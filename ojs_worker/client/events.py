@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
+from ojs_worker.backoff import Backoff
 from ojs_worker.client.calls import Json
 from ojs_worker.errors import NotFound, OjsError, Refused, decoded
-from ojs_worker.patience import Patience
 from ojs_worker.sse import FrameReader
 from ojs_worker.streams import stream_of
 from ojs_worker.transport import StreamingTransport, Transport
@@ -34,7 +34,7 @@ async def follow(
     transport: Transport,
     path: str,
     after: str | None,
-    dice: Callable[[], float],
+    random: Callable[[], float],
     sleep: Callable[[float], Awaitable[None]],
     *,
     ends: bool = False,
@@ -43,7 +43,7 @@ async def follow(
     resumed; raises a `Refused` that is final."""
     if not isinstance(transport, StreamingTransport):
         raise NotFound("this transport reads no streams")
-    patience = Patience("follow the events", dice)
+    backoff = Backoff("follow the events", random)
     while True:
         frames = FrameReader()
         wait_s: float | None = None
@@ -52,7 +52,7 @@ async def follow(
         try:
             async with contextlib.aclosing(transport.stream(stream_of(path, after))) as pieces:
                 async for piece in pieces:
-                    patience.failures = 0
+                    backoff.failures = 0
                     for frame in frames.feed(piece):
                         after = frame.id or after
                         if frame.event == SHUTDOWN:
@@ -68,4 +68,4 @@ async def follow(
             reason, wait_s = error, error.retry_after_s
         except _BROKEN as error:
             reason = error
-        await sleep(patience.next_s(reason, wait_s))
+        await sleep(backoff.next_s(reason, wait_s))

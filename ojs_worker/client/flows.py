@@ -29,13 +29,13 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     def map(self, change: Callable[[JobRequest], JobRequest]) -> "Flow":
         """Return a copy of the workflow with `change` applied to each job."""
 
-        def changed(one: "JobRequest | Flow") -> "JobRequest | Flow":
-            return one.map(change) if isinstance(one, Flow) else change(one)
+        def changed(step: "JobRequest | Flow") -> "JobRequest | Flow":
+            return step.map(change) if isinstance(step, Flow) else change(step)
 
         return msgspec.structs.replace(
             self,
-            members=tuple(changed(one) for one in self.members),
-            callbacks={name: changed(one) for name, one in self.callbacks.items()},
+            members=tuple(changed(member) for member in self.members),
+            callbacks={name: changed(callback) for name, callback in self.callbacks.items()},
         )
 
     def wire(self, flow_id: str | None = None) -> dict[str, Any]:
@@ -45,9 +45,11 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
             body["id"] = flow_id
         if self.name is not None:
             body["name"] = self.name
-        body["steps" if self.type == "chain" else "jobs"] = [_step(one) for one in self.members]
+        body["steps" if self.type == "chain" else "jobs"] = [
+            _step(member) for member in self.members
+        ]
         if self.callbacks:
-            body["callbacks"] = {name: _step(one) for name, one in self.callbacks.items()}
+            body["callbacks"] = {name: _step(callback) for name, callback in self.callbacks.items()}
         if self.options:
             body["options"] = dict(self.options)
         return body
@@ -77,12 +79,12 @@ def batch(
     **options: Unpack[JobDefaults],
 ) -> Flow:
     """Return a workflow whose jobs run at once, with callbacks for when they have ended."""
-    given: dict[CallbackName, JobRequest | Flow | None] = {
+    named: dict[CallbackName, JobRequest | Flow | None] = {
         "on_complete": on_complete,
         "on_success": on_success,
         "on_failure": on_failure,
     }
-    callbacks = {word: one for word, one in given.items() if one is not None}
+    callbacks = {event: callback for event, callback in named.items() if callback is not None}
     if not callbacks:
         raise ValueError("a batch has on_complete, on_success or on_failure; else it is a group")
     return msgspec.structs.replace(_flow("batch", jobs, name, options), callbacks=callbacks)
@@ -100,8 +102,8 @@ def _flow(
     return Flow(type=type, members=members, name=name, options=defaults)
 
 
-def _step(one: JobRequest | Flow) -> dict[str, Any]:
-    if isinstance(one, Flow):
-        return one.wire()
+def _step(step: JobRequest | Flow) -> dict[str, Any]:
+    if isinstance(step, Flow):
+        return step.wire()
     # In a workflow, `id` is the name of a step, and the server makes the id of the job.
-    return {name: value for name, value in one.wire().items() if name != "id"}
+    return {name: value for name, value in step.wire().items() if name != "id"}

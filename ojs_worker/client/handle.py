@@ -100,8 +100,8 @@ class JobHandle(_Named, Generic[R]):
     async def result(self, *, timeout_s: float | None = None) -> R:
         """Wait until the job has ended, and return its result, of the type that the handler's
         annotation names. Raises `JobFailed`, `JobCancelled` or `WaitTimeout`."""
-        found: R = await self._client.result(self, timeout_s=timeout_s, type=self.result_type)
-        return found
+        value: R = await self._client.result(self, timeout_s=timeout_s, type=self.result_type)
+        return value
 
     async def wait(self, *, timeout_s: float | None = None) -> Job:
         """Wait until the job has ended, and return it, whatever its end."""
@@ -138,8 +138,8 @@ class BlockingJobHandle(_Named, Generic[R]):
     def result(self, *, timeout_s: float | None = None) -> R:
         """Wait until the job has ended, and return its result, of the type that the handler's
         annotation names."""
-        found: R = self._client.result(self, timeout_s=timeout_s, type=self.result_type)
-        return found
+        value: R = self._client.result(self, timeout_s=timeout_s, type=self.result_type)
+        return value
 
     def wait(self, *, timeout_s: float | None = None) -> Job:
         """Wait until the job has ended, and return it, whatever its end."""

@@ -7,7 +7,17 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack
 import msgspec
 
 from ojs_worker.client.calls import Call, Json, answer_as
-from ojs_worker.client.surface import Group, M, Pages, ask, listing, method, read_by, tell, url
+from ojs_worker.client.surface import (
+    Group,
+    M,
+    Pages,
+    get_json,
+    listing,
+    method,
+    read_by,
+    send_json,
+    url,
+)
 from ojs_worker.errors import decoded
 from ojs_worker.job import Job
 from ojs_worker.transport import Reply
@@ -67,7 +77,7 @@ def _many(
         body["job_ids"] = list(ids)
     else:
         body |= {"filter": dict(more), "confirm": True}
-    return _with_key(key, lambda key: tell(verb, path, {**body, "idempotency_key": key}))
+    return _with_key(key, lambda key: send_json(verb, path, {**body, "idempotency_key": key}))
 
 
 def _with_key(key: str | None, make: Callable[[str], Call[Json]]) -> Call[Json]:
@@ -112,7 +122,7 @@ class Jobs(Group[M]):
     @staticmethod
     def show(job_id: str) -> Call[Json]:
         """Read a job with all that an operator may see."""
-        return ask(url("admin", "jobs", job_id))
+        return get_json(url("admin", "jobs", job_id))
 
     @method
     @staticmethod
@@ -122,7 +132,8 @@ class Jobs(Group[M]):
         """Store jobs in the form of the wire, each on its own: some may be refused."""
         body = {"jobs": list_of(requests)}
         return _with_key(
-            key, lambda key: tell("POST", url("jobs", "bulk"), {**body, "idempotency_key": key})
+            key,
+            lambda key: send_json("POST", url("jobs", "bulk"), {**body, "idempotency_key": key}),
         )
 
     @method
@@ -153,37 +164,39 @@ class Jobs(Group[M]):
     @staticmethod
     def retry(job_id: str) -> Call[Job]:
         """Retry a job."""
-        return _job_of(tell("POST", url("admin", "jobs", job_id, "retry"), {}, repeatable=False))
+        return _job_of(
+            send_json("POST", url("admin", "jobs", job_id, "retry"), {}, repeatable=False)
+        )
 
     @method
     @staticmethod
     def activate(job_id: str) -> Call[Job]:
         """Activate a pending job."""
-        return _job_of(tell("POST", url("jobs", job_id, "activate"), {}, repeatable=False))
+        return _job_of(send_json("POST", url("jobs", job_id, "activate"), {}, repeatable=False))
 
     @method
     @staticmethod
     def prioritize(job_id: str, priority: int) -> Call[Job]:
         """Change the priority of a job that waits."""
-        return _job_of(tell("PATCH", url("admin", "jobs", job_id), {"priority": priority}))
+        return _job_of(send_json("PATCH", url("admin", "jobs", job_id), {"priority": priority}))
 
     @method
     @staticmethod
     def retries(job_id: str) -> Call[Json]:
         """Read the failures of a job and when it is tried again."""
-        return ask(url("jobs", job_id, "retries"))
+        return get_json(url("jobs", job_id, "retries"))
 
     @method
     @staticmethod
     def history(job_id: str) -> Call[Json]:
         """Read the history of a job."""
-        return ask(url("jobs", job_id, "history"))
+        return get_json(url("jobs", job_id, "history"))
 
     @method
     @staticmethod
     def progress(job_id: str) -> Call[Json]:
         """Read the progress of a job."""
-        return ask(url("jobs", job_id, "progress"))
+        return get_json(url("jobs", job_id, "progress"))
 
     @method
     @staticmethod
@@ -192,31 +205,31 @@ class Jobs(Group[M]):
     ) -> Call[Json]:
         """Report the progress of a job, from 0 to 1."""
         body = {"progress": progress, "message": message, "data": data}
-        return tell("PUT", url("jobs", job_id, "progress"), body)
+        return send_json("PUT", url("jobs", job_id, "progress"), body)
 
     @method
     @staticmethod
     def checkpoint(job_id: str) -> Call[Json]:
         """Read the last checkpoint of a job."""
-        return ask(url("jobs", job_id, "checkpoint"))
+        return get_json(url("jobs", job_id, "checkpoint"))
 
     @method
     @staticmethod
     def save_checkpoint(job_id: str, state: Any) -> Call[Json]:
         """Save a checkpoint of a job."""
-        return tell("PUT", url("jobs", job_id, "checkpoint"), {"state": state})
+        return send_json("PUT", url("jobs", job_id, "checkpoint"), {"state": state})
 
     @method
     @staticmethod
     def delete_checkpoint(job_id: str) -> Call[Json]:
         """Delete the checkpoint of a job."""
-        return tell("DELETE", url("jobs", job_id, "checkpoint"))
+        return send_json("DELETE", url("jobs", job_id, "checkpoint"))
 
     @method
     @staticmethod
     def resume(job_id: str) -> Call[Json]:
         """Read the checkpoint from which a job would resume."""
-        return ask(url("checkpoints", job_id, "resume"))
+        return get_json(url("checkpoints", job_id, "resume"))
 
 
 def list_of(items: Sequence[T]) -> Sequence[T]:
@@ -237,26 +250,26 @@ class Dead(Group[M]):
     @staticmethod
     def stats() -> Call[Json]:
         """Count the dead letters, by queue and by type of error."""
-        return ask(url("dead-letter", "stats"))
+        return get_json(url("dead-letter", "stats"))
 
     @method
     @staticmethod
     def get(job_id: str) -> Call[Job]:
         """Read a dead letter."""
-        return _job_of(ask(url("dead-letter", job_id)))
+        return _job_of(get_json(url("dead-letter", job_id)))
 
     @method
     @staticmethod
     def retry(job_id: str, **override: Any) -> Call[Job]:
         """Retry a dead letter, with changed members if they are given."""
         path = url("dead-letter", job_id, "retry")
-        return _job_of(tell("POST", path, {"override": override or None}, repeatable=False))
+        return _job_of(send_json("POST", path, {"override": override or None}, repeatable=False))
 
     @method
     @staticmethod
     def delete(job_id: str) -> Call[Json]:
         """Delete a dead letter."""
-        return tell("DELETE", url("dead-letter", job_id), repeatable=False)
+        return send_json("DELETE", url("dead-letter", job_id), repeatable=False)
 
     @method
     @staticmethod

@@ -132,9 +132,9 @@ DEFAULT_NAMES: Final = frozenset(JobDefaults.__annotations__)
 def wire_options(options: Options, now: datetime) -> dict[str, Any]:
     """The `options` object of an enqueue. Delays are counted from `now`, so that the request
     stays the same when it is sent again."""
-    given = wire_defaults(options)
+    members = wire_defaults(options)
     if "pending" in options:
-        given["pending"] = options["pending"]
+        members["pending"] = options["pending"]
     if "delay" in options and "at" in options:
         raise ValueError("give `delay` or `at`, not both")
     if "expires_in" in options and "expires_at" in options:
@@ -144,39 +144,39 @@ def wire_options(options: Options, now: datetime) -> dict[str, Any]:
         ("expires_in", "expires_at", "expires_at"),
     ):
         if relative in options:
-            given[name] = _later(now, options[relative], relative)  # type: ignore[literal-required]
+            members[name] = _later(now, options[relative], relative)  # type: ignore[literal-required]
         elif absolute in options:
-            given[name] = moment(options[absolute], absolute)  # type: ignore[literal-required]
-    return given
+            members[name] = moment(options[absolute], absolute)  # type: ignore[literal-required]
+    return members
 
 
 def wire_defaults(options: JobDefaults) -> dict[str, Any]:
     """The members of the `options` object that are not about one job alone."""
-    given: dict[str, Any] = {
+    members: dict[str, Any] = {
         name: options[name] for name in ("queue", "priority") if name in options
     }
     if "tags" in options:
-        given["tags"] = list(options["tags"])
+        members["tags"] = list(options["tags"])
     if "timeout" in options:
-        given["timeout_ms"] = milliseconds(options["timeout"], "timeout")
+        members["timeout_ms"] = milliseconds(options["timeout"], "timeout")
     if "grace_period" in options:
-        given["grace_period"] = milliseconds(options["grace_period"], "grace_period") / 1000
+        members["grace_period"] = milliseconds(options["grace_period"], "grace_period") / 1000
     if "visibility_timeout" in options:
         lease_ms = milliseconds(options["visibility_timeout"], "visibility_timeout")
-        given["visibility_timeout_ms"] = lease_ms
+        members["visibility_timeout_ms"] = lease_ms
     if "retry" in options:
         retry = options["retry"]
         policy = RetryPolicy(max_attempts=retry) if isinstance(retry, int) else retry
-        given["retry"] = _members(policy, ("initial_interval", "max_interval"))
+        members["retry"] = _members(policy, ("initial_interval", "max_interval"))
     if "rate_limit" in options:
-        given["rate_limit"] = _members(options["rate_limit"], ("period",))
+        members["rate_limit"] = _members(options["rate_limit"], ("period",))
     unique = options.get("unique")
     if unique is True:
         unique = Unique(keys=["type", "args"])
     if unique:
         # By default return the equal job, as its existence is no error for the caller.
-        given["unique"] = {"on_conflict": "ignore", **_members(unique, ("period",))}
-    return given
+        members["unique"] = {"on_conflict": "ignore", **_members(unique, ("period",))}
+    return members
 
 
 def _later(now: datetime, delay: Duration, name: str) -> str:
@@ -185,15 +185,15 @@ def _later(now: datetime, delay: Duration, name: str) -> str:
 
 
 def _members(policy: msgspec.Struct, durations: Sequence[str]) -> dict[str, Any]:
-    found = {
+    members = {
         name: value
         for name in policy.__struct_fields__
         if (value := getattr(policy, name)) is not None
     }
     for name in durations:
-        if name in found:
-            found[name] = format_duration(milliseconds(found[name], name))
-    return found
+        if name in members:
+            members[name] = format_duration(milliseconds(members[name], name))
+    return members
 
 
 def check_names(options: Mapping[str, Any]) -> Options:

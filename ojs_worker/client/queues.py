@@ -7,7 +7,7 @@ import msgspec
 
 from ojs_wire.codec import encode
 from ojs_worker.client.calls import Call, Json, answer_as
-from ojs_worker.client.surface import Group, M, Pages, ask, listing, method, tell, url
+from ojs_worker.client.surface import Group, M, Pages, get_json, listing, method, send_json, url
 from ojs_worker.transport import Request
 
 _object = msgspec.json.Decoder(Json)
@@ -26,14 +26,14 @@ class Queues(Group[M]):
     @staticmethod
     def get(queue: str) -> Call[Json]:
         """Read a queue's depth, and whether it is paused."""
-        return ask(url("queues", queue))
+        return get_json(url("queues", queue))
 
     @method
     @staticmethod
     def create(queue: str, **config: Any) -> Call[Json]:
         """Create a queue with its settings."""
         body = {"name": queue, "config": config or None}
-        return tell("POST", url("queues"), body, repeatable=False)
+        return send_json("POST", url("queues"), body, repeatable=False)
 
     @method
     @staticmethod
@@ -42,43 +42,43 @@ class Queues(Group[M]):
     ) -> Call[Json]:
         """Delete a queue; `strategy` decides about its jobs."""
         body = {"strategy": strategy, "target_queue": target_queue}
-        return tell("DELETE", url("queues", queue), body, repeatable=False)
+        return send_json("DELETE", url("queues", queue), body, repeatable=False)
 
     @method
     @staticmethod
     def stats(queue: str) -> Call[Json]:
         """Count the jobs of a queue by state, and how many were done."""
-        return ask(url("queues", queue, "stats"))
+        return get_json(url("queues", queue, "stats"))
 
     @method
     @staticmethod
     def priority_stats(queue: str) -> Call[Json]:
         """Count the jobs of a queue that wait, by priority."""
-        return ask(url("queues", queue, "priority-stats"))
+        return get_json(url("queues", queue, "priority-stats"))
 
     @method
     @staticmethod
     def pause(queue: str) -> Call[Json]:
         """Pause a queue."""
-        return tell("POST", url("queues", queue, "pause"), {})
+        return send_json("POST", url("queues", queue, "pause"), {})
 
     @method
     @staticmethod
     def resume(queue: str) -> Call[Json]:
         """Resume a queue."""
-        return tell("POST", url("queues", queue, "resume"), {})
+        return send_json("POST", url("queues", queue, "resume"), {})
 
     @method
     @staticmethod
     def config(queue: str) -> Call[Json]:
         """Read the settings of a queue."""
-        return ask(url("queues", queue, "config"))
+        return get_json(url("queues", queue, "config"))
 
     @method
     @staticmethod
     def set_config(queue: str, **config: Any) -> Call[Json]:
         """Replace the settings of a queue."""
-        return tell("PUT", url("queues", queue, "config"), config)
+        return send_json("PUT", url("queues", queue, "config"), config)
 
     @method
     @staticmethod
@@ -91,7 +91,7 @@ class Queues(Group[M]):
     @staticmethod
     def set_rate_limit(queue: str, **limit: Any) -> Call[Json]:
         """Limit the rate at which jobs of a queue are handed out."""
-        return tell("PUT", url("queues", queue, "rate-limit"), limit)
+        return send_json("PUT", url("queues", queue, "rate-limit"), limit)
 
     @method
     @staticmethod
@@ -100,7 +100,7 @@ class Queues(Group[M]):
     ) -> Call[Json]:
         """Delete the jobs of a queue, in these states."""
         body = {"confirm": True, "states": states, "older_than": older_than}
-        return tell("DELETE", url("queues", queue, "jobs"), body, repeatable=False)
+        return send_json("DELETE", url("queues", queue, "jobs"), body, repeatable=False)
 
 
 class RateLimits(Group[M]):
@@ -116,16 +116,16 @@ class RateLimits(Group[M]):
     @staticmethod
     def get(key: str) -> Call[Json]:
         """Read a rate limit and the jobs that wait for it."""
-        return ask(url("rate-limits", key))
+        return get_json(url("rate-limits", key))
 
     @method
     @staticmethod
     def override(key: str, **limit: Any) -> Call[Json]:
         """Override the limits that jobs bring for a key."""
-        return tell("PUT", url("rate-limits", key), limit)
+        return send_json("PUT", url("rate-limits", key), limit)
 
     @method
     @staticmethod
     def restore(key: str) -> Call[Json]:
         """Remove the override of a key."""
-        return tell("DELETE", url("rate-limits", key))
+        return send_json("DELETE", url("rate-limits", key))

@@ -54,9 +54,9 @@ def job_request(
         raise ValueError(f"{type!r} is not a job type; one looks like email.send")
     if isinstance(args, str | bytes):
         raise TypeError(f"`args` must be a list or a mapping, not {args.__class__.__name__}")
-    given_id = options.get("id")
+    job_id = options.get("id")
     return JobRequest(
-        id=given_id or new_id(int(now.timestamp() * 1000)),
+        id=job_id or new_id(int(now.timestamp() * 1000)),
         type=type,
         args=[dict(args)] if isinstance(args, Mapping) else list(args),
         meta=dict(options.get("meta", {})),

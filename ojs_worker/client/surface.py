@@ -57,9 +57,9 @@ class Pages(msgspec.Struct, Generic[T], frozen=True):
 
         def read(reply: Any) -> Page[T]:
             body = answer_as(reply, _object)
-            found: Any = next((body[name] for name in self.members if name in body), [])
+            entries: Any = next((body[name] for name in self.members if name in body), [])
             try:
-                items = msgspec.convert(found, list[self.kind])  # type: ignore[name-defined]
+                items = msgspec.convert(entries, list[self.kind])  # type: ignore[name-defined]
             except msgspec.ValidationError as error:
                 raise UnexpectedAnswer(f"the server's answer is no list: {error}") from error
             pagination = body.get("pagination")
@@ -171,12 +171,12 @@ def listing(make: Callable[P, Pages[T]]) -> Listing[P, T]:
     return Listing(cast(Any, make))
 
 
-def ask(path: str) -> Call[Json]:
+def get_json(path: str) -> Call[Json]:
     """Read something."""
     return Call(Request("GET", path), lambda reply: answer_as(reply, _object))
 
 
-def tell(
+def send_json(
     verb: Literal["POST", "PUT", "PATCH", "DELETE"],
     path: str,
     body: Mapping[str, Any] | None = None,
@@ -184,8 +184,8 @@ def tell(
     repeatable: bool = True,
 ) -> Call[Json]:
     """Change something; members that are None are left out."""
-    given = {name: value for name, value in (body or {}).items() if value is not None}
-    sent = None if verb == "DELETE" and body is None else encode(given)
+    members = {name: value for name, value in (body or {}).items() if value is not None}
+    sent = None if verb == "DELETE" and body is None else encode(members)
     return Call(
         Request(verb, path, sent), lambda reply: answer_as(reply, _object), repeatable=repeatable
     )

@@ -20,19 +20,21 @@ def overdue(
     job_id: str, timeout_s: float, job: Job | None, workers: Sequence[Presence] | None
 ) -> WaitTimeout:
     """Describe a wait that timed out. `workers` are those of the job's queue; they and `job` are
-    None if the server does not tell."""
+    None if the server does not report it."""
     message = f"job {job_id} has not ended after {timeout_s:g} s"
     if job is None:
         return WaitTimeout(message)
     message += f": it is {job.state} in the queue {job.queue}{_since(job)}"
     if job.state == "active" or workers is None:
         return WaitTimeout(message, job=job)
-    served = [one for one in workers if one.job_types is None or job.type in one.job_types]
+    served = [
+        worker for worker in workers if worker.job_types is None or job.type in worker.job_types
+    ]
     if not workers:
         message += ", which no worker serves"
     elif not served:
         message += f", of which no worker takes {job.type}"
-    elif not any(one.state == "running" for one in served):
+    elif not any(worker.state == "running" for worker in served):
         message += ", whose workers take no more jobs"
     else:
         message += f", which is served by {counted(len(served), 'worker')}"
@@ -40,7 +42,7 @@ def overdue(
 
 
 def unanswered(job_id: str, timeout_s: float, error: OjsError) -> WaitTimeout:
-    """Describe a wait at whose end no server told the state of the job."""
+    """Describe a wait at whose end no server reported the state of the job."""
     message = f"job {job_id} has not ended after {timeout_s:g} s, as far as is known"
     return WaitTimeout(f"{message}: {error}")
 

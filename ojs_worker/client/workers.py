@@ -3,7 +3,7 @@
 from typing import Literal
 
 from ojs_worker.client.calls import Call, Json
-from ojs_worker.client.surface import Group, M, Pages, ask, listing, method, tell, url
+from ojs_worker.client.surface import Group, M, Pages, get_json, listing, method, send_json, url
 
 
 class Workers(Group[M]):
@@ -32,70 +32,70 @@ class Workers(Group[M]):
     @staticmethod
     def get(worker_id: str) -> Call[Json]:
         """Read a worker."""
-        return ask(url("workers", worker_id))
+        return get_json(url("workers", worker_id))
 
     @method
     @staticmethod
     def health(worker_id: str) -> Call[Json]:
         """Read the health of a worker."""
-        return ask(url("workers", worker_id, "health"))
+        return get_json(url("workers", worker_id, "health"))
 
     @method
     @staticmethod
     def capabilities(worker_id: str) -> Call[Json]:
         """Read the job kinds that a worker runs."""
-        return ask(url("workers", worker_id, "capabilities"))
+        return get_json(url("workers", worker_id, "capabilities"))
 
     @method
     @staticmethod
     def jobs(worker_id: str, *, status: str | None = None) -> Call[Json]:
         """Read the jobs of a worker."""
-        return ask(url("workers", worker_id, "jobs", status=status))
+        return get_json(url("workers", worker_id, "jobs", status=status))
 
     @method
     @staticmethod
     def quiet(worker_id: str) -> Call[Json]:
         """Tell a worker to take no more jobs."""
-        return tell("POST", url("admin", "workers", worker_id, "quiet"), {})
+        return send_json("POST", url("admin", "workers", worker_id, "quiet"), {})
 
     @method
     @staticmethod
     def resume(worker_id: str) -> Call[Json]:
         """Tell a worker to take jobs again."""
-        return tell("POST", url("admin", "workers", worker_id, "resume"), {})
+        return send_json("POST", url("admin", "workers", worker_id, "resume"), {})
 
     @method
     @staticmethod
     def terminate(worker_id: str) -> Call[Json]:
         """Tell a worker to end."""
-        return tell("POST", url("admin", "workers", worker_id, "terminate"), {})
+        return send_json("POST", url("admin", "workers", worker_id, "terminate"), {})
 
     @method
     @staticmethod
     def direct_all(directive: Literal["quiet", "resume", "terminate"]) -> Call[Json]:
         """Give all workers the same directive."""
-        return tell("POST", url("admin", "workers", "directive"), {"directive": directive})
+        return send_json("POST", url("admin", "workers", "directive"), {"directive": directive})
 
     @method
     @staticmethod
     def delete(worker_id: str, *, action: str | None = None) -> Call[Json]:
         """Delete a worker; `action` decides about its jobs."""
-        return tell("DELETE", url("workers", worker_id, action=action), repeatable=False)
+        return send_json("DELETE", url("workers", worker_id, action=action), repeatable=False)
 
     @method
     @staticmethod
     def remove(worker_id: str) -> Call[Json]:
         """Remove a worker from the list, as an operator."""
-        return tell("DELETE", url("admin", "workers", worker_id), repeatable=False)
+        return send_json("DELETE", url("admin", "workers", worker_id), repeatable=False)
 
     @method
     @staticmethod
     def clean_up() -> Call[Json]:
         """Delete the workers that were gone for long."""
-        return tell("POST", url("workers", "cleanup"), {})
+        return send_json("POST", url("workers", "cleanup"), {})
 
     @method
     @staticmethod
     def clean_up_offline() -> Call[Json]:
         """Delete all workers that are offline."""
-        return tell("POST", url("workers", "cleanup-offline"), {})
+        return send_json("POST", url("workers", "cleanup-offline"), {})

@@ -6,7 +6,7 @@ import msgspec
 
 from ojs_worker.client.calls import Call, answer_as, cron_of, flow_of
 from ojs_worker.client.records import CronEntry, CronRun, Workflow, WorkflowProgress
-from ojs_worker.client.surface import Group, M, Pages, listing, method, read_by, tell, url
+from ojs_worker.client.surface import Group, M, Pages, listing, method, read_by, send_json, url
 from ojs_worker.transport import Request
 
 _progress = msgspec.json.Decoder(WorkflowProgress)
@@ -19,19 +19,19 @@ class CronEntries(Group[M]):
     @staticmethod
     def change(name: str, **members: Any) -> Call[CronEntry]:
         """Change members of a cron entry, as on the wire."""
-        return read_by(cron_of, tell("PATCH", url("cron", name), members))
+        return read_by(cron_of, send_json("PATCH", url("cron", name), members))
 
     @method
     @staticmethod
     def pause(name: str) -> Call[CronEntry]:
         """Pause a cron entry."""
-        return read_by(cron_of, tell("POST", url("cron", name, "pause"), {}))
+        return read_by(cron_of, send_json("POST", url("cron", name, "pause"), {}))
 
     @method
     @staticmethod
     def resume(name: str) -> Call[CronEntry]:
         """Resume a cron entry."""
-        return read_by(cron_of, tell("POST", url("cron", name, "resume"), {}))
+        return read_by(cron_of, send_json("POST", url("cron", name, "resume"), {}))
 
     @listing
     @staticmethod
@@ -63,5 +63,5 @@ class Workflows(Group[M]):
     @staticmethod
     def retry(workflow_id: str) -> Call[Workflow]:
         """Retry a failed workflow from the steps that failed."""
-        made = tell("POST", url("workflows", workflow_id, "retry"), {}, repeatable=False)
+        made = send_json("POST", url("workflows", workflow_id, "retry"), {}, repeatable=False)
         return read_by(flow_of, made)

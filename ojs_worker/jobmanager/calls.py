@@ -138,13 +138,13 @@ def move(
     task_id: str, status: str, worker_id: str, *, result: Any = None, error: str | None = None
 ) -> Call[Task]:
     """Set the status of a task to running, completed or failed."""
-    given = {"status": status, "worker_id": worker_id}
+    body = {"status": status, "worker_id": worker_id}
     if result is not None:
-        given["result"] = result
+        body["result"] = result
     if error is not None:
-        given["error"] = error
+        body["error"] = error
     return Call(
-        Request("PATCH", _task_path(task_id), encoded(given, "the result")),
+        Request("PATCH", _task_path(task_id), encoded(body, "the result")),
         lambda reply: answer_as(reply, _task),
         repeatable=False,
     )

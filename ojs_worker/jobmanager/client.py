@@ -49,20 +49,20 @@ class JobManagerClient(Client):
         monotonic = self._environment.monotonic
         deadline = monotonic() + (float("inf") if timeout_s is None else timeout_s)
         while True:
-            asked_at = monotonic()
-            left_s = max(deadline - asked_at, 0)
+            sent_at = monotonic()
+            left_s = max(deadline - sent_at, 0)
             wait_s = min(left_s, WAIT_S)
             call = calls.get_task(task_id, wait_s)
             try:
-                found = await self._run(call, deadline_s=left_s, try_s=wait_s + LATE_S)
+                current = await self._run(call, deadline_s=left_s, try_s=wait_s + LATE_S)
             except Unreachable as error:
                 late = f"task {task_id} has not ended after {timeout_s:g} s, as far as is known"
                 raise WaitTimeout(f"{late}: {error}") from error
-            if found.ended:
-                return found
+            if current.ended:
+                return current
             if monotonic() >= deadline:
                 raise WaitTimeout(f"task {task_id} has not ended after {timeout_s:g} s")
-            await asyncio.sleep(max(PAUSE_S - (monotonic() - asked_at), 0))
+            await asyncio.sleep(max(PAUSE_S - (monotonic() - sent_at), 0))
 
     async def put_job(
         self,

@@ -70,8 +70,8 @@ class Registered:
     ) -> None:
         if not callable(target):
             raise TypeError(f"{target!r} is neither a class nor a function")
-        given = category if category is not None else getattr(target, "category", None)
-        self.category: Final = None if given is None else str(getattr(given, "value", given))
+        own = category if category is not None else getattr(target, "category", None)
+        self.category: Final = None if own is None else str(getattr(own, "value", own))
         self.name: Final = name or str(target.__name__)
         self._function = None if inspect.isclass(target) else target
         made = _with_fields(target) if inspect.isclass(target) else _arguments(target)
@@ -89,10 +89,9 @@ class Registered:
 
 def payload_of(extension: Any) -> Json:
     """Return the payload from which an object like this one is made."""
-    found = msgspec.to_builtins(
+    payload: Json = msgspec.to_builtins(
         {field: getattr(extension, field) for field in _fields(type(extension))}
     )
-    payload: Json = found
     return payload
 
 
@@ -113,9 +112,9 @@ def _arguments(target: Callable[..., Any]) -> type[msgspec.Struct]:
     """Return a record of the parameters of a function or class, without positional-only ones."""
     hints = _hints(target)
     fields = [
-        (one.name, hints.get(one.name, Any), *_default(one))
-        for one in inspect.signature(target).parameters.values()
-        if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+        (parameter.name, hints.get(parameter.name, Any), *_default(parameter))
+        for parameter in inspect.signature(target).parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     ]
     return msgspec.defstruct(target.__name__, fields, kw_only=True)
 

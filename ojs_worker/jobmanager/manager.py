@@ -40,8 +40,8 @@ class JobManager:
 
     Without `execute` the program claims by hand, by `claim` or `listen`. `api` is a URL, a
     transport, or an object with `http`, `base_url`, `get_headers` and `raise_for_status`; `tsio` is
-    the program's client of Socket.IO, by which the worker then hears of its tasks. With an
-    `https` URL the files of TLS may be named: `tls_ca_file`, `tls_cert_file`, `tls_key_file`.
+    the program's client of Socket.IO, which then announces its tasks to the worker. With an `https`
+    URL the files of TLS may be named: `tls_ca_file`, `tls_cert_file`, `tls_key_file`.
     """
 
     def __init__(

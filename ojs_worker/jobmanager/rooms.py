@@ -22,12 +22,12 @@ class JobRooms:
     def join(self, job_name: str, worker_id: str) -> None:
         """Join the room of a job, whose tasks are announced there."""
         self._joined[job_name] = worker_id
-        self._say("join_job_room", job_name, worker_id)
+        self._emit("join_job_room", job_name, worker_id)
 
     def leave(self) -> None:
         """Leave all rooms."""
         for job_name, worker_id in self._joined.items():
-            self._say("leave_job_room", job_name, worker_id)
+            self._emit("leave_job_room", job_name, worker_id)
         self._joined.clear()
 
     def _available(self, _event: Any = None) -> None:
@@ -35,13 +35,13 @@ class JobRooms:
 
     def _connected(self) -> None:
         for job_name, worker_id in list(self._joined.items()):
-            self._say("join_job_room", job_name, worker_id)
+            self._emit("join_job_room", job_name, worker_id)
 
     def _answered(self, _answer: Any = None) -> None:
         # Look for tasks that were announced before the room was joined.
         self.on_task()
 
-    def _say(self, event: str, job_name: str, worker_id: str) -> None:
+    def _emit(self, event: str, job_name: str, worker_id: str) -> None:
         order = {"job_name": job_name, "worker_id": worker_id}
         try:
             self._tsio.emit(event, order, callback=self._answered)

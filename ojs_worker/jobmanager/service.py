@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
+from ojs_worker.backoff import Backoff
 from ojs_worker.config import PROFILES
 from ojs_worker.environment import Environment
 from ojs_worker.errors import (
@@ -18,6 +19,7 @@ from ojs_worker.errors import (
     OjsError,
     Refused,
 )
+from ojs_worker.extensions import Manifest
 from ojs_worker.faults import BadArguments, words_of
 from ojs_worker.jobmanager import calls
 from ojs_worker.jobmanager.calls import Task
@@ -25,11 +27,9 @@ from ojs_worker.jobmanager.claimed import ClaimedTask
 from ojs_worker.jobmanager.client import JobManagerClient
 from ojs_worker.jobmanager.extension import Registered
 from ojs_worker.jobmanager.rooms import JobRooms
-from ojs_worker.offers import Manifest
-from ojs_worker.patience import Patience
-from ojs_worker.streams import again_and_again, offers_of
+from ojs_worker.stream_waker import StreamWaker
+from ojs_worker.streams import extensions_of, follow_for_ever
 from ojs_worker.transport import ANSWER_S, SteadyTransport, Transport
-from ojs_worker.waking import StreamWaker
 
 log = logging.getLogger("ojs.worker")
 
@@ -61,7 +61,7 @@ class Service:
         self._polling_s = polling_s
         self._push = push
         # By room and job as registered; and by full name as in tasks.
-        self._wanted: dict[tuple[str, str | None, str], Registered] = {}
+        self._registered: dict[tuple[str, str | None, str], Registered] = {}
         self._jobs: dict[str, Registered] = {}
         # The id of the next claim, or of the last one while it has no answer.
         self._fetch_id = self.client.new_fetch_id()
@@ -83,9 +83,9 @@ class Service:
 
     async def register(self, room: str, job: Registered) -> None:
         """Register another job of a room for this worker."""
-        self._wanted[room, job.category, job.name] = job
+        self._registered[room, job.category, job.name] = job
         async with self._registering:
-            self.worker_id = await self._put(room, job, self.worker_id)
+            self.worker_id = await self._register_job(room, job, self.worker_id)
             self._follow()
         if self._beating is None:
             self._beating = asyncio.create_task(self._beat())
@@ -128,8 +128,8 @@ class Service:
         try:
             await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for one in waiting:
-                one.cancel()
+            for future in waiting:
+                future.cancel()
             # An announcement from now on precedes the next claim, or wakes the next wait.
             self._announced.clear()
 
@@ -156,11 +156,11 @@ class Service:
         if worker_id is not None:
             with contextlib.suppress(OjsError):
                 await self.client.leave(worker_id)
-        self._wanted.clear()
+        self._registered.clear()
         self._jobs.clear()
         self._threads.close()
 
-    async def _put(self, room: str, job: Registered, worker_id: str | None) -> str | None:
+    async def _register_job(self, room: str, job: Registered, worker_id: str | None) -> str | None:
         """Register a job for this worker, or for a new one; returns the worker's id."""
         made = await self.client.put_job(room, job.name, job.category, job.schema, worker_id)
         self._jobs[made.full_name] = job
@@ -177,8 +177,8 @@ class Service:
             log.warning("the server does not know worker %s any more; it registers anew", worker_id)
             # Keep the old id until the new worker has all jobs, so that a failure here is retried.
             made: str | None = None
-            for (room, _, _), job in list(self._wanted.items()):
-                made = await self._put(room, job, made)
+            for (room, _, _), job in list(self._registered.items()):
+                made = await self._register_job(room, job, made)
             self.worker_id = made
 
     def _follow(self) -> None:
@@ -192,14 +192,14 @@ class Service:
             self._transport,
             sorted(queues),
             sorted(types),
-            self._manifest.offers,
+            self._manifest.extensions,
             self._environment,
         )
         self._following = asyncio.create_task(self._waker.run())
 
     async def _beat(self) -> None:
         # The registration counts as a sign of life, so the first heartbeat comes an interval later.
-        patience = Patience("send heartbeats", self._environment.dice)
+        backoff = Backoff("send heartbeats", self._environment.random)
         while not self.stopping.is_set():
             await asyncio.sleep(self._heartbeat_s)
             if (worker_id := self.worker_id) is None:
@@ -209,22 +209,22 @@ class Service:
                     await self.client.beat(worker_id)
                 except NotFound:
                     await self._return(worker_id)
-                patience.failures = 0
+                backoff.failures = 0
             except Exception as error:
-                patience.next_s(error)
+                backoff.next_s(error)
 
     async def _hold(self) -> None:
         """Hold a session, if the server has them: it then notices at once when this process
         dies."""
-        patience = Patience("hold a session", self._environment.dice)
-        if not (await offers_of(self._manifest.offers, patience)).worker_sessions:
+        backoff = Backoff("hold a session", self._environment.random)
+        if not (await extensions_of(self._manifest.extensions, backoff)).worker_sessions:
             return
         try:
-            await again_and_again(lambda: self._hold_one(patience), patience)
+            await follow_for_ever(lambda: self._hold_session(backoff), backoff)
         except Refused as error:
             log.warning("no session is held, heartbeats are all that the server has: %s", error)
 
-    async def _hold_one(self, patience: Patience) -> None:
+    async def _hold_session(self, backoff: Backoff) -> None:
         worker_id = self.worker_id
         assert worker_id is not None
         try:
@@ -232,7 +232,7 @@ class Service:
                 self._transport.stream(calls.session(worker_id))
             ) as pieces:
                 async for _ in pieces:
-                    patience.failures = 0
+                    backoff.failures = 0
                     if self.worker_id != worker_id:
                         # Registered under another id meanwhile.
                         return
@@ -245,17 +245,17 @@ class Service:
     async def _serve(self, execute: Execute) -> None:
         """Claim, start, execute and complete one task after the other; waits only if there is
         none."""
-        patience = Patience("claim tasks", self._environment.dice)
+        backoff = Backoff("claim tasks", self._environment.random)
         while not self.stopping.is_set():
             try:
                 claimed = await self.claim()
-                patience.failures = 0
+                backoff.failures = 0
                 if claimed is None:
                     await self.news(self._polling_s)
                 else:
                     await self._perform(execute, claimed)
             except Exception as error:
-                await patience.wait(error, getattr(error, "retry_after_s", None))
+                await backoff.wait(error, getattr(error, "retry_after_s", None))
 
     async def _perform(self, execute: Execute, claimed: ClaimedTask) -> None:
         task = claimed.task
@@ -280,6 +280,6 @@ class Service:
 
     async def _report(self, task: Task, status: str, **more: Any) -> None:
         """Report the status of a task, with retries until it is answered."""
-        patience = Patience(f"report task {task.id} as {status}", self._environment.dice)
+        backoff = Backoff(f"report task {task.id} as {status}", self._environment.random)
         # Exception, because the program's own transport may raise anything.
-        await patience.keep_on(lambda: self.move(task, status, **more), (Exception,))
+        await backoff.retry(lambda: self.move(task, status, **more), (Exception,))

@@ -7,13 +7,13 @@ from typing import Any, TypedDict, Unpack, overload
 from ojs_worker.durations import Moment
 from ojs_worker.job import FINAL, Job
 from ojs_worker.registry import Handler
-from ojs_worker.testing.matching import Args, Wanted, complaint, matching
+from ojs_worker.testing.matching import Args, Criteria, complaint, matching
 
 JobType = str | Handler[..., Any, Any]
 
 
 class Like(TypedDict, total=False):
-    """Criteria for a job beside its type; see `Wanted`."""
+    """Criteria for a job beside its type; see `Criteria`."""
 
     args: Args
     queue: str
@@ -44,7 +44,7 @@ class Expectations(ABC):
 
     def enqueued(self, type: JobType | None = None, /, **like: Unpack[Like]) -> list[Job]:
         """List the jobs that were enqueued, in any state."""
-        return matching(self.all_jobs(), Wanted(type=type_of(type), **like))
+        return matching(self.all_jobs(), Criteria(type=type_of(type), **like))
 
     def assert_enqueued(
         self, type: JobType | None = None, /, *, count: int | None = None, **like: Unpack[Like]
@@ -130,10 +130,10 @@ class Expectations(ABC):
 
     def _expect(self, type: JobType | None, what: str, count: int | None, **like: Any) -> list[Job]:
         __tracebackhide__ = True
-        jobs, wanted = self.all_jobs(), Wanted(type=type_of(type), **like)
-        if (wrong := complaint(jobs, wanted, what, count)) is not None:
+        jobs, criteria = self.all_jobs(), Criteria(type=type_of(type), **like)
+        if (wrong := complaint(jobs, criteria, what, count)) is not None:
             raise AssertionError(wrong)
-        return matching(jobs, wanted)
+        return matching(jobs, criteria)
 
 
 @overload

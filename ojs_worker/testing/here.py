@@ -43,13 +43,13 @@ def run_here(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     context = contextvars.copy_context()
     done: Future[T] = Future()
 
-    def beside() -> None:
+    def in_thread() -> None:
         try:
             done.set_result(context.run(alone))
         except BaseException as error:
             done.set_exception(error)
 
-    threading.Thread(target=beside, name="ojs-beside", daemon=True).start()
+    threading.Thread(target=in_thread, name="ojs-beside", daemon=True).start()
     return done.result()
 
 

@@ -59,10 +59,10 @@ def at_once(request: Request) -> Request:
     body = request.body or b""
     if request.path not in (_SINGLE, _BATCH) or b"scheduled_at" not in body:
         return request
-    given = msgspec.json.decode(body)
-    for job in given["jobs"] if request.path == _BATCH else [given]:
+    content = msgspec.json.decode(body)
+    for job in content["jobs"] if request.path == _BATCH else [content]:
         job.get("options", {}).pop("scheduled_at", None)
-    return msgspec.structs.replace(request, body=msgspec.json.encode(given))
+    return msgspec.structs.replace(request, body=msgspec.json.encode(content))
 
 
 def named(body: bytes) -> list[str]:

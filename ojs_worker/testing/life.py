@@ -76,7 +76,7 @@ class Life:
         self._worker = worker
         self._transport = transport
         self._client = Client(transport=transport, codec=worker.codec)
-        self._seen: dict[str, JobContext] = {}
+        self._contexts: dict[str, JobContext] = {}
         self._raised: dict[str, BaseException] = {}
         config = worker.config()
         # No health port, because another instance of this worker may use it. An unknown type is
@@ -134,7 +134,7 @@ class Life:
         await self._running.engine.perform(job)
         progress = await self._read(job, "progress", _Progress)
         checkpoint = await self._read(job, "checkpoint", _Checkpoint)
-        context = self._seen.pop(job.id, None)
+        context = self._contexts.pop(job.id, None)
         return Ran(
             job=await self._client.get(job.id),
             exception=self._raised.pop(job.id, None),
@@ -146,7 +146,7 @@ class Life:
 
     def holds(self, job_id: str | None) -> bool:
         """Tell whether it runs this job, or any job without an id."""
-        return bool(self._seen) if job_id is None else job_id in self._seen
+        return bool(self._contexts) if job_id is None else job_id in self._contexts
 
     async def beat(self) -> None:
         """Send a BEAT, and obey the answer."""
@@ -162,7 +162,7 @@ class Life:
 
     async def _watch(self, job: Job, context: Any, call_next: Inner) -> Any:
         """Note the context and the exception of a handler, as the outermost layer of middleware."""
-        self._seen[job.id] = context
+        self._contexts[job.id] = context
         try:
             return await call_next()
         except asyncio.CancelledError:

@@ -16,7 +16,7 @@ LONGEST: Final = 300
 Args = Sequence[Any] | Mapping[str, Any]
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class Criteria(msgspec.Struct, frozen=True, kw_only=True):
     """Criteria that a job must meet; those that are None are not checked.
 
     `args` are all of them: a list, or a mapping where the producer named them. `meta` are some
@@ -37,28 +37,28 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     def differences(self, job: Job) -> list[str]:
         """Return the differences between a job and the criteria; empty if it meets them."""
-        found = []
+        differences = []
         if self.type is not None and job.type != self.type:
-            found.append(f"type is {job.type}, not {self.type}")
+            differences.append(f"type is {job.type}, not {self.type}")
         if self.args is not None:
-            found += _args(job.args, self.args)
+            differences += _args(job.args, self.args)
         for name in ("queue", "priority"):
-            wanted, given = getattr(self, name), getattr(job, name)
-            if wanted is not None and given != wanted:
-                found.append(f"{name} is {given}, not {wanted}")
+            expected, actual = getattr(self, name), getattr(job, name)
+            if expected is not None and actual != expected:
+                differences.append(f"{name} is {actual}, not {expected}")
         for member, value in (self.meta or {}).items():
-            found += _member("meta", job.meta, member, value)
+            differences += _member("meta", job.meta, member, value)
         if self.at is not None and not _at(job, self.at):
-            found.append(f"its time is {job.scheduled_at or 'now'}, not {self.at}")
+            differences.append(f"its time is {job.scheduled_at or 'now'}, not {self.at}")
         if self.states is not None and job.state not in self.states:
-            found.append(f"state is {job.state}, not {' or '.join(self.states)}")
+            differences.append(f"state is {job.state}, not {' or '.join(self.states)}")
         elif self.result is not msgspec.UNSET and not _same(self.result, job.result):
-            found.append(f"result is {_short(job.result)}, not {_short(self.result)}")
+            differences.append(f"result is {_short(job.result)}, not {_short(self.result)}")
         elif self.error is not None and not _error(job, self.error):
-            found.append(f"its error is not {self.error}")
+            differences.append(f"its error is not {self.error}")
         if self.run and not job.attempt:
-            found.append("it has not been run")
-        return found
+            differences.append("it has not been run")
+        return differences
 
     def words(self) -> str:
         """The criteria in words, for a message."""
@@ -80,30 +80,30 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return " ".join(parts)
 
 
-def matching(jobs: Sequence[Job], wanted: Wanted) -> list[Job]:
+def matching(jobs: Sequence[Job], criteria: Criteria) -> list[Job]:
     """Return those of the jobs that meet the criteria."""
-    return [job for job in jobs if not wanted.differences(job)]
+    return [job for job in jobs if not criteria.differences(job)]
 
 
-def complaint(jobs: Sequence[Job], wanted: Wanted, what: str, count: int | None) -> str | None:
+def complaint(jobs: Sequence[Job], criteria: Criteria, what: str, count: int | None) -> str | None:
     """Return the message of a failed assertion about jobs like this; None if it holds.
 
     Without a count, there must be at least one. `what` is the expected fate of the jobs.
     """
-    found = matching(jobs, wanted)
+    matched = matching(jobs, criteria)
     if count is None:
-        if found:
+        if matched:
             return None
-        head = f"{wanted.words()}: none was {what}"
-    elif len(found) == count:
+        head = f"{criteria.words()}: none was {what}"
+    elif len(matched) == count:
         return None
     else:
-        head = f"{wanted.words()}: {len(found)} {_were(len(found))} {what}, not {count}"
+        head = f"{criteria.words()}: {len(matched)} {_were(len(matched))} {what}, not {count}"
     lines = [head]
-    if found:
-        lines += ["these are:", *(f"  {describe(job)}" for job in found[: NEAREST * 3])]
-    if count is None or len(found) < count:
-        lines += _nearest(jobs, wanted, [job.id for job in found])
+    if matched:
+        lines += ["these are:", *(f"  {describe(job)}" for job in matched[: NEAREST * 3])]
+    if count is None or len(matched) < count:
+        lines += _nearest(jobs, criteria, [job.id for job in matched])
     return "\n".join(lines)
 
 
@@ -115,24 +115,24 @@ def describe(job: Job) -> str:
     return f"{text} ({job.id})"
 
 
-def _nearest(jobs: Sequence[Job], wanted: Wanted, found: Collection[str]) -> list[str]:
-    others = [job for job in jobs if job.id not in found]
+def _nearest(jobs: Sequence[Job], criteria: Criteria, matched: Collection[str]) -> list[str]:
+    others = [job for job in jobs if job.id not in matched]
     if not others:
-        return [] if found else ["there are no jobs at all"]
-    alike = [job for job in others if wanted.type is None or job.type == wanted.type]
+        return [] if matched else ["there are no jobs at all"]
+    alike = [job for job in others if criteria.type is None or job.type == criteria.type]
     lines = []
-    if not alike and wanted.type is not None:
+    if not alike and criteria.type is not None:
         types = list(dict.fromkeys(job.type for job in others))
-        if close := get_close_matches(wanted.type, types, n=1):
+        if close := get_close_matches(criteria.type, types, n=1):
             lines.append(f"did you mean {close[0]}?")
             alike = [job for job in others if job.type == close[0]]
     if alike:
-        lines.append("the nearest:" if not found else "the nearest others:")
+        lines.append("the nearest:" if not matched else "the nearest others:")
         ranked = sorted(
-            ((wanted.differences(job), job) for job in alike), key=lambda one: len(one[0])
+            ((criteria.differences(job), job) for job in alike), key=lambda pair: len(pair[0])
         )
         for differences, job in ranked[:NEAREST]:
-            lines += [f"  {describe(job)}", *(f"    {one}" for one in differences)]
+            lines += [f"  {describe(job)}", *(f"    {difference}" for difference in differences)]
     counts = Counter(job.type for job in others if job not in alike)
     if counts:
         listed = ", ".join(f"{type} ({number})" for type, number in counts.most_common(10))
@@ -140,45 +140,57 @@ def _nearest(jobs: Sequence[Job], wanted: Wanted, found: Collection[str]) -> lis
     return lines
 
 
-def _args(given: list[Any], wanted: Args) -> list[str]:
-    if not isinstance(wanted, Mapping):
-        plain = list(wanted)
-        return [] if _same(plain, given) else [f"args are {_short(given)}, not {_short(plain)}"]
-    if len(given) != 1 or not isinstance(given[0], dict):
-        return [f"args are {_short(given)}, which names none"]
-    named = given[0]
-    found = [one for name, value in wanted.items() for one in _member("args", named, name, value)]
-    return found + [f"args has {name} as well" for name in named if name not in wanted]
+def _args(actual: list[Any], expected: Args) -> list[str]:
+    if not isinstance(expected, Mapping):
+        plain = list(expected)
+        return [] if _same(plain, actual) else [f"args are {_short(actual)}, not {_short(plain)}"]
+    if len(actual) != 1 or not isinstance(actual[0], dict):
+        return [f"args are {_short(actual)}, which names none"]
+    named = actual[0]
+    differences = [
+        difference
+        for name, value in expected.items()
+        for difference in _member("args", named, name, value)
+    ]
+    return differences + [f"args has {name} as well" for name in named if name not in expected]
 
 
-def _member(of: str, given: Mapping[str, Any], name: str, wanted: Any) -> list[str]:
-    if name not in given:
+def _member(of: str, actual: Mapping[str, Any], name: str, expected: Any) -> list[str]:
+    if name not in actual:
         return [f"{of} has no {name}"]
-    if _same(wanted, given[name]):
+    if _same(expected, actual[name]):
         return []
-    return [f"{of}.{name} is {_short(given[name])}, not {_short(wanted)}"]
+    return [f"{of}.{name} is {_short(actual[name])}, not {_short(expected)}"]
 
 
-def _at(job: Job, wanted: Moment) -> bool:
-    at = parse_moment(moment(wanted, "at"), 0)
+def _at(job: Job, expected: Moment) -> bool:
+    at = parse_moment(moment(expected, "at"), 0)
     return job.scheduled_at is not None and parse_moment(job.scheduled_at, 0) == at
 
 
-def _error(job: Job, wanted: str) -> bool:
+def _error(job: Job, expected: str) -> bool:
     error = job.error if isinstance(job.error, Mapping) else {}
-    return wanted == error.get("type") or wanted in str(error.get("message", ""))
+    return expected == error.get("type") or expected in str(error.get("message", ""))
 
 
-def _same(wanted: Any, given: Any) -> bool:
+def _same(expected: Any, actual: Any) -> bool:
     """Tell whether the value in a job is equal to the wanted one, once that is written as JSON."""
-    if isinstance(wanted, Mapping) and isinstance(given, dict) and wanted.keys() == given.keys():
-        return all(_same(value, given[name]) for name, value in wanted.items())
-    if isinstance(wanted, list | tuple) and isinstance(given, list) and len(wanted) == len(given):
-        return all(map(_same, wanted, given))
-    if isinstance(wanted, bool) or isinstance(given, bool):
+    if (
+        isinstance(expected, Mapping)
+        and isinstance(actual, dict)
+        and expected.keys() == actual.keys()
+    ):
+        return all(_same(value, actual[name]) for name, value in expected.items())
+    if (
+        isinstance(expected, list | tuple)
+        and isinstance(actual, list)
+        and len(expected) == len(actual)
+    ):
+        return all(map(_same, expected, actual))
+    if isinstance(expected, bool) or isinstance(actual, bool):
         # With == alone, True would equal 1.
-        return wanted == given and (wanted is given or not isinstance(wanted, int | float))
-    return bool(wanted == given) or _plain(wanted) == given
+        return expected == actual and (expected is actual or not isinstance(expected, int | float))
+    return bool(expected == actual) or _plain(expected) == actual
 
 
 def _plain(value: Any) -> Any:

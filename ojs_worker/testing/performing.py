@@ -16,7 +16,7 @@ from ojs_worker.testing.here import run_here
 from ojs_worker.testing.inline import storing_only
 from ojs_worker.testing.life import Life, Ran
 from ojs_worker.testing.listing import all_jobs
-from ojs_worker.testing.matching import Wanted, describe, matching
+from ojs_worker.testing.matching import Criteria, describe, matching
 from ojs_worker.testing.planted import Plants
 from ojs_worker.testing.server import PrivateServer
 from ojs_worker.testing.shift import Shift
@@ -70,8 +70,8 @@ class Performing:
             try:
                 async with asyncio.timeout(timeout_s):
                     while max_jobs is None or len(ran) < max_jobs:
-                        if (found := await shift.next(queues)) is not None:
-                            life, job = found
+                        if (due := await shift.next(queues)) is not None:
+                            life, job = due
                             ran.append(await self._perform(life, job))
                         elif not (with_scheduled and self._go_on()):
                             break
@@ -132,7 +132,7 @@ class Performing:
         """Run the jobs that were just enqueued and raise the error of their handlers. Without ids,
         as after a workflow, all jobs that ran count."""
         ran = await self.drain()
-        for job_id in job_ids or [one.job.id for one in ran]:
+        for job_id in job_ids or [each.job.id for each in ran]:
             if (failure := self._failures.pop(job_id, None)) is not None:
                 raise failure
 
@@ -150,7 +150,7 @@ class Performing:
 
     async def _waiting_like(self, request: JobRequest) -> list[Job]:
         queue = request.options.get("queue", "default")
-        like = Wanted(type=request.type, queue=queue, states=("available",))
+        like = Criteria(type=request.type, queue=queue, states=("available",))
         return matching(await all_jobs(self._server.transport), like)
 
     def _go_on(self) -> bool:

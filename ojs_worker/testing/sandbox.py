@@ -31,7 +31,7 @@ from ojs_worker.worker import Worker
 
 Target = Worker | Client | BlockingClient
 # Limit of the wait of a handler's thread for its worker to notice a cancel.
-HEARD_S: Final = 10.0
+BEAT_S: Final = 10.0
 
 
 class Sandbox(Performing, Expectations):
@@ -109,7 +109,7 @@ class Sandbox(Performing, Expectations):
         a function sees `cancelled`."""
         job_id = id_of(job)
         cancelled = self.blocking_client.cancel(job_id)
-        self._have_told(job_id)
+        self._send_beats(job_id)
         return cancelled
 
     def clear(self) -> None:
@@ -137,9 +137,9 @@ class Sandbox(Performing, Expectations):
     def _turn(self, until: int) -> None:
         self._server.turn(until)
         # Leases may have expired in the meantime.
-        self._have_told()
+        self._send_beats()
 
-    def _have_told(self, job_id: str | None = None) -> None:
+    def _send_beats(self, job_id: str | None = None) -> None:
         """Let the workers that hold the job, or any job, send a BEAT now."""
         for life in list(self._present):
             if not life.holds(job_id):
@@ -148,4 +148,4 @@ class Sandbox(Performing, Expectations):
             # Do not wait in an event loop: the worker's BEAT may need that same loop.
             if turning() is None:
                 with suppress(TimeoutError):
-                    beat.result(HEARD_S)
+                    beat.result(BEAT_S)

@@ -113,7 +113,9 @@ class PrivateServer:
 
     async def _ready(self) -> list[str]:
         queues = await self._server.engine.read(lambda reader: reader.queues())
-        return [one.name for one in queues if one.counts["available"] > 0 and not one.paused]
+        return [
+            queue.name for queue in queues if queue.counts["available"] > 0 and not queue.paused
+        ]
 
     async def _next_start(self) -> int | None:
         from ojs_server.domain.jobs.filter import JobFilter
@@ -130,8 +132,8 @@ class PrivateServer:
                 if (after := page.after) is None:
                     return
 
-        found = await self._server.engine.read(lambda reader: list(moments(reader)))
-        return min((at for at in found if at is not None), default=None)
+        starts = await self._server.engine.read(lambda reader: list(moments(reader)))
+        return min((at for at in starts if at is not None), default=None)
 
     async def _turn(self, until: int) -> None:
         """Move the clock from one due moment to the next, and do at each what is due."""

@@ -40,8 +40,8 @@ class Shift:
         ready = self._server.ready()
         for worker in self._workers:
             config = worker.config()
-            wanted = queues or dict.fromkeys((*config.queues, *ready))
-            names = [name for name in wanted if name in ready]
+            served = queues or dict.fromkeys((*config.queues, *ready))
+            names = [name for name in served if name in ready]
             if not names:
                 continue
             # A single worker fetches all types, so that a misspelt one shows.
@@ -56,10 +56,10 @@ class Shift:
     async def pick(self, worker: Worker, job: Job) -> tuple[Life, Job]:
         """Let a worker fetch this very job, which is the next one of its type."""
         life = await self._life(worker)
-        if taken := await life.take([job.queue], [job.type]):
-            if taken.id == job.id:
-                return life, taken
-            await life.give_back(taken)
+        if fetched := await life.take([job.queue], [job.type]):
+            if fetched.id == job.id:
+                return life, fetched
+            await life.give_back(fetched)
         raise LookupError(
             f"job {job.id} is {job.state}, and the server did not hand it out; "
             f"is its queue {job.queue} paused or limited?"

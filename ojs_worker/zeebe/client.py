@@ -189,7 +189,7 @@ class ZeebeClient:
 
     async def __aenter__(self) -> Self:
         """Run the workers beside the program's own tasks."""
-        self._lives = [await one.worker.life().start() for one in self.workers]
+        self._lives = [await worker.worker.life().start() for worker in self.workers]
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -198,7 +198,7 @@ class ZeebeClient:
     async def close(self) -> int:
         """Stop the workers in order and close the connections; return the exit code."""
         for life in self._lives:
-            life.ask_to_stop()
+            life.begin_shutdown()
         return await self._ended()
 
     def run(self) -> int:

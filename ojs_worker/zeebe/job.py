@@ -13,7 +13,7 @@ from ojs_worker.zeebe.errors import AlreadyCompleted, BpmnError, LeaseExpired
 HEADERS: Final = "custom_headers"
 
 
-class _Told:
+class _Job:
     """A job as its handler sees it, in a coroutine or a thread."""
 
     def __init__(
@@ -25,10 +25,10 @@ class _Told:
         self.key: Final = job.id
         self.type: Final = job.type
         # Results of earlier steps override the initial variables.
-        found = {**_named(job.args[:1]), **_named(_results(job.parent_results))}
+        variables = {**_named(job.args[:1]), **_named(_results(job.parent_results))}
         if fetch_variables is not None:
-            found = {name: found[name] for name in fetch_variables if name in found}
-        self.variables: Final = found
+            variables = {name: variables[name] for name in fetch_variables if name in variables}
+        self.variables: Final = variables
         headers = job.meta.get(HEADERS)
         self.custom_headers: Final[dict[str, Any]] = headers if isinstance(headers, dict) else {}
         self.process_instance_key: Final = job.workflow_id
@@ -61,7 +61,7 @@ class _Told:
         }
         return Failed(fault_of(Retry(message, type="JobFailed", details=details)))
 
-    async def _tell(self, outcome: Outcome) -> None:
+    async def _settle(self, outcome: Outcome) -> None:
         if await self._context.settle(outcome) is not Verdict.SETTLED:
             await self._refused()
 
@@ -76,7 +76,7 @@ class _Told:
         raise LeaseExpired(f"job {self.key} is not this worker's any more, it is {job.state}")
 
 
-class ZeebeJob(_Told):
+class ZeebeJob(_Job):
     """The job of a coroutine handler. `complete`, `fail` and `error` end it, once."""
 
     async def complete(self, variables: Mapping[str, Any] | None = None) -> None:
@@ -84,7 +84,7 @@ class ZeebeJob(_Told):
 
         Raises `AlreadyCompleted` if another worker was faster.
         """
-        await self._tell(self._completed(variables))
+        await self._settle(self._completed(variables))
 
     async def fail(
         self, message: str = "", *, retries: int | None = None, backoff: Duration = 0
@@ -94,13 +94,13 @@ class ZeebeJob(_Told):
 
         Raises `LeaseExpired` or `AlreadyCompleted` if the timeout of the job has run out.
         """
-        await self._tell(self._failed(message, retries, backoff))
+        await self._settle(self._failed(message, retries, backoff))
 
     async def error(
         self, code: str, message: str = "", variables: Mapping[str, Any] | None = None
     ) -> None:
         """End the job with a business error, as raising `BpmnError` does."""
-        await self._tell(Failed(fault_of(BpmnError(code, message, dict(variables or {})))))
+        await self._settle(Failed(fault_of(BpmnError(code, message, dict(variables or {})))))
 
     async def update_timeout(self, duration: Duration) -> None:
         """Change the timeout of the job, counted from now; raises if the job is not held any
@@ -108,7 +108,7 @@ class ZeebeJob(_Told):
         await self._renewed(duration)
 
 
-class BlockingZeebeJob(_Told):
+class BlockingZeebeJob(_Job):
     """The job of a handler that runs in a thread: its calls block."""
 
     def __init__(
@@ -122,29 +122,29 @@ class BlockingZeebeJob(_Told):
 
     def complete(self, variables: Mapping[str, Any] | None = None) -> None:
         """As `ZeebeJob.complete`."""
-        self._wait(self._tell(self._completed(variables)))
+        self._wait(self._settle(self._completed(variables)))
 
     def fail(self, message: str = "", *, retries: int | None = None, backoff: Duration = 0) -> None:
         """As `ZeebeJob.fail`."""
-        self._wait(self._tell(self._failed(message, retries, backoff)))
+        self._wait(self._settle(self._failed(message, retries, backoff)))
 
     def error(
         self, code: str, message: str = "", variables: Mapping[str, Any] | None = None
     ) -> None:
         """As `ZeebeJob.error`."""
         error = BpmnError(code, message, dict(variables or {}))
-        self._wait(self._tell(Failed(fault_of(error))))
+        self._wait(self._settle(Failed(fault_of(error))))
 
     def update_timeout(self, duration: Duration) -> None:
         """As `ZeebeJob.update_timeout`."""
         self._wait(self._renewed(duration))
 
 
-def _results(given: Any) -> list[Any]:
+def _results(results: Any) -> list[Any]:
     """Return the results of the steps before, in their order."""
-    if isinstance(given, dict):
-        return list(given.values())
-    return given if isinstance(given, list) else []
+    if isinstance(results, dict):
+        return list(results.values())
+    return results if isinstance(results, list) else []
 
 
 def _named(values: list[Any]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class Load:
         async with asyncio.timeout(within_s):
             await asyncio.gather(*self._producers)
 
-    def dice(self) -> random.Random:
+    def random(self) -> random.Random:
         """Return a random generator for one client."""
         return random.Random(self._luck.getrandbits(64))
 
@@ -88,7 +88,7 @@ class Client:
     def __init__(self, load: Load, name: str) -> None:
         self.load = load
         self.name = name
-        self.luck = load.dice()
+        self.luck = load.random()
         self._http = httpx.AsyncClient(timeout=ANSWER_S, trust_env=False, verify=NO_TLS)
 
     async def insist(

@@ -73,7 +73,7 @@ def worker_environment(seed: int, hands: Hands) -> of_worker.Environment:
     drawn = random.Random(seed)
     return of_worker.Environment(
         random_bits=drawn.getrandbits,
-        dice=drawn.random,
+        random=drawn.random,
         rising_id=RisingIds(drawn.getrandbits),
         wall_ms=lambda: START_MS + round(hands() * 1000),
         monotonic=hands,

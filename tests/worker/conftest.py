@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ojs_worker import Worker, backoff
+from ojs_worker import Worker, pauses
 from ojs_worker.running import Running
 from tests.http.conftest import serve
 from tests.worker.scripted import ALL, MemoryTransport, ScriptedServer
@@ -27,7 +27,7 @@ QUICK: dict[str, Any] = {
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let workers in this process retry without long pauses."""
-    monkeypatch.setattr(backoff, "FIRST_S", 0.01)
+    monkeypatch.setattr(pauses, "FIRST_S", 0.01)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def start() -> Start:
         try:
             yield running
         finally:
-            running.ask_to_stop()
+            running.begin_shutdown()
             async with asyncio.timeout(20):
                 await ended
 

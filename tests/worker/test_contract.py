@@ -22,7 +22,7 @@ from ojs_worker import (
     batch,
     chain,
 )
-from ojs_worker.offers import MANIFEST
+from ojs_worker.extensions import MANIFEST
 from ojs_worker.over_httpx import HttpTransport
 from ojs_worker.transport import Reply, Request
 from tests.http.conftest import Serve
@@ -34,14 +34,14 @@ REQUESTS = Contract(document(), shut=False)
 class HeldToContract(HttpTransport):
     """Checks each exchange, and counts the calls."""
 
-    def __init__(self, server: Server, *, offers: bool = True) -> None:
+    def __init__(self, server: Server, *, extensions: bool = True) -> None:
         super().__init__("http://localhost")
         self._app = Application(server)
         self.calls: Counter[str] = Counter()
-        self._offers = offers
+        self._extensions = extensions
 
     async def send(self, request: Request) -> Reply:
-        if request.path == MANIFEST and not self._offers:
+        if request.path == MANIFEST and not self._extensions:
             return Reply(404)
         return await super().send(request)
 
@@ -81,7 +81,7 @@ async def server(serve: Serve) -> AsyncIterator[Server]:
 # Both use `nack`, because jobs given back at the very end do not wait for a bulk call.
 @pytest.mark.parametrize("settles", [{"settle", "nack"}, {"ack", "nack"}], ids=["bulk", "single"])
 async def test_a_workers_whole_life_is_as_documented(server: Server, settles: set[str]) -> None:
-    way = HeldToContract(server, offers="settle" in settles)
+    way = HeldToContract(server, extensions="settle" in settles)
     worker = Worker(
         transport=way,
         heartbeat_interval=0.1,

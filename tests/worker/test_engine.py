@@ -250,7 +250,7 @@ async def test_an_answer_about_an_earlier_delivery_stops_nobody(
         await scripted.offer(job(1, "a.b", attempt=2))
         await entered.wait()
         stale = Report(report.state, {job(1)["id"]: 1})
-        running.engine.heard(Answer(state="running", jobs_lost=[job(1)["id"]]), stale)
+        running.engine.beat_answered(Answer(state="running", jobs_lost=[job(1)["id"]]), stale)
         go_on.set()
         await scripted.until(lambda: len(scripted.of(ACK)) == 2)
 
@@ -517,7 +517,7 @@ async def test_jobs_that_arrive_when_no_more_are_wanted_go_back(
     async with start(worker) as running:
         await scripted.until(lambda: scripted.of(FETCH))
         scripted.answers[BEAT] = late
-        running.ask_to_stop()
+        running.begin_shutdown()
         assert (await scripted.settled(one, NACK))["requeue"] is True
     assert running.engine.machine.exit_code == 0
     assert scripted.calls[-1].path == DEREGISTER
@@ -581,7 +581,7 @@ async def test_handlers_are_told_that_the_worker_is_about_to_end(
     async with start(worker) as running:
         await scripted.offer(job(1, "a.b"))
         await scripted.until_beat(active_job_ids=[job(1)["id"]])
-        running.ask_to_stop()
+        running.begin_shutdown()
         assert (await scripted.settled(job(1)))["result"] == "came to an end"
 
 

@@ -7,7 +7,7 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 from ojs_worker import Snooze, Worker
-from ojs_worker.machine import Word
+from ojs_worker.machine import Command
 from tests.worker.conftest import Start
 from tests.worker.scripted import ACK, BEAT, FETCH, NACK, ScriptedServer, job
 
@@ -25,10 +25,10 @@ async def test_readiness_follows_the_state(
 
         await scripted.until_beat(state="running")
         assert await status("/ready") == 200
-        running.engine.hear(Word.QUIET)
+        running.engine.handle(Command.QUIET)
         assert await status("/ready") == 503
         assert await status("/live") == await status("/healthz?x=1") == 200
-        running.engine.hear(Word.RESUME)
+        running.engine.handle(Command.RESUME)
         assert await status("/readyz") == 200
         scripted.answers[BEAT] = lambda body: (500, {})
         await scripted.until_beat(state="running")

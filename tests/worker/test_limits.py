@@ -7,8 +7,8 @@ import pytest
 
 from ojs_server.app import Application, Server
 from ojs_worker import Client, RateLimit, Worker
+from ojs_worker.backoff import Backoff
 from ojs_worker.limits import compare, limits_of
-from ojs_worker.patience import Patience
 from ojs_worker.testing import AsgiTransport
 from tests.http.conftest import Serve
 from tests.worker.conftest import QUICK
@@ -26,7 +26,7 @@ async def told(server: Server, limit: RateLimit, caplog: pytest.LogCaptureFixtur
     """Compare the limits of a handler with the server's, and return what is said of them."""
     caplog.clear()
     async with Client(transport=AsgiTransport(Application(server))) as client:
-        await compare({limit.key: limit}, client, Patience("read", lambda: 0.5))
+        await compare({limit.key: limit}, client, Backoff("read", lambda: 0.5))
     return caplog.messages
 
 

@@ -40,7 +40,7 @@ async def test_listening_goes_from_job_to_job(worker: Worker, scripted: Scripted
             done.append(claimed.job.id)
             await claimed.ack()
             if len(done) == 4:
-                manual.running.ask_to_stop()
+                manual.running.begin_shutdown()
     assert done == [job(n)["id"] for n in range(4)]
 
 

@@ -152,7 +152,7 @@ def test_signals_are_kept_until_somebody_listens() -> None:
     heard: list[signal.Signals] = []
     box.listen(heard.append)
     assert heard == [signal.SIGTSTP, signal.SIGTERM]
-    assert box.asked_to_end
+    assert box.end_requested
     assert not box.is_forcing(signal.SIGTERM)
     box.deliver(signal.SIGINT)
     assert heard[-1] == signal.SIGINT

@@ -39,7 +39,7 @@ async def ended(worker: Worker) -> int:
     try:
         return await running.wait()
     finally:
-        running.ask_to_stop()
+        running.begin_shutdown()
 
 
 async def entries_of(server: Server) -> set[str]:

@@ -9,8 +9,8 @@ import pytest
 
 from ojs_worker import BlockingClient, JobRequest, Unreachable
 from ojs_worker.access import Access
-from ojs_worker.backoff import LONGEST_S, pause
 from ojs_worker.over_httpx import ApiTransport, HttpTransport
+from ojs_worker.pauses import LONGEST_S, pause
 from ojs_worker.transport import (
     Request,
     SteadyTransport,

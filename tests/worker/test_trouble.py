@@ -9,7 +9,7 @@ import pytest
 
 from ojs_server.app import Application
 from ojs_worker import Client, RetryPolicy, Unreachable, Worker
-from ojs_worker.offers import MANIFEST
+from ojs_worker.extensions import MANIFEST
 from ojs_worker.testing import AsgiTransport
 from ojs_worker.transport import Reply, Request
 from tests.http.conftest import Serve
@@ -97,7 +97,7 @@ async def test_a_job_in_nonsense_is_failed_and_the_others_run(start: Start) -> N
 async def test_a_server_cannot_ask_for_patience_without_end(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ojs_worker.patience.ASKED_S", 0.01)
+    monkeypatch.setattr("ojs_worker.backoff.MAX_RETRY_AFTER_S", 0.01)
     server = ScriptedServer(paths=PUBLIC)
 
     class Busy(MemoryTransport):
@@ -116,15 +116,15 @@ class Flaky(AsgiTransport):
     """Loses about every fourth request or answer of a worker, by random numbers with a fixed
     seed."""
 
-    def __init__(self, server: Any, *, offers: bool) -> None:
+    def __init__(self, server: Any, *, extensions: bool) -> None:
         super().__init__(Application(server))
         self._lot = random.Random(7)
-        self._offers = offers
+        self._extensions = extensions
         self.steady = False
         self.lost: Counter[str] = Counter()
 
     async def send(self, request: Request) -> Reply:
-        if request.path == MANIFEST and not self._offers:
+        if request.path == MANIFEST and not self._extensions:
             return Reply(404)
         drawn = 1.0 if self.steady else self._lot.random()
         if drawn < 0.1:
@@ -140,13 +140,13 @@ class Flaky(AsgiTransport):
         return reply
 
 
-@pytest.mark.parametrize("offers", [True, False], ids=["bulk", "single"])
+@pytest.mark.parametrize("extensions", [True, False], ids=["bulk", "single"])
 async def test_no_job_is_lost_or_done_twice_on_a_bad_line(
-    serve: Serve, start: Start, offers: bool
+    serve: Serve, start: Start, extensions: bool
 ) -> None:
     ran: Counter[int] = Counter()
     async with serve() as server:
-        way = Flaky(server, offers=offers)
+        way = Flaky(server, extensions=extensions)
         worker = Worker(transport=way, **{**QUICK, "concurrency": 7, "long_poll": 0.2})
 
         @worker.job("a.b")

@@ -98,7 +98,7 @@ def fail(
     attempt: int | None,
     requeue: bool,
     now: int,
-    dice: float,
+    random: float,
     position: Positions,
     keep: Retention,
 ) -> Change:
@@ -109,7 +109,7 @@ def fail(
         return _release(job, lease)
     if fault.action == "snooze":
         return _snooze(job, lease, now + fault.snooze_ms, now, position)
-    return _failed(job, lease, fault, now, dice, keep)
+    return _failed(job, lease, fault, now, random, keep)
 
 
 def lapse(
@@ -119,7 +119,7 @@ def lapse(
     *,
     backoff: bool,
     now: int,
-    dice: float,
+    random: float,
     keep: Retention,
     free: bool = False,
 ) -> Change:
@@ -132,7 +132,7 @@ def lapse(
     counted = msgspec.structs.replace(job, releases=job.releases + free)
     final = _exhausted(counted) or retry.is_non_retryable(policy_of(job), fault.names)
     if backoff or final:
-        change = _failed(job, lease, fault, now, dice, keep)
+        change = _failed(job, lease, fault, now, random, keep)
     else:
         change = _offered_again(job, counted, lease, fault, now)
     return msgspec.structs.replace(change, lost=earlier_of(job, lease))
@@ -325,7 +325,7 @@ def _snooze(job: Job, lease: Lease | None, until: int, now: int, position: Posit
 
 
 def _failed(
-    job: Job, lease: Lease | None, fault: Fault, now: int, dice: float, keep: Retention
+    job: Job, lease: Lease | None, fault: Fault, now: int, random: float, keep: Retention
 ) -> Change:
     policy = policy_of(job)
     happened = _failure(job, lease, fault, now)
@@ -335,7 +335,7 @@ def _failed(
         errors = append_entry(errors, noted)
         delay = fault.retry_delay_ms
         if delay is None:
-            delay = retry.next_delay(policy, job.attempt - job.releases, dice)
+            delay = retry.next_delay(policy, job.attempt - job.releases, random)
         late = deadlines.no_time_left(job, now + delay, now)
         if late is None:
             waiting = msgspec.structs.replace(

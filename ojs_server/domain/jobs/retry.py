@@ -99,8 +99,8 @@ def parse_policy(given: object) -> RetryPolicy:
     )
 
 
-def next_delay(policy: RetryPolicy, failed: int, dice: float) -> int:
-    """Return the milliseconds to wait after run number `failed`; `dice` is uniform in [0, 1)."""
+def next_delay(policy: RetryPolicy, failed: int, random: float) -> int:
+    """Return the milliseconds to wait after run number `failed`; `random` is uniform in [0, 1)."""
     try:
         match policy.strategy:
             case "constant":
@@ -115,7 +115,7 @@ def next_delay(policy: RetryPolicy, failed: int, dice: float) -> int:
         raw = float(policy.max_ms)
     delay = min(raw, policy.max_ms)
     if policy.jitter:
-        delay = min(delay * (0.5 + dice), policy.max_ms)
+        delay = min(delay * (0.5 + random), policy.max_ms)
     return round(delay)
 
 

@@ -146,7 +146,7 @@ class Fail(Transition[Change | Repeated], frozen=True):
             attempt=self.attempt,
             requeue=self.requeue,
             now=work.now,
-            dice=work.rng.dice(),
+            random=work.rng.random(),
             position=work.tx.position,
             keep=work.keep(job.queue),
         )

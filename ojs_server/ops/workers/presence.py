@@ -324,7 +324,7 @@ def leave(work: Work, workers: Sequence[Worker], why: Farewell, recovery: Recove
                 why.fault,
                 backoff=recovery == "fail",
                 now=work.now,
-                dice=work.rng.dice(),
+                random=work.rng.random(),
                 keep=work.keep(job.queue),
             )
             for job, lease in held

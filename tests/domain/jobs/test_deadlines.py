@@ -59,7 +59,7 @@ def failed(running: Job, now: int) -> Change:
         attempt=None,
         requeue=False,
         now=now,
-        dice=0.5,
+        random=0.5,
         position=positions(),
         keep=KEEP,
     )
@@ -291,7 +291,7 @@ def test_a_silent_holder_costs_an_attempt_and_the_delay_of_the_policy() -> None:
     held = lease(stall_ms=30_000, expires_at=NOW - 200)
     why = deadlines.loss(running, held, NOW)
     change = lifecycle.lapse(
-        running, held, why.fault, backoff=why.backoff, now=NOW, dice=0.5, keep=KEEP
+        running, held, why.fault, backoff=why.backoff, now=NOW, random=0.5, keep=KEEP
     )
     assert (change.after.state, change.after.due_at) == ("retryable", NOW + 1000)
     assert kinds(change.events) == ["job.stalled", "job.failed", "job.retrying"]
@@ -304,7 +304,7 @@ def test_the_total_time_ends_a_running_job_with_attempts_left() -> None:
     running = job(**limited(total_timeout=60), max_attempts=9)
     why = deadlines.loss(running, lease(deadline_at=NOW), NOW)
     change = lifecycle.lapse(
-        running, lease(), why.fault, backoff=why.backoff, now=NOW, dice=0.5, keep=KEEP
+        running, lease(), why.fault, backoff=why.backoff, now=NOW, random=0.5, keep=KEEP
     )
     assert (change.after.state, change.after.completed_at) == ("discarded", NOW)
     assert kinds(change.events) == [
@@ -388,7 +388,7 @@ def _held(one: Job, step: str, now: int) -> Job:
     if step == "lose" or now >= end:
         why = deadlines.loss(one, held, now)
         return lifecycle.lapse(
-            one, held, why.fault, backoff=why.backoff, now=now, dice=0.5, keep=KEEP
+            one, held, why.fault, backoff=why.backoff, now=now, random=0.5, keep=KEEP
         ).after
     if step == "fail":
         return failed(one, now).after
@@ -401,7 +401,7 @@ def _held(one: Job, step: str, now: int) -> Job:
         attempt=None,
         requeue=True,
         now=now,
-        dice=0.5,
+        random=0.5,
         position=positions(),
         keep=KEEP,
     ).after

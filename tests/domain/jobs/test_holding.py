@@ -30,7 +30,7 @@ def fail(
     worker: str | None = None,
     attempt: int | None = None,
     requeue: bool = False,
-    dice: float = 0.5,
+    random: float = 0.5,
 ) -> Change:
     return lifecycle.fail(
         stored,
@@ -40,7 +40,7 @@ def fail(
         attempt=attempt,
         requeue=requeue,
         now=NOW,
-        dice=dice,
+        random=random,
         position=positions(),
         keep=KEEP,
     )
@@ -134,7 +134,7 @@ def test_released_deliveries_do_not_count_against_the_attempts(
     assert after.state == state
     assert (after.attempt, after.releases) == (attempt, releases)
     lost = lifecycle.lapse(
-        stored, lease(), parse_fault("x"), backoff=False, now=NOW, dice=0.5, keep=KEEP
+        stored, lease(), parse_fault("x"), backoff=False, now=NOW, random=0.5, keep=KEEP
     ).after
     assert lost.state == ("available" if state == "retryable" else "discarded")
     assert (lost.attempt, lost.releases) == (attempt, releases)
@@ -149,7 +149,7 @@ def test_the_delay_counts_runs_without_the_released_ones() -> None:
 def test_a_retry_waits_until_it_is_due_or_expires() -> None:
     change = fail(job(retry={"jitter": False}, expires_at=NOW + 400, seq=7))
     assert (change.after.retry_delay_ms, change.after.due_at) == (1000, NOW + 400)
-    assert fail(job(retry={"jitter": True}), dice=0.0).after.due_at == NOW + 500
+    assert fail(job(retry={"jitter": True}), random=0.0).after.due_at == NOW + 500
 
 
 @pytest.mark.parametrize(

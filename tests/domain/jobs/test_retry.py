@@ -59,8 +59,8 @@ def test_no_delay_overflows_or_passes_the_cap(
             "max_interval": "P36500D",
         }
     )
-    for dice in (0.0, 0.5, 0.999999):
-        assert 0 < next_delay(policy, failed, dice) <= MAX_DURATION
+    for random in (0.0, 0.5, 0.999999):
+        assert 0 < next_delay(policy, failed, random) <= MAX_DURATION
 
 
 def test_a_delay_without_a_bound_in_floating_point_is_the_cap() -> None:
@@ -70,13 +70,13 @@ def test_a_delay_without_a_bound_in_floating_point_is_the_cap() -> None:
 
 @given(st.integers(1, 12), st.floats(0, 1, exclude_max=True), st.sampled_from(STRATEGIES))
 def test_jitter_stays_between_half_and_one_and_a_half_and_under_the_cap(
-    failed: int, dice: float, strategy: str
+    failed: int, random: float, strategy: str
 ) -> None:
     policy = parse_policy({"backoff_strategy": strategy, "max_interval": "PT1M"})
     middle = next_delay(
         RetryPolicy(strategy=policy.strategy, max_ms=60_000, jitter=False), failed, 0
     )
-    delay = next_delay(policy, failed, dice)
+    delay = next_delay(policy, failed, random)
     assert middle // 2 <= delay <= min(middle * 1.5, 60_000) + 1
 
 

@@ -16,7 +16,7 @@ VISIBILITY = Fault("visibility_timeout", "visibility_timeout", "too late")
 
 
 def lapse(stored: Job, fault: Fault = VISIBILITY, *, backoff: bool = False) -> Change:
-    return lifecycle.lapse(stored, lease(), fault, backoff=backoff, now=NOW, dice=0.5, keep=KEEP)
+    return lifecycle.lapse(stored, lease(), fault, backoff=backoff, now=NOW, random=0.5, keep=KEEP)
 
 
 def mature(stored: Job) -> Change:

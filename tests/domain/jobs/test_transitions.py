@@ -24,7 +24,7 @@ def fail(fault: Fault, *, requeue: bool = False) -> Call:
         attempt=None,
         requeue=requeue,
         now=NOW,
-        dice=0.5,
+        random=0.5,
         position=positions(),
         keep=KEEP,
     )
@@ -32,7 +32,7 @@ def fail(fault: Fault, *, requeue: bool = False) -> Call:
 
 def lapse(*, backoff: bool) -> Call:
     return lambda stored: lifecycle.lapse(
-        stored, lease(), parse_fault("gone"), backoff=backoff, now=NOW, dice=0.5, keep=KEEP
+        stored, lease(), parse_fault("gone"), backoff=backoff, now=NOW, random=0.5, keep=KEEP
     )
 
 

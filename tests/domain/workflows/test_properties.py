@@ -110,15 +110,15 @@ def kept(progress: NodeStates) -> NodeStates:
 def test_every_order_of_ends_comes_to_what_the_request_says(
     body: dict[str, Any], share: float, seed: int
 ) -> None:
-    dice = Random(seed)
+    random = Random(seed)
     plan = parse_workflow(body).plan
     assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan
     failing = frozenset(
-        str(node.job_type) for node in plan.nodes if node.job_type and dice.random() < share
+        str(node.job_type) for node in plan.nodes if node.job_type and random.random() < share
     )
     reading = Reading(failing)
     end = reading.of(body, True)
-    progress, notices = run(plan, failing, dice)
+    progress, notices = run(plan, failing, random)
     assert progress.nodes[0] is end
     ends = dict(zip(plan.nodes, progress.nodes, strict=True))
     assert {node.job_type: ends[node] for node in plan.nodes if node.kind is None} == reading.jobs
@@ -126,27 +126,27 @@ def test_every_order_of_ends_comes_to_what_the_request_says(
     assert counts.remaining == 0
     assert (culprit(plan, progress) is None) == (end is DONE)
     for _ in range(3):
-        assert run(plan, failing, dice) == (progress, notices)
+        assert run(plan, failing, random) == (progress, notices)
 
 
 @given(requests(), st.floats(0, 0.5), st.integers(0, 30), st.integers(0, 2**32))
 def test_after_a_cancel_nothing_begins_and_what_is_held_may_finish(
     body: dict[str, Any], share: float, steps: int, seed: int
 ) -> None:
-    dice = Random(seed)
+    random = Random(seed)
     plan = parse_workflow(body).plan
     effects = start(plan)
     pending = [launch.node for launch in effects.enqueue]
     for _ in range(steps):
         if len(pending) == 1:
             break
-        node = pending.pop(dice.randrange(len(pending)))
-        outcome: Outcome = FAILED if dice.random() < share else DONE
+        node = pending.pop(random.randrange(len(pending)))
+        outcome: Outcome = FAILED if random.random() < share else DONE
         effects = advance(plan, effects.progress, node, outcome)
         pending += [launch.node for launch in effects.enqueue]
     if effects.progress.state is not WorkflowState.RUNNING:
         return
-    held = {node for node in pending if dice.random() < 0.5}
+    held = {node for node in pending if random.random() < 0.5}
     before = effects.progress
     effects = cancel(plan, before, held)
     assert set(effects.revoked) == set(pending) - held
@@ -155,7 +155,7 @@ def test_after_a_cancel_nothing_begins_and_what_is_held_may_finish(
     for at, state in enumerate(before.nodes):
         if state in ENDED:
             assert effects.progress.nodes[at] is state
-    for node in sorted(held, key=lambda _: dice.random()):
+    for node in sorted(held, key=lambda _: random.random()):
         assert effects.progress.state is WorkflowState.CANCELLED
         effects = advance(plan, effects.progress, node, DONE)
         assert (effects.enqueue, effects.dropped, effects.notices) == ((), (), ())

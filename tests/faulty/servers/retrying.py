@@ -47,7 +47,7 @@ def _delays(change: str, by: float) -> None:
     wrap(
         retry,
         "next_delay",
-        lambda delay: lambda policy, failed, dice: delay(other(policy), failed, dice),
+        lambda delay: lambda policy, failed, random: delay(other(policy), failed, random),
     )
 
 
@@ -69,7 +69,7 @@ def delays_grow_too_early() -> None:
     wrap(
         retry,
         "next_delay",
-        lambda delay: lambda policy, failed, dice: delay(policy, failed + 1, dice),
+        lambda delay: lambda policy, failed, random: delay(policy, failed + 1, random),
     )
 
 

@@ -73,7 +73,7 @@ def nobody_registers() -> None:
     """A worker begins without a registration."""
 
     async def nothing(self: Beats) -> None:
-        self._tell_profile = True
+        self._send_profile = True
 
     put(Beats, "_register", nothing)
 

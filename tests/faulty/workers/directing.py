@@ -16,10 +16,10 @@ from tests.faulty.planting import put, wrap
 def _deaf_to(state: State) -> None:
     wrap(
         Machine,
-        "told",
-        lambda told: (
+        "directed",
+        lambda directed: (
             lambda self, word, reported, now: (
-                NOTHING if word is state else told(self, word, reported, now)
+                NOTHING if word is state else directed(self, word, reported, now)
             )
         ),
     )
@@ -47,15 +47,15 @@ def running_is_not_heard() -> None:
 def running_lifts_every_quiet() -> None:
     """The server's `running` also lifts a quiet that a signal asked for."""
 
-    def make(told: Any) -> Any:
+    def make(directed: Any) -> Any:
         def lifted(self: Machine, word: State | None, reported: State, now: float) -> Any:
             if word is State.RUNNING:
                 self._own_quiet = False
-            return told(self, word, reported, now)
+            return directed(self, word, reported, now)
 
         return lifted
 
-    wrap(Machine, "told", make)
+    wrap(Machine, "directed", make)
 
 
 @fault("OJS-WPR-015")
@@ -70,12 +70,12 @@ def unknown_words_end_the_worker() -> None:
     )
 
 
-def _not_told(member: str) -> None:
+def _without(member: str) -> None:
     wrap(
         Engine,
-        "heard",
-        lambda heard: (
-            lambda self, answer, report: heard(
+        "beat_answered",
+        lambda answered: (
+            lambda self, answer, report: answered(
                 self, msgspec.structs.replace(answer, **{member: None}), report
             )
         ),
@@ -85,13 +85,13 @@ def _not_told(member: str) -> None:
 @fault("OJS-WRK-014")
 def lost_jobs_run_on() -> None:
     """A job that the server took back is done and acknowledged."""
-    _not_told("jobs_lost")
+    _without("jobs_lost")
 
 
 @fault("OJS-WRK-014")
 def cancelled_jobs_run_on() -> None:
     """A job that was cancelled is done and acknowledged."""
-    _not_told("cancelled_jobs")
+    _without("cancelled_jobs")
 
 
 @fault("OJS-WRK-017")

@@ -7,7 +7,7 @@ from typing import Any
 from ojs_worker import cli, engine, running, signals
 from ojs_worker.beats import Beats
 from ojs_worker.engine import Engine
-from ojs_worker.machine import NOTHING, Action, Actions, Machine, State, Word
+from ojs_worker.machine import NOTHING, Action, Actions, Command, Machine, State
 from ojs_worker.signals import SignalBox
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
@@ -49,9 +49,11 @@ def sigcont_is_not_heard() -> None:
     """A worker that a signal made quiet stays so."""
     wrap(
         Machine,
-        "hear",
-        lambda hear: (
-            lambda self, word, now: NOTHING if word is Word.RESUME else hear(self, word, now)
+        "handle",
+        lambda handle: (
+            lambda self, command, now: (
+                NOTHING if command is Command.RESUME else handle(self, command, now)
+            )
         ),
     )
 
@@ -137,17 +139,17 @@ def _without_waiting(machine: Machine, actions: Actions) -> Actions:
 def running_lifts_the_end() -> None:
     """A worker that is ending runs on where the server says `running`."""
 
-    def make(told: Any) -> Any:
+    def make(directed: Any) -> Any:
         def lifted(self: Machine, word: State | None, reported: State, now: float) -> Actions:
             if self.shutting_down and word is State.RUNNING and reported is State.QUIET:
                 self.shutting_down, self.state = False, State.RUNNING
                 return (Action.BEAT, Action.FETCH)
-            actions: Actions = told(self, word, reported, now)
+            actions: Actions = directed(self, word, reported, now)
             return actions
 
         return lifted
 
-    wrap(Machine, "told", make)
+    wrap(Machine, "directed", make)
 
 
 @fault("OJS-WPR-028")
@@ -163,7 +165,7 @@ def goodbye_waits_for_the_server() -> None:
 
         return patient
 
-    wrap(Beats, "say_goodbye", make)
+    wrap(Beats, "deregister", make)
     put(engine, "within", _patiently)
     put(cli, "exit_later", lambda seconds, code: None)
 
@@ -177,12 +179,12 @@ async def _patiently(limit_s: float, *work: Any) -> None:
 def goodbye_comes_first() -> None:
     """A worker deregisters as soon as it is told to end."""
 
-    def make(hear: Any) -> Any:
-        def early(self: Engine, word: Word) -> None:
-            if word is Word.STOP:
-                self._aside.begin(self._beats.say_goodbye())
-            hear(self, word)
+    def make(handle: Any) -> Any:
+        def early(self: Engine, command: Command) -> None:
+            if command is Command.STOP:
+                self._background.begin(self._beats.deregister())
+            handle(self, command)
 
         return early
 
-    wrap(Engine, "hear", make)
+    wrap(Engine, "handle", make)

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from ojs_worker.certainty import Bounds, Certainty
 from ojs_worker.delivery import Delivery, Ledger
 from ojs_worker.engine import Engine
-from ojs_worker.feeding import Feed
+from ojs_worker.fetch_loop import FetchLoop
 from ojs_worker.fetching import Fetched, Fetcher
+from ojs_worker.lease_check import Bounds, LeaseCheck
 from ojs_worker.running import Running
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
@@ -21,12 +21,12 @@ def fetches_ask_for_too_much() -> None:
     """A FETCH asks for as many jobs as the worker has places, free or not."""
 
     def make(fetch: Any) -> Any:
-        async def all_places(self: Feed) -> None:
+        async def all_places(self: FetchLoop) -> None:
             await fetch(self)
 
         return all_places
 
-    wrap(Feed, "_fetch_all", make)
+    wrap(FetchLoop, "_fetch_all", make)
     wrap(
         Fetcher,
         "fetch",
@@ -46,7 +46,7 @@ def quiet_workers_fetch_once_more() -> None:
     begun: set[asyncio.Task[None]] = set()
 
     def make(pause: Any) -> Any:
-        def late(self: Feed) -> None:
+        def late(self: FetchLoop) -> None:
             pause(self)
             task = asyncio.get_running_loop().create_task(once_more(self))
             begun.add(task)
@@ -54,11 +54,11 @@ def quiet_workers_fetch_once_more() -> None:
 
         return late
 
-    async def once_more(feed: Feed) -> None:
+    async def once_more(feed: FetchLoop) -> None:
         await feed.stopped.wait()
         feed._accept(await feed._fetcher.fetch(1))
 
-    wrap(Feed, "pause", make)
+    wrap(FetchLoop, "pause", make)
 
 
 @fault("OJS-WPR-009")
@@ -68,7 +68,7 @@ def surplus_is_done() -> None:
     def accept(self: Engine, fetched: Fetched) -> None:
         for job in fetched.jobs:
             if self._is_new(job):
-                self._begin(job, fetched.asked_at)
+                self._begin(job, fetched.sent_at)
 
     put(Engine, "accept", accept)
 
@@ -93,12 +93,12 @@ def idle_workers_never_rest() -> None:
     """A FETCH without jobs is followed by the next one at once."""
 
     def make(begin: Any) -> Any:
-        def restless(self: Feed, *arguments: Any, **named: Any) -> None:
+        def restless(self: FetchLoop, *arguments: Any, **named: Any) -> None:
             begin(self, *arguments, **{**named, "poll_s": 0.0})
 
         return restless
 
-    wrap(Feed, "__init__", make)
+    wrap(FetchLoop, "__init__", make)
 
 
 @fault("OJS-FET-022")
@@ -122,7 +122,7 @@ def refusals_are_waited_out() -> None:
     async def stay(self: Running) -> None:
         return None
 
-    put(Running, "come_back", stay)
+    put(Running, "register_again", stay)
 
 
 @fault("OJS-WPR-011")
@@ -149,14 +149,14 @@ def lost_jobs_begin() -> None:
     """A job that is asked about begins whatever the answer to the BEAT is."""
 
     def make(wait: Any) -> Any:
-        async def anyway(self: Certainty, delivery: Delivery) -> bool:
+        async def anyway(self: LeaseCheck, delivery: Delivery) -> bool:
             await wait(self, delivery)
             delivery.closed, delivery.context.stop_reason = False, None
             return True
 
         return anyway
 
-    wrap(Certainty, "await_for", make)
+    wrap(LeaseCheck, "await_for", make)
 
 
 @fault("OJS-VIS-008")

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ojs_worker import exchanging, faults, patience, running, settling
+from ojs_worker import backoff, bulk_settling, faults, running, settling
 from ojs_worker.errors import Unreachable
 from ojs_worker.executing import Executor
 from ojs_worker.job import Job
@@ -59,7 +59,7 @@ def _says(change: Callable[[dict[str, Any]], object]) -> None:
         change(said)
         return json.dumps(said).encode()
 
-    for module in (settling, exchanging):
+    for module in (settling, bulk_settling):
         after(module, "written", changed)
 
 
@@ -153,19 +153,19 @@ def five_tries_are_enough() -> None:
 
 
 def _pauses(change: Callable[..., float]) -> None:
-    wrap(patience, "pause", lambda pause: lambda failures, dice: change(pause, failures, dice))
+    wrap(backoff, "pause", lambda pause: lambda failures, random: change(pause, failures, random))
 
 
 @fault("OJS-WPR-024")
 def tries_follow_without_a_pause() -> None:
     """A call that failed is repeated at once."""
-    _pauses(lambda pause, failures, dice: 0.0)
+    _pauses(lambda pause, failures, random: 0.0)
 
 
 @fault("OJS-WPR-024")
 def pauses_do_not_grow() -> None:
     """The pause after the tenth failure is that after the first."""
-    _pauses(lambda pause, failures, dice: pause(1, dice))
+    _pauses(lambda pause, failures, random: pause(1, random))
 
 
 @fault("OJS-WPR-026")

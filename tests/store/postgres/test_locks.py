@@ -142,11 +142,11 @@ def test_nodes_that_take_the_same_things_in_any_order_do_not_lock_each_other_out
         tx.save_workers([a_worker(name) for name in names])
     start = threading.Barrier(len(stores))
 
-    def run(store: Store, dice: random.Random) -> None:
+    def run(store: Store, random: random.Random) -> None:
         for _ in range(20):
             start.wait(timeout=20)
             with undone(store) as tx:
-                dice.choice(works)(tx, dice.sample(names, len(names)))
+                random.choice(works)(tx, random.sample(names, len(names)))
 
     done = [apart(run, store, random.Random(n)) for n, store in enumerate(stores)]
     assert [one.result() for one in done] == [None] * 3

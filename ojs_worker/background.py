@@ -8,7 +8,7 @@ from typing import Any
 log = logging.getLogger("ojs.worker")
 
 
-class Aside:
+class BackgroundTasks:
     """Keeps references to background tasks, so that they are not collected, and logs their
     errors."""
 
@@ -38,7 +38,7 @@ async def within(limit_s: float, *work: Awaitable[Any]) -> None:
     """Wait for all of these until the time limit, then cancel the rest."""
     if not work:
         return
-    tasks = [asyncio.ensure_future(one) for one in work]
+    tasks = [asyncio.ensure_future(awaitable) for awaitable in work]
     _, late = await asyncio.wait(tasks, timeout=limit_s)
     for task in late:
         task.cancel()

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from ojs_worker import Worker, beats
-from ojs_worker.certainty import Bounds
 from ojs_worker.environment import Environment, machine
 from ojs_worker.job import Job
+from ojs_worker.lease_check import Bounds
 from tests.worker.conftest import Start
 from tests.worker.handlers import waits_there
 from tests.worker.scripted import (
@@ -309,7 +309,7 @@ async def test_a_job_in_doubt_is_given_back_at_the_end(
     scripted.answers[BEAT] = away
     async with start(stage.worker) as running:
         await scripted.until(lambda: stage.listed(KEPT))
-        running.ask_to_stop()
+        running.begin_shutdown()
         assert (await scripted.settled(KEPT, NACK))["requeue"] is True
     assert not stage.begun
 

@@ -16,7 +16,7 @@ SETTLE: Final = "urn:ojs-server:ext:settle"
 MAX_RESULTS: Final = 1000
 
 
-class Offers(msgspec.Struct, frozen=True):
+class Extensions(msgspec.Struct, frozen=True):
     """The extensions of a server; all are off if it names none."""
 
     bulk_settle: bool = False
@@ -39,35 +39,35 @@ class Manifest:
     def __init__(self, transport: Transport, *, timeout_s: float) -> None:
         self._transport = transport
         self._timeout_s = timeout_s
-        self._known: Offers | None = None
+        self._known: Extensions | None = None
 
-    async def offers(self) -> Offers | None:
+    async def extensions(self) -> Extensions | None:
         """Return the server's extensions; None if the server cannot answer now."""
         if self._known is None:
-            self._known = await self._ask()
+            self._known = await self._read()
         return self._known
 
-    async def _ask(self) -> Offers | None:
+    async def _read(self) -> Extensions | None:
         try:
             reply = await self._transport.send(Request("GET", MANIFEST, timeout_s=self._timeout_s))
         except Unreachable:
             return None
         if reply.well:
             return read(reply.body)
-        return None if reply.status >= 500 or reply.status == 429 else Offers()
+        return None if reply.status >= 500 or reply.status == 429 else Extensions()
 
 
-def read(body: bytes) -> Offers:
+def read(body: bytes) -> Extensions:
     """Return the extensions in a manifest; none if it has another form."""
     try:
         manifest = decoded(body, _manifest)
     except UnexpectedAnswer:
-        return Offers()
+        return Extensions()
     able = manifest.capabilities if isinstance(manifest.capabilities, dict) else {}
     detail = manifest.extensions_detail
     settle = detail.get(SETTLE) if isinstance(detail, dict) else None
     most = settle.get("max_results") if isinstance(settle, dict) else None
-    return Offers(
+    return Extensions(
         bulk_settle=able.get("bulk_settle") is True,
         max_results=most if isinstance(most, int) and most > 0 else MAX_RESULTS,
         event_streams=able.get("event_streams") is True,

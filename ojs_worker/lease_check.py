@@ -26,8 +26,8 @@ LEASE_S: Final = 1800.0
 class Bounds:
     """The times after which the server may have given a job of this worker to another one."""
 
-    def __init__(self, asked_lease_s: float | None = None) -> None:
-        self._asked_lease_s = asked_lease_s
+    def __init__(self, requested_lease_s: float | None = None) -> None:
+        self._requested_lease_s = requested_lease_s
         self._dead_after_s = DEAD_AFTER_S
         self._lease_s = LEASE_S
 
@@ -39,21 +39,21 @@ class Bounds:
 
     def of(self, job: Job) -> float:
         """Return the shortest of these times for one job, in seconds."""
-        lease_s = _lease_told(job) or self._asked_lease_s or self._lease_s
+        lease_s = _lease_of(job) or self._requested_lease_s or self._lease_s
         return min(lease_s, self._dead_after_s, _seconds(job.heartbeat_timeout) or math.inf)
 
 
-class Certainty:
+class LeaseCheck:
     """Starts a handler if its job is certainly still held, and otherwise asks the server first."""
 
     def __init__(
         self,
         bounds: Bounds,
-        ask: Callable[[], None],
+        request_beat: Callable[[], None],
         elapsed: Callable[[], float],
     ) -> None:
         self._bounds = bounds
-        self._ask = ask
+        self._request_beat = request_beat
         self._elapsed = elapsed
 
     async def await_for(self, delivery: Delivery) -> bool:
@@ -61,7 +61,7 @@ class Certainty:
         while not self._sure(delivery):
             log.info("job %s has waited for long, the server is asked for it", delivery.job.id)
             delivery.doubt = asyncio.Event()
-            self._ask()
+            self._request_beat()
             try:
                 await delivery.doubt.wait()
             finally:
@@ -70,15 +70,15 @@ class Certainty:
                 return False
         return True
 
-    def confirmed(self, delivery: Delivery, asked_at: float, *, said: bool) -> bool:
-        """Handle the answer to a BEAT that was sent at `asked_at` and listed the job; return False
+    def beat_answered(self, delivery: Delivery, sent_at: float, *, confirmed: bool) -> bool:
+        """Handle the answer to a BEAT that was sent at `sent_at` and listed the job; return False
         if a waiting job is lost.
 
-        `said` tells if the server confirmed the job as held, as far as it confirms jobs.
+        `confirmed` is True if the answer lists lost jobs, or this one as held.
         """
         # If the server confirms no jobs, a BEAT within the bounds has kept the job.
-        if said or self._sure(delivery):
-            delivery.held_at = asked_at
+        if confirmed or self._sure(delivery):
+            delivery.held_at = sent_at
         elif delivery.doubt is not None:
             return False
         if delivery.doubt is not None:
@@ -89,7 +89,7 @@ class Certainty:
         return self._elapsed() - delivery.held_at <= self._bounds.of(delivery.job)
 
 
-def _lease_told(job: Job) -> float | None:
+def _lease_of(job: Job) -> float | None:
     """Return the lease of a job in seconds, as it was fetched."""
     if job.started_at is None or job.lease_expires_at is None:
         return None

@@ -1,6 +1,6 @@
 """Wake-ups by the server's event stream: an idle worker fetches when a job was announced.
 
-An event that is lost costs time only: the worker asks by itself once in a while. Where there are
+An event that is lost costs time only: the worker also fetches at intervals. Where there are
 no streams, its FETCHes are held by the server instead.
 """
 
@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
+from ojs_worker.backoff import Backoff
 from ojs_worker.environment import Environment
 from ojs_worker.errors import Refused
-from ojs_worker.offers import Offers
-from ojs_worker.patience import Patience
+from ojs_worker.extensions import Extensions
 from ojs_worker.sse import FrameReader
-from ojs_worker.streams import again_and_again, offers_of, stream_of
+from ojs_worker.streams import extensions_of, follow_for_ever, stream_of
 from ojs_worker.transport import StreamingTransport
 
 log = logging.getLogger("ojs.worker")
@@ -34,15 +34,15 @@ class StreamWaker:
         transport: StreamingTransport,
         queues: Sequence[str],
         job_types: Sequence[str] | None,
-        ask: Callable[[], Awaitable[Offers | None]],
+        read_extensions: Callable[[], Awaitable[Extensions | None]],
         environment: Environment,
     ) -> None:
-        wanted = {"types": ",".join(EVENTS), "queues": ",".join(queues)}
+        query = {"types": ",".join(EVENTS), "queues": ",".join(queues)}
         if job_types is not None:
-            wanted["job_types"] = ",".join(job_types)
+            query["job_types"] = ",".join(job_types)
         self._transport = transport
-        self._path = f"{STREAM}?{urlencode(wanted)}"
-        self._ask = ask
+        self._path = f"{STREAM}?{urlencode(query)}"
+        self._read_extensions = read_extensions
         self._environment = environment
         self._last: str | None = None
         self._woken = asyncio.Event()
@@ -58,16 +58,16 @@ class StreamWaker:
 
     async def run(self) -> None:
         """Follow the stream, and reconnect after every end, until cancelled or refused for good."""
-        patience = Patience("follow the events", self._environment.dice)
-        if not (await offers_of(self._ask, patience)).event_streams:
+        backoff = Backoff("follow the events", self._environment.random)
+        if not (await extensions_of(self._read_extensions, backoff)).event_streams:
             log.info("the server has no event streams; it is asked to hold each FETCH instead")
             return
         try:
-            await again_and_again(lambda: self._follow(patience), patience)
+            await follow_for_ever(lambda: self._follow(backoff), backoff)
         except Refused as error:
             log.warning("events cannot be followed, FETCHes are held instead: %s", error)
 
-    async def _follow(self, patience: Patience) -> None:
+    async def _follow(self, backoff: Backoff) -> None:
         frames = FrameReader()
         request = stream_of(self._path, self._last)
         try:
@@ -77,7 +77,7 @@ class StreamWaker:
                         # Earlier events need no replay: the FETCH that follows finds their jobs.
                         self.connected = True
                         self._woken.set()
-                        patience.failures = 0
+                        backoff.failures = 0
                     for frame in frames.feed(piece):
                         self._last = frame.id or self._last
                         if frame.event is not None:

@@ -12,7 +12,7 @@ _STATM: Final = "/proc/{}/statm"
 Memory = Callable[[Iterable[int]], int]
 
 
-class Wear:
+class RecyclingLimits:
     """The limits of one worker process. Both are None where they are not set."""
 
     def __init__(self, max_jobs: int | None, max_memory: int | None, memory: Memory) -> None:
@@ -36,12 +36,12 @@ class Wear:
         return size if size > self._max_memory else 0
 
 
-def wear_of(config: Config) -> Wear:
+def recycling_limits(config: Config) -> RecyclingLimits:
     """Return the limits that the settings name; raises `SettingError` if this system does not tell
     the memory of a process."""
     if config.max_memory is not None and memory() == 0:
         raise SettingError("--max-memory: this system does not tell the memory of a process")
-    return Wear(config.max_jobs, config.max_memory, memory)
+    return RecyclingLimits(config.max_jobs, config.max_memory, memory)
 
 
 def memory(others: Iterable[int] = ()) -> int:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from ojs_worker.bulk_settling import MAX_BYTES, BulkSettler
 from ojs_worker.environment import machine
-from ojs_worker.exchanging import MAX_BYTES, BulkSettler
+from ojs_worker.extensions import Extensions, Manifest
 from ojs_worker.faults import Fault
 from ojs_worker.fetching import Fetched
 from ojs_worker.job import Job
-from ojs_worker.offers import Manifest, Offers
 from ojs_worker.settling import Done, Failed, Released, SingleSettler, Verdict, done
 from tests.worker.scripted import (
     ACK,
@@ -59,7 +59,7 @@ class Stage:
             "w",
             single,
             machine(),
-            ask=Manifest(transport, timeout_s=5).offers,
+            read_extensions=Manifest(transport, timeout_s=5).extensions,
             timeout_s=5,
         )
 
@@ -300,14 +300,14 @@ async def test_a_fault_here_leaves_nobody_waiting(
 async def test_what_a_manifest_offers() -> None:
     server = ScriptedServer(paths=ALL)
     transport = MemoryTransport(server)
-    assert await Manifest(transport, timeout_s=5).offers() == Offers(bulk_settle=True)
-    answers: list[tuple[Answer, Offers | None]] = [
-        ((200, {"capabilities": {"event_streams": True}}), Offers(event_streams=True)),
-        ((200, {"capabilities": {"bulk_settle": "yes"}}), Offers()),
-        ((401, {}), Offers()),
+    assert await Manifest(transport, timeout_s=5).extensions() == Extensions(bulk_settle=True)
+    answers: list[tuple[Answer, Extensions | None]] = [
+        ((200, {"capabilities": {"event_streams": True}}), Extensions(event_streams=True)),
+        ((200, {"capabilities": {"bulk_settle": "yes"}}), Extensions()),
+        ((401, {}), Extensions()),
         ((429, {}), None),
     ]
     server.answers[MANIFEST] = lambda body: answers[0][0]
     while answers:
-        assert await Manifest(transport, timeout_s=5).offers() == answers[0][1]
+        assert await Manifest(transport, timeout_s=5).extensions() == answers[0][1]
         del answers[0]

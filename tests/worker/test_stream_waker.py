@@ -10,8 +10,8 @@ from ojs_worker import Worker
 from ojs_worker.errors import Refused, Unreachable, refusal
 from ojs_worker.fetching import FETCH
 from ojs_worker.sse import MAX_LINE, Frame, FrameReader
+from ojs_worker.stream_waker import STREAM
 from ojs_worker.transport import Request
-from ojs_worker.waking import STREAM
 from tests.http.conftest import Serve
 from tests.http.listening import on_a_socket
 from tests.worker.conftest import QUICK, Start

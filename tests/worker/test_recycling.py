@@ -4,43 +4,43 @@ import os
 
 import pytest
 
-from ojs_worker import wear
+from ojs_worker import recycling
 from ojs_worker.config import Config, SettingError
+from ojs_worker.recycling import RecyclingLimits, recycling_limits
 from ojs_worker.settings import load
-from ojs_worker.wear import Wear, wear_of
 
 
 def test_the_last_job_is_told() -> None:
-    limits = Wear(2, None, lambda others: 10**12)
+    limits = RecyclingLimits(2, None, lambda others: 10**12)
     assert limits.left == 2
     assert [limits.begun(), limits.begun()] == [False, True]
     assert limits.excess(()) == 0
 
 
 def test_without_limits_there_is_no_last_job() -> None:
-    limits = wear_of(Config())
+    limits = recycling_limits(Config())
     assert not any(limits.begun() for _ in range(1000))
     assert limits.left > 10**6
 
 
 def test_memory_is_compared_with_that_of_all_processes() -> None:
-    limits = Wear(None, 100, lambda others: 60 * (1 + len(list(others))))
+    limits = RecyclingLimits(None, 100, lambda others: 60 * (1 + len(list(others))))
     assert limits.excess(()) == 0
     assert limits.excess([7]) == 120
     assert not limits.begun()
 
 
 def test_the_memory_of_processes_is_told() -> None:
-    alone = wear.memory()
+    alone = recycling.memory()
     assert alone > 10 * 1024**2
-    assert wear.memory([os.getpid()]) > 1.5 * alone
-    assert wear.memory([2**22 + 1]) < 1.5 * alone
+    assert recycling.memory([os.getpid()]) > 1.5 * alone
+    assert recycling.memory([2**22 + 1]) < 1.5 * alone
 
 
 def test_where_memory_is_not_told_a_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wear, "memory", lambda: 0)
+    monkeypatch.setattr(recycling, "memory", lambda: 0)
     with pytest.raises(SettingError, match="--max-memory"):
-        wear_of(Config(max_memory=1024**3))
+        recycling_limits(Config(max_memory=1024**3))
 
 
 @pytest.mark.parametrize(

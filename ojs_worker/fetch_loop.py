@@ -6,18 +6,18 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
+from ojs_worker.backoff import Backoff
 from ojs_worker.environment import Environment
 from ojs_worker.errors import Conflict, OjsError
 from ojs_worker.fetching import Fetched, Fetcher, Waker
 from ojs_worker.job import Job
-from ojs_worker.patience import Patience
 
 log = logging.getLogger("ojs.worker")
 
-ANEW_S: Final = 1.0
+RESTART_S: Final = 1.0
 
 
-class Feed:
+class FetchLoop:
     """Fetches jobs while there is room. Only one FETCH is under way at any time: a call of its own,
     or part of a call that settles jobs."""
 
@@ -29,7 +29,7 @@ class Feed:
         free: Callable[[Sequence[Job]], int],
         accept: Callable[[Fetched], None],
         introduced: asyncio.Event,
-        come_back: Callable[[], Awaitable[None]],
+        register_again: Callable[[], Awaitable[None]],
         poll_s: float,
         failed: Callable[[], None] = lambda: None,
         waker: Waker = asyncio.sleep,
@@ -40,14 +40,14 @@ class Feed:
         self._accept = accept
         self._introduced = introduced
         # Registers this worker again after the server has refused its FETCH.
-        self._come_back = come_back
+        self._register_again = register_again
         self._poll_s = poll_s
         # Called after a FETCH without an answer.
         self._failed = failed
         self._waker = waker
         self._room = asyncio.Event()
-        self._wanted = True
-        self._asking = self._lent = False
+        self._enabled = True
+        self._fetching = self._lent = False
         self._task: asyncio.Task[None] | None = None
         # Set while no FETCH is in flight.
         self.stopped = asyncio.Event()
@@ -55,7 +55,7 @@ class Feed:
 
     def start(self) -> None:
         """Fetch, from now on."""
-        self._wanted = True
+        self._enabled = True
         if self._task is None:
             self.stopped.clear()
             self._task = asyncio.get_running_loop().create_task(self._run())
@@ -67,9 +67,9 @@ class Feed:
     def lend(self, settled: Sequence[Job]) -> dict[str, Any] | None:
         """Return the terms of a FETCH to include in a call that settles these jobs, to be given
         back with `repay`; None if no job is wanted, or a FETCH is under way."""
-        if self._task is None or not (self._wanted and self._introduced.is_set()):
+        if self._task is None or not (self._enabled and self._introduced.is_set()):
             return None
-        if self._asking or self._lent or (count := self._free(settled)) <= 0:
+        if self._fetching or self._lent or (count := self._free(settled)) <= 0:
             return None
         self._lent = True
         return self._fetcher.terms(count)
@@ -88,7 +88,7 @@ class Feed:
 
     def pause(self) -> None:
         """Start no further FETCH."""
-        self._wanted = False
+        self._enabled = False
 
     async def quiesce(self, limit_s: float) -> None:
         """Wait until the FETCH that is under way was answered, or the time limit has passed."""
@@ -98,7 +98,7 @@ class Feed:
 
     def stop(self) -> None:
         """Cancel the FETCH that is under way. It keeps its `fetch_id` for the next start."""
-        self._wanted = False
+        self._enabled = False
         if self._task is not None:
             self._task.cancel()
 
@@ -111,42 +111,42 @@ class Feed:
             pass
         except Exception:
             log.exception("fetching has a fault of its own, and begins anew")
-            await asyncio.sleep(ANEW_S)
+            await asyncio.sleep(RESTART_S)
         finally:
             self._task = None
             if not self._lent:
                 self.stopped.set()
-            if self._wanted:
+            if self._enabled:
                 # Jobs were wanted again while the call was being cancelled.
                 self.start()
 
     async def _fetch_all(self) -> None:
         loop = asyncio.get_running_loop()
-        patience = Patience("fetch jobs", self._environment.dice)
-        while self._wanted:
+        backoff = Backoff("fetch jobs", self._environment.random)
+        while self._enabled:
             free = self._free(())
             if free <= 0 or self._lent:
                 self._room.clear()
                 await self._room.wait()
                 continue
-            asked_at = loop.time()
-            self._asking = True
+            sent_at = loop.time()
+            self._fetching = True
             try:
                 fetched = await self._fetcher.fetch(free)
             except OjsError as error:
                 self._failed()
                 if isinstance(error, Conflict):
-                    await self._come_back()
-                await patience.wait(error, getattr(error, "retry_after_s", None))
+                    await self._register_again()
+                await backoff.wait(error, getattr(error, "retry_after_s", None))
                 continue
             finally:
-                self._asking = False
-            if patience.failures:
+                self._fetching = False
+            if backoff.failures:
                 log.info("jobs are fetched again")
-                patience.failures = 0
+                backoff.failures = 0
             self._accept(fetched)
             if not fetched.jobs and not fetched.unreadable:
                 # A server that held the call has waited already.
-                idle_s = self._poll_s - (loop.time() - asked_at)
-                if idle_s > 0 and self._wanted:
+                idle_s = self._poll_s - (loop.time() - sent_at)
+                if idle_s > 0 and self._enabled:
                     await self._waker(idle_s)

@@ -17,13 +17,13 @@ import msgspec
 
 from ojs_wire.codec import encode
 from ojs_wire.codes import ALL
+from ojs_worker.backoff import Backoff
 from ojs_worker.environment import Environment
 from ojs_worker.errors import ErrorBody, UnexpectedAnswer, Unreachable, decoded, error_body
+from ojs_worker.extensions import Extensions
 from ojs_worker.fetching import Fetched, read
 from ojs_worker.job import Job
 from ojs_worker.lines import counted
-from ojs_worker.offers import Offers
-from ojs_worker.patience import Patience
 from ojs_worker.settling import (
     GONE,
     REFUSED,
@@ -96,16 +96,16 @@ class BulkSettler:
         single: SingleSettler,
         environment: Environment,
         *,
-        ask: Callable[[], Awaitable[Offers | None]],
+        read_extensions: Callable[[], Awaitable[Extensions | None]],
         timeout_s: float,
     ) -> None:
         self._transport = transport
         self._head = b'{"worker_id":' + encode(worker_id) + b',"results":['
         self._single = single
         self._environment = environment
-        self._ask = ask
+        self._read_extensions = read_extensions
         self._timeout_s = timeout_s
-        self._offers: Offers | None = None
+        self._extensions: Extensions | None = None
         self._waiting: list[_Pending] = []
         self._task: asyncio.Task[None] | None = None
         self._hurried = asyncio.Event()
@@ -114,7 +114,7 @@ class BulkSettler:
 
     async def settle(self, job: Job, outcome: Outcome) -> Verdict:
         """Report one outcome, with retries."""
-        if self._alone:
+        if self._settles_singly:
             return await self._single.settle(job, outcome)
         loop = asyncio.get_running_loop()
         pending = _Pending(job, outcome, loop.create_future())
@@ -140,21 +140,21 @@ class BulkSettler:
             await asyncio.gather(self._task, return_exceptions=True)
 
     @property
-    def _alone(self) -> bool:
-        known = self._offers is not None and not self._offers.bulk_settle
+    def _settles_singly(self) -> bool:
+        known = self._extensions is not None and not self._extensions.bulk_settle
         return known or self._hurried.is_set()
 
     async def _run(self) -> None:
         batch: list[_Pending] = []
         try:
-            if self._offers is None:
-                self._offers = await self._ask()
+            if self._extensions is None:
+                self._extensions = await self._read_extensions()
             while self._waiting:
-                if self._offers is None or self._alone:
+                if self._extensions is None or self._settles_singly:
                     # The manifest is unavailable; ask for it again next time.
                     self._let_go(self._waiting)
                     return
-                batch = self._next(self._offers.max_results)
+                batch = self._next(self._extensions.max_results)
                 if batch:
                     await self._exchange(batch)
         except Exception:
@@ -184,17 +184,17 @@ class BulkSettler:
         body += b',"fetch":' + encode(terms) + b"}" if terms else b"}"
         fetched = None
         try:
-            fetched = await self._tell(batch, body)
+            fetched = await self._send(batch, body)
             # First let the settled jobs free their places, which the new jobs need.
             await asyncio.sleep(0)
         finally:
             if terms and self.lender is not None:
                 self.lender.repay(fetched)
 
-    async def _tell(self, batch: list[_Pending], body: bytes) -> Fetched | None:
+    async def _send(self, batch: list[_Pending], body: bytes) -> Fetched | None:
         """Send the call until it is answered; the jobs that came with the answer, if one did."""
         request = Request("POST", SETTLE, body, timeout_s=self._timeout_s)
-        patience = Patience(f"settle {counted(len(batch), 'job')}", self._environment.dice)
+        backoff = Backoff(f"settle {counted(len(batch), 'job')}", self._environment.random)
         while not all(pending.verdict.done() for pending in batch):
             wait_s = None
             try:
@@ -207,14 +207,14 @@ class BulkSettler:
                 if reply.well:
                     return self._read_answer(batch, reply.body)
                 if reply.status in NO_SUCH_CALL:
-                    self._offers = Offers()
+                    self._extensions = Extensions()
                 if reply.status in NO_SUCH_CALL | REFUSED:
                     # Single calls show which of the outcomes is refused.
                     break
                 reason = f"answered {reply.status}: {error_body(reply.body).message}"
                 wait_s = reply.retry_after_s
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(patience.next_s(reason, wait_s)):
+                async with asyncio.timeout(backoff.next_s(reason, wait_s)):
                     await self._hurried.wait()
             if self._hurried.is_set():
                 break
@@ -226,9 +226,9 @@ class BulkSettler:
             results = decoded(body, _answer).results
             fetched = read(body)
             if [result.job_id for result in results] != [pending.job.id for pending in batch]:
-                raise UnexpectedAnswer("the server does not answer the jobs that were told")
+                raise UnexpectedAnswer("the server does not answer the jobs that were reported")
         except UnexpectedAnswer as error:
-            log.warning("jobs that were told together are told one by one: %s", error)
+            log.warning("jobs that were reported together are reported one by one: %s", error)
             for pending in batch:
                 pending.unsure = True
             self._let_go(batch)
