@@ -15,7 +15,7 @@ from conformance.commands import FAILED, MISUSED, PASSED, Misuse, compare, cover
 from conformance.report.files import REPORTS
 from conformance.run_command import RunOptions, run_command
 from conformance.spec.commands import check_command, data_command, diff_command
-from conformance.standing import PROFILES, STRENGTHS
+from conformance.strength import PROFILES, STRENGTHS
 from conformance.variants import MAIN, VARIANTS
 from conformance.worker_command import WORKER_REPORTS, WorkerOptions, worker_command
 

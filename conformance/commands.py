@@ -76,12 +76,12 @@ def cover(spec: Path | None) -> int:
     return FAILED if found.holes or found.problems else PASSED
 
 
-def contract_at(path: Path | None, *, wanted: bool = True) -> Contract | None:
+def contract_at(path: Path | None, *, expected: bool = True) -> Contract | None:
     """Read the contract at a path, or the one of this package where one is wanted."""
     try:
         if path is not None:
             return load_contract(path)
-        return own_contract() if wanted else None
+        return own_contract() if expected else None
     except ContractError as error:
         raise Misuse(str(error)) from error
 

@@ -15,7 +15,7 @@ from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
-from conformance.own import own
+from conformance.data_files import data_path
 from conformance.wire import Finding, Received
 
 _BASE: Final = "urn:conformance:contract"
@@ -40,7 +40,7 @@ _OWN: Final = ("openapi.yaml", "openapi-joblib.yaml", "openapi-camunda.yaml")
 @cache
 def own_contract() -> "Contract":
     """Return the contract that comes with this package; reading it takes a while."""
-    return load_contract(*(own(name) for name in _OWN))
+    return load_contract(*(data_path(name) for name in _OWN))
 
 
 def load_contract(path: Path, *others: Path) -> "Contract":

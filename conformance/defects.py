@@ -22,12 +22,12 @@ def contradictions(case: Case) -> dict[tuple[str, str], str]:
     found: dict[tuple[str, str], str] = {}
     reported = 0
     for step in case.setup.steps + case.steps:
-        for path, wanted in (step.assertions.body or {} if step.assertions else {}).items():
+        for path, expected in (step.assertions.body or {} if step.assertions else {}).items():
             entry = _history_entry(path)
-            if entry is None or entry >= reported or not _is_literal(wanted):
+            if entry is None or entry >= reported or not _is_literal(expected):
                 continue
-            if not any(show(wanted)[1:-1] in text for text in sent):
-                found[step.id, path] = f"{path} is to be {show(wanted)}, which no step ever sends"
+            if not any(show(expected)[1:-1] in text for text in sent):
+                found[step.id, path] = f"{path} is to be {show(expected)}, which no step ever sends"
         reported += _reports_error(step)
     return found
 
@@ -52,11 +52,11 @@ def _history_entry(path: str) -> int | None:
     return None
 
 
-def _is_literal(wanted: object) -> bool:
-    if not isinstance(wanted, str) or has_reference(wanted):
+def _is_literal(expected: object) -> bool:
+    if not isinstance(expected, str) or has_reference(expected):
         return False
     try:
-        return wanted != "" and word_predicate(wanted) is None
+        return expected != "" and word_predicate(expected) is None
     except BadMatcher:
         return False
 

@@ -79,13 +79,13 @@ def _from_b(step: Record, number: int) -> Record:
     expect = _expectation(step["expect"], place)
     assertions: Record = {}
     body: Record = {}
-    for key, wanted in expect.items():
+    for key, expected in expect.items():
         if key in ("status", "status_in", "headers"):
-            assertions[key] = wanted
-        elif key == "body" and isinstance(wanted, dict):
-            body |= {f"$.{path.removeprefix('$.')}": part for path, part in wanted.items()}
+            assertions[key] = expected
+        elif key == "body" and isinstance(expected, dict):
+            body |= {f"$.{path.removeprefix('$.')}": part for path, part in expected.items()}
         elif key.startswith("body."):
-            body[f"$.{key.removeprefix('body.')}"] = wanted
+            body[f"$.{key.removeprefix('body.')}"] = expected
         else:
             raise BadDialect(f"{place}: unknown key {key!r} in expect ({nearest(key, _EXPECT_B)})")
     if body:
@@ -129,26 +129,31 @@ def _request(verb: str, request: Any, place: str) -> Record:
 
 def _assertions_c(expect: Record, place: str) -> Record:
     assertions: Record = {}
-    for key, wanted in expect.items():
+    for key, expected in expect.items():
         if key not in _EXPECT_C:
             raise BadDialect(f"{place}: unknown key {key!r} in expect ({nearest(key, _EXPECT_C)})")
-        if key == "body" and isinstance(wanted, dict):
-            assertions["body"] = dict(_flat(wanted, "$"))
+        if key == "body" and isinstance(expected, dict):
+            assertions["body"] = dict(_flat(expected, "$"))
         else:
-            assertions[key] = wanted
+            assertions[key] = expected
     return assertions
 
 
 def _flat(partial: Record, above: str) -> Iterator[tuple[str, Any]]:
     # Each key may itself be a path, so that nested objects become one path each.
-    for key, wanted in partial.items():
+    for key, expected in partial.items():
         plain = _PLAIN_PATH.fullmatch(key) is not None
         path = f"{above}.{key}" if plain else f'{above}["{key}"]'
-        operators = isinstance(wanted, dict) and any(name.startswith("$") for name in wanted)
-        if isinstance(wanted, dict) and wanted and not operators and wanted.keys() != {"range"}:
-            yield from _flat(wanted, path)
+        operators = isinstance(expected, dict) and any(name.startswith("$") for name in expected)
+        if (
+            isinstance(expected, dict)
+            and expected
+            and not operators
+            and expected.keys() != {"range"}
+        ):
+            yield from _flat(expected, path)
         else:
-            yield path, wanted
+            yield path, expected
 
 
 def _expectation(expect: Any, place: str) -> Record:

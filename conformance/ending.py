@@ -29,7 +29,7 @@ async def side_by_side(
     """Do all of these, a few at a time; if cancelled, wait until each has cleaned up."""
     free = asyncio.Semaphore(at_once)
 
-    async def one(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def limited(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         async with free:
             await work()
 
@@ -37,6 +37,6 @@ async def side_by_side(
     try:
         async with asyncio.TaskGroup() as group:
             for work in works:
-                group.create_task(one(work))
+                group.create_task(limited(work))
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from None

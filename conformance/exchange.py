@@ -2,8 +2,8 @@
 
 import msgspec
 
-from conformance.judge import Answer
 from conformance.model import Step
+from conformance.step_assertions import Answer
 from conformance.template import Scope, Unresolved, fill_json, fill_path, has_reference
 from conformance.verdict import FailedCheck
 from conformance.wire import Broken, Headers, Wire, parse_body

@@ -9,10 +9,10 @@ import httpx
 
 from conformance.defects import reasons_of
 from conformance.exchange import Trouble, exchange
-from conformance.judge import Answer, failed_checks
 from conformance.model import Case, CaseFile, Step
 from conformance.order import groups
 from conformance.reset import Reset, ResetError
+from conformance.step_assertions import Answer, failed_checks
 from conformance.template import Scope
 from conformance.values import Missing
 from conformance.verdict import CaseResult, FailedCheck, SkipReason, Verdict
@@ -50,7 +50,7 @@ async def run_case(
 ) -> CaseResult:
     """Run one case; a case that cannot be judged is an error, never a silent pass."""
     started = clock()
-    verdict, reason, failures = await _judged(file, wire, reset, sleep)
+    verdict, reason, failures = await _play_steps(file, wire, reset, sleep)
     await wire.check()
     return described(
         file,
@@ -82,7 +82,7 @@ def described(file: CaseFile, **outcome: Any) -> CaseResult:
 _Judgement = tuple[Verdict, str, list[FailedCheck]]
 
 
-async def _judged(file: CaseFile, wire: Wire, reset: Reset | None, sleep: Sleep) -> _Judgement:
+async def _play_steps(file: CaseFile, wire: Wire, reset: Reset | None, sleep: Sleep) -> _Judgement:
     case = file.case
     if case is None or file.problems:
         return Verdict.ERROR, "; ".join(file.problems), []
@@ -135,7 +135,7 @@ class _Play:
             for step, outcome in zip(group, outcomes, strict=True):
                 self._record(step, outcome)
             for step, outcome in zip(group, outcomes, strict=True):
-                failures.extend(self._judge(step, outcome))
+                failures.extend(self._check(step, outcome))
             if self._unreachable:
                 break
         return failures
@@ -161,7 +161,7 @@ class _Play:
         for name, path in step.all_captures.items():
             self._scope.capture(name, path, body, step.unwrap)
 
-    def _judge(self, step: Step, outcomes: list[Answer | Trouble]) -> list[FailedCheck]:
+    def _check(self, step: Step, outcomes: list[Answer | Trouble]) -> list[FailedCheck]:
         if step.action == "ASSERT":
             return failed_checks(step, None, self._scope)
         failures = []

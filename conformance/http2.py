@@ -36,17 +36,17 @@ class Connection:
         await self.until("SETTINGS")
         self._writer.write(_frame(_SETTINGS, _ACK))
 
-    async def until(self, wanted: str) -> None:
+    async def until(self, expected: str) -> None:
         """Read up to a frame of this name, which must come before the connection ends."""
         seen: list[str] = []
         with suppress(TimeoutError, EOFError, OSError):
             async with asyncio.timeout(_SECONDS):
-                while wanted not in seen:
+                while expected not in seen:
                     head = await self._reader.readexactly(_HEAD)
                     await self._reader.readexactly(int.from_bytes(head[:3]))
                     seen.append(NAMES[head[3]] if head[3] < len(NAMES) else str(head[3]))
                 return
-        raise _failed("frames", wanted, ", ".join(seen) or "none")
+        raise _failed("frames", expected, ", ".join(seen) or "none")
 
 
 @asynccontextmanager

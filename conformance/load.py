@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
+from conformance.case_validation import problems_of
 from conformance.dialects import BadDialect, dialect_of, to_dialect_a
 from conformance.model import Assertions, Case, CaseFile, Section, Step, level_number
 from conformance.nearest import nearest
-from conformance.soundness import problems_of
 
 _OTHER_DIALECTS = ("expect", "request", "store")
 

@@ -45,16 +45,16 @@ async def nothing_lost_unseen(
 ) -> None:
     """Demand that a queue's events were heard in order or told as dropped, the newest heard."""
     place, waited = 0, len(logged)
-    for one in received:
-        if isinstance(one, Dropped):
-            gone = logged[place : place + one.dropped_count]
-            ends = [one.oldest_dropped_id, one.newest_dropped_id]
+    for frame in received:
+        if isinstance(frame, Dropped):
+            gone = logged[place : place + frame.dropped_count]
+            ends = [frame.oldest_dropped_id, frame.newest_dropped_id]
             stage.equal(ends, [*gone[:1], *gone[-1:]], "the first and the last dropped event")
-            behind = await stage.events(queue, most=1, after=one.after)
+            behind = await stage.events(queue, most=1, after=frame.after)
             stage.equal([event["id"] for event in behind], gone[:1], "the event behind `after`")
-            place, waited = place + one.dropped_count, 0
+            place, waited = place + frame.dropped_count, 0
         else:
-            stage.equal([one], logged[place : place + 1], "the next event, or what was dropped")
+            stage.equal([frame], logged[place : place + 1], "the next event, or what was dropped")
             place, waited = place + 1, waited + 1
     stage.equal(place, len(logged), "events that were heard or told as dropped")
     stage.check(waited >= ROOM, f"{ROOM} events behind those that were dropped", waited)

@@ -104,52 +104,52 @@ def _operators(raw: dict[str, object]) -> Matcher:
     return _test(lambda value: all(test(value) for test in tests), expected)
 
 
-def _exists(wanted: object) -> Predicate:
-    if not isinstance(wanted, bool):
-        raise BadMatcher(f"$exists takes true or false, not {show(wanted)}")
-    return lambda value: is_absent(value) != wanted
+def _exists(expected: object) -> Predicate:
+    if not isinstance(expected, bool):
+        raise BadMatcher(f"$exists takes true or false, not {show(expected)}")
+    return lambda value: is_absent(value) != expected
 
 
 _KINDS = ("string", "number", "boolean", "null", "array", "object")
 
 
-def _type(wanted: object) -> Predicate:
-    if wanted not in _KINDS:
-        raise BadMatcher(f"$type takes one of {', '.join(_KINDS)}, not {show(wanted)}")
-    return lambda value: kind(value) == wanted
+def _type(expected: object) -> Predicate:
+    if expected not in _KINDS:
+        raise BadMatcher(f"$type takes one of {', '.join(_KINDS)}, not {show(expected)}")
+    return lambda value: kind(value) == expected
 
 
-def _match(wanted: object) -> Predicate:
-    if not isinstance(wanted, str):
-        raise BadMatcher(f"$match takes a regular expression, not {show(wanted)}")
-    pattern = compile_pattern(wanted)
+def _match(expected: object) -> Predicate:
+    if not isinstance(expected, str):
+        raise BadMatcher(f"$match takes a regular expression, not {show(expected)}")
+    pattern = compile_pattern(expected)
     return lambda value: isinstance(value, str) and pattern.search(value) is not None
 
 
-def _one_of(name: str, wanted: object) -> Predicate:
-    if not isinstance(wanted, list) or not wanted:
-        raise BadMatcher(f"{name} takes an array with at least one matcher, not {show(wanted)}")
-    options = [compile_matcher(option) for option in wanted]
+def _one_of(name: str, expected: object) -> Predicate:
+    if not isinstance(expected, list) or not expected:
+        raise BadMatcher(f"{name} takes an array with at least one matcher, not {show(expected)}")
+    options = [compile_matcher(option) for option in expected]
     return lambda value: any(option(value) is None for option in options)
 
 
-def _size(wanted: object) -> Predicate:
-    length = compile_matcher(wanted)
+def _size(expected: object) -> Predicate:
+    length = compile_matcher(expected)
     return lambda value: isinstance(value, list) and length(len(value)) is None
 
 
-def _empty(wanted: object) -> Predicate:
-    if not isinstance(wanted, bool):
-        raise BadMatcher(f"$empty takes true or false, not {show(wanted)}")
-    return lambda value: isinstance(value, str | list | dict) and (len(value) == 0) == wanted
+def _empty(expected: object) -> Predicate:
+    if not isinstance(expected, bool):
+        raise BadMatcher(f"$empty takes true or false, not {show(expected)}")
+    return lambda value: isinstance(value, str | list | dict) and (len(value) == 0) == expected
 
 
 def _compare(
-    name: str, holds: Callable[[int | float, int | float], bool], wanted: object
+    name: str, holds: Callable[[int | float, int | float], bool], expected: object
 ) -> Predicate:
-    if not is_number(wanted):
-        raise BadMatcher(f"{name} takes a number, not {show(wanted)}")
-    return lambda value: is_number(value) and holds(value, wanted)
+    if not is_number(expected):
+        raise BadMatcher(f"{name} takes a number, not {show(expected)}")
+    return lambda value: is_number(value) and holds(value, expected)
 
 
 def _range(bounds: object) -> Predicate:
@@ -169,7 +169,7 @@ _OPERATORS: dict[str, Callable[[object], Predicate]] = {
     "$or": partial(_one_of, "$or"),
     "$size": _size,
     "$empty": _empty,
-    "$eq": lambda wanted: partial(same, wanted),
+    "$eq": lambda expected: partial(same, expected),
     "$gte": partial(_compare, "$gte", operator.ge),
     "$gt": partial(_compare, "$gt", operator.gt),
     "$lte": partial(_compare, "$lte", operator.le),

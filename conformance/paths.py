@@ -32,7 +32,7 @@ class First(msgspec.Struct, frozen=True):
     """The first array element whose member, as text, equals the wanted text."""
 
     key: tuple["Segment", ...]
-    wanted: str
+    expected: str
 
 
 Segment = Key | Index | Each | First
@@ -116,7 +116,7 @@ def _walk(path: Path, value: object, here: str) -> object:
 def _place_of(first: First, items: list[object]) -> int | None:
     for at, item in enumerate(items):
         member = _walk(first.key, item, "$")
-        if not isinstance(member, Missing) and text_form(member) == first.wanted:
+        if not isinstance(member, Missing) and text_form(member) == first.expected:
             return at
     return None
 

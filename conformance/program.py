@@ -11,8 +11,8 @@ from typing import Final, Protocol
 from conformance.descendants import descendants, stands_still
 
 _KEPT_BYTES = 1024 * 1024
-_TOLD_LINES = 30
-_TOLD_CHARACTERS = 4_000
+_EXCERPT_LINES = 30
+_EXCERPT_CHARACTERS = 4_000
 # Poll: no system reports that the child of another process has stopped.
 _LOOK_S: Final = 0.01
 
@@ -75,12 +75,12 @@ class Tail:
             kept = kept.partition(b"\n")[2] or kept
         return kept.decode(errors="replace").replace("\r\n", "\n").removesuffix("\n")
 
-    def told(self) -> str:
+    def excerpt(self) -> str:
         """Return the newest lines, indented for the end of a message."""
         text = self.text
         if not text:
             return ""
-        lines = text[-_TOLD_CHARACTERS:].split("\n")[-_TOLD_LINES:]
+        lines = text[-_EXCERPT_CHARACTERS:].split("\n")[-_EXCERPT_LINES:]
         return "".join(f"\n    {line}" for line in lines)
 
 

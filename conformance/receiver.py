@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from conformance.played.listener import Heard, Listener, Said
+from conformance.played.listener import HttpReply, HttpRequest, Listener
 from conformance.reply import CheckFailed
 from conformance.verdict import FailedCheck
 from conformance.wire import parse_body
 
-_OK = Said(status=200)
-_UNKNOWN = Said(status=404)
+_OK = HttpReply(status=200)
+_UNKNOWN = HttpReply(status=404)
 EVERYWHERE = "0.0.0.0"
 LOOPBACK = "127.0.0.1"
 
@@ -22,19 +22,19 @@ LOOPBACK = "127.0.0.1"
 class Call(msgspec.Struct, frozen=True):
     """One request to a target."""
 
-    heard: Heard
+    request: HttpRequest
     at: float  # seconds of this process's clock
 
     @property
     def event(self) -> Any:
         """Return the body as JSON, which must be an object."""
-        body = parse_body(self.heard.content)
+        body = parse_body(self.request.content)
         return body if isinstance(body, dict) else {}
 
     @property
     def delivery(self) -> str:
         """The name of the delivery."""
-        return self.heard.headers.get("x-ojs-delivery-id", "")
+        return self.request.headers.get("x-ojs-delivery-id", "")
 
 
 class Target:
@@ -45,14 +45,14 @@ class Target:
         self.calls: list[Call] = []
         self.most = 0  # most calls at the same time
         self._on = 0
-        self._answers: deque[Said] = deque()
+        self._answers: deque[HttpReply] = deque()
         self._free = asyncio.Event()
         self._free.set()
         self._called = asyncio.Condition()
 
-    def answers(self, *said: Said) -> None:
+    def answers(self, *replies: HttpReply) -> None:
         """Set the next answers, given one after another; later ones are 200 again."""
-        self._answers.extend(said)
+        self._answers.extend(replies)
 
     def hold(self) -> None:
         """Answer nothing until `release`."""
@@ -78,14 +78,14 @@ class Target:
             ) from None
         return self.calls
 
-    async def handle(self, heard: Heard) -> Said:
+    async def handle(self, request: HttpRequest) -> HttpReply:
         """Take a call."""
         answer = self._answers.popleft() if self._answers else _OK
         self._on += 1
         self.most = max(self.most, self._on)
         try:
             async with self._called:
-                self.calls.append(Call(heard, time.monotonic()))
+                self.calls.append(Call(request, time.monotonic()))
                 self._called.notify_all()
             await self._free.wait()
         finally:
@@ -123,7 +123,7 @@ class Receiver:
         made = self._targets[name] = Target(f"{self._public_url or self.url}/{name}")
         return made
 
-    async def _handle(self, heard: Heard) -> Said:
+    async def _handle(self, request: HttpRequest) -> HttpReply:
         # A proxy in front may add a path prefix or remove one.
-        target = self._targets.get(heard.path.rpartition("/")[2])
-        return await target.handle(heard) if target is not None else _UNKNOWN
+        target = self._targets.get(request.path.rpartition("/")[2])
+        return await target.handle(request) if target is not None else _UNKNOWN

@@ -100,17 +100,17 @@ class Reply(msgspec.Struct, frozen=True):
     def expect(self, status: object = None, members: Mapping[str, object] | None = None) -> "Reply":
         """Demand a status (a number, several, or a matcher) and members by path; return itself."""
         if status is not None:
-            wanted = {"$in": list(status)} if isinstance(status, tuple | list) else status
-            self._demand("status", wanted, self.status)
-        for path, wanted in (members or {}).items():
-            self._demand(path, wanted, paths.find(path, self.json))
+            expected = {"$in": list(status)} if isinstance(status, tuple | list) else status
+            self._demand("status", expected, self.status)
+        for path, expected in (members or {}).items():
+            self._demand(path, expected, paths.find(path, self.json))
         return self
 
     def error(self, status: object, code: str, **details: object) -> "Reply":
         """Demand an error with this code, and these members in its `details`."""
-        wanted = {f"error.details.{name}": value for name, value in details.items()}
+        expected = {f"error.details.{name}": value for name, value in details.items()}
         return self.expect(
-            status, {"error.code": code, "error.message": "string:nonempty", **wanted}
+            status, {"error.code": code, "error.message": "string:nonempty", **expected}
         )
 
     def has(self, path: str) -> bool:
@@ -143,8 +143,8 @@ class Reply(msgspec.Struct, frozen=True):
             )
         )
 
-    def _demand(self, field: str, wanted: object, value: object) -> None:
-        if bad := match(wanted, value):
+    def _demand(self, field: str, expected: object, value: object) -> None:
+        if bad := match(expected, value):
             raise CheckFailed(
                 FailedCheck(
                     step_id=self.label,

@@ -25,10 +25,10 @@ from conformance.load import SelectionError, load_suites, suite_names
 from conformance.model import CaseFile
 from conformance.report.console import summary_lines
 from conformance.report.document import build_report, moment
-from conformance.report.files import Written, given, places, write
+from conformance.report.files import Written, places, report_paths, write
 from conformance.report.progress import Progress
 from conformance.runner import Outcome, Plan, run
-from conformance.standing import Profile, Strength, level_of, profile_of
+from conformance.strength import Profile, Strength, level_of, profile_of
 from conformance.target import GRPC_PORT
 from conformance.variants import MAIN, VARIANTS
 
@@ -76,7 +76,7 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
         print("\n".join([*(file.test_id for file in files), *(case.id for case in own)]))
         return PASSED
     plan = _plan(options, files, own)
-    reports = places(given(options))
+    reports = places(report_paths(options))
     run_at, started = datetime.now(UTC), time.perf_counter()
     progress = Progress(len(files) + len(own))
     outcome, interrupted = played(
@@ -103,7 +103,7 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
     if interrupted:
         print(f"interrupted: {len(outcome.results)} of {len(files) + len(own)} cases were played")
         return INTERRUPTED
-    return FAILED if any(one.spoils(options.fail_on) for one in outcome.results) else PASSED
+    return FAILED if any(result.spoils(options.fail_on) for result in outcome.results) else PASSED
 
 
 def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[OwnCase]) -> Plan:
@@ -140,7 +140,7 @@ def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[OwnCase]
         checker=contract_at(
             options.openapi,
             # The contract describes HTTP only.
-            wanted=options.contract != "off" and options.binding == "http",
+            expected=options.contract != "off" and options.binding == "http",
         ),
         contract="fail" if options.contract == "fail" else "report",
         callback_url=options.callback_url or "",
@@ -148,11 +148,11 @@ def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[OwnCase]
     )
 
 
-def _seed(given: int | None) -> int | None:
+def _seed(report_paths: int | None) -> int | None:
     """Return the seed of the order, chosen at random if none is given, and print it."""
-    if given is None:
+    if report_paths is None:
         return None
-    seed = given or secrets.randbelow(1_000_000) + 1
+    seed = report_paths or secrets.randbelow(1_000_000) + 1
     print(f"each case on a fresh server, in the order of --apart {seed}")
     return seed
 
@@ -187,14 +187,14 @@ def _chosen(options: RunOptions) -> tuple[list[CaseFile], list[OwnCase]]:
         if level not in levels:
             named = ", ".join(str(each) for each in sorted(levels - {None}, key=str)) or "none"
             raise Misuse(f"no case has level {level}; levels found: {named}")
-    files = [file for file in files if _wanted_file(file, options)]
-    own = [case for case in own if _wanted_own(case, options)]
+    files = [file for file in files if _includes_file(file, options)]
+    own = [case for case in own if _includes_own(case, options)]
     if not files and not own:
         raise Misuse("no case fits all of the given selectors")
     return files, own
 
 
-def _wanted_file(file: CaseFile, options: RunOptions) -> bool:
+def _includes_file(file: CaseFile, options: RunOptions) -> bool:
     return (
         (not options.case or file.test_id in options.case)
         and (not options.suite or not set(options.suite).isdisjoint(suite_names(file)))
@@ -203,7 +203,7 @@ def _wanted_file(file: CaseFile, options: RunOptions) -> bool:
     )
 
 
-def _wanted_own(case: OwnCase, options: RunOptions) -> bool:
+def _includes_own(case: OwnCase, options: RunOptions) -> bool:
     names = {"own", case.suite, f"own/{case.suite}"}
     return (
         (not options.case or not {case.id, *case.clauses}.isdisjoint(options.case))

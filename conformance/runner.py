@@ -9,22 +9,22 @@ from typing import Any, Literal
 import httpx
 import msgspec
 
-from conformance.carried import NOT_CARRIED, spared
+from conformance.capabilities import Claims, read_claims
 from conformance.case import OwnCase
-from conformance.claims import Claims, read_claims
+from conformance.case_result import by_contract, outcome_of, result_of
 from conformance.compat.causes import Again, with_causes
 from conformance.compat.play import play_as_published
 from conformance.compat.quirks import Quirk, Quirks
 from conformance.ending import side_by_side
 from conformance.execute import described, run_case
+from conformance.grpc_skips import NOT_CARRIED, without_unsupported
 from conformance.isolate import drain, isolated, known_workers, uses_common_queue
-from conformance.judgement import by_contract, judged, result_of
 from conformance.model import CaseFile
 from conformance.program import Spawn, spawn
 from conformance.receiver import Receiver
 from conformance.reset import Reset, http_reset
 from conformance.stage import Stage
-from conformance.standing import level_of
+from conformance.strength import level_of
 from conformance.target import GRPC_PORT, Process, StartError
 from conformance.variants import HOOKS, MAIN
 from conformance.verdict import CaseResult, SkipReason, Verdict
@@ -155,7 +155,9 @@ class _Session:
         self._receiver = receiver
         self._on_result = on_result
         self._deaf = 0
-        self._met: dict[str, list[str]] = {}  # workers that a case uses and the server knew before
+        self._workers_before: dict[
+            str, list[str]
+        ] = {}  # workers that a case uses and the server knew before
         self._reset: Reset | None = (
             http_reset(client, plan.reset_url) if plan.reset_url is not None else None
         )
@@ -178,15 +180,15 @@ class _Session:
             rest = [file for file in files if not uses_common_queue(file)]
             await side_by_side([partial(self._play_published, file) for file in rest], jobs)
         own = self._plan.own
-        beside = [case for case in own if not case.alone]
+        concurrent = [case for case in own if not case.alone]
         # The longest first, so that the run does not end with one long case. Few servers start and
         # crash at once, because they slow down cases that measure time.
-        beside.sort(key=lambda case: -case.seconds)
-        shared = [partial(self._play_own, case) for case in beside if not case.own_server]
-        apart = [partial(self._play_own, case) for case in beside if case.own_server]
+        concurrent.sort(key=lambda case: -case.seconds)
+        shared = [partial(self._play_own, case) for case in concurrent if not case.own_server]
+        separate = [partial(self._play_own, case) for case in concurrent if case.own_server]
         few = max(1, self._plan.jobs // 3)
         await side_by_side(
-            [partial(side_by_side, shared, jobs), partial(side_by_side, apart, few)], 2
+            [partial(side_by_side, shared, jobs), partial(side_by_side, separate, few)], 2
         )
         for case in own:
             if case.alone:
@@ -201,7 +203,7 @@ class _Session:
     def _ended(self, result: CaseResult) -> None:
         if self._plan.contract == "fail":
             result = by_contract(result, "response")
-        result = spared(result)
+        result = without_unsupported(result)
         if result.exchanges:
             deaf = all(exchange.trouble for exchange in result.exchanges)
             self._deaf = self._deaf + 1 if deaf else 0
@@ -230,7 +232,9 @@ class _Session:
         if self._plan.compat:
             if self._reset is None:
                 with suppress(Broken):
-                    self._met[file.path] = await known_workers(file, self._unchecked_wire())
+                    self._workers_before[file.path] = await known_workers(
+                        file, self._unchecked_wire()
+                    )
             return await play_as_published(file, self._wire(), self._reset)
         if why := self._claims.lacks(file):
             return described(
@@ -265,17 +269,17 @@ class _Session:
 
         async def as_written(file: CaseFile, mended: frozenset[Quirk]) -> Again:
             quirks = Quirks(mended)
-            found = await play_as_published(file, self._unchecked_wire(), self._reset, quirks)
-            return Again(found.failures, tuple(quirks.bites))
+            replayed = await play_as_published(file, self._unchecked_wire(), self._reset, quirks)
+            return Again(replayed.failures, tuple(quirks.bites))
 
-        async def apart(file: CaseFile, mended: frozenset[Quirk]) -> Again:
+        async def isolated(file: CaseFile, mended: frozenset[Quirk]) -> Again:
             return await as_written(await self._renamed(file), mended)
 
         if not self._gone:
             again = as_written if self._reset is None else None
             files = self._plan.files
             self.results = await with_causes(
-                self.results, files, self._claims, self._met, again, apart
+                self.results, files, self._claims, self._workers_before, again, isolated
             )
 
     async def _own(self, case: OwnCase) -> CaseResult:
@@ -336,7 +340,7 @@ class _Session:
 async def play_own(case: OwnCase, stage: Stage) -> CaseResult:
     """Play one case of ours; a fault in the case is an error, never a verdict on the server."""
     wire = stage.wire
-    judgement = await judged(
+    judgement = await outcome_of(
         case.play(stage), case.seconds, _did_not_restart, lambda: wire.exchanges
     )
     await wire.check()

@@ -43,13 +43,13 @@ class Socket:
         self.subprotocol: str | None = None
         self.pings = 0
         self.deaf = False  # leaves pings unanswered
-        self.said: list[bytes] = []
-        self.heard: list[bytes] = []
+        self.sent: list[bytes] = []
+        self.received: list[bytes] = []
         self._reader, self._writer = reader, writer
         self._exchange = exchange
         self._wire = WSConnection(ConnectionType.CLIENT)
         self._open = False
-        self._came: deque[bytes] = deque()
+        self._unread: deque[bytes] = deque()
         self._part = ""
         self._bytes = 0
         self._code: int | None = None
@@ -61,41 +61,41 @@ class Socket:
 
     async def send(self, **order: object) -> None:
         """Send one order."""
-        await self.say(msgspec.json.encode(order).decode())
+        await self.send_message(msgspec.json.encode(order).decode())
 
-    async def say(self, data: str | bytes) -> None:
+    async def send_message(self, data: str | bytes) -> None:
         """Send one message, of text or of bytes."""
-        self.said.append(data if isinstance(data, bytes) else data.encode())
+        self.sent.append(data if isinstance(data, bytes) else data.encode())
         await self._put(BytesMessage(data) if isinstance(data, bytes) else TextMessage(data))
 
     async def next(self, within_s: float = _SECONDS) -> Record:
         """The next message, which must be there and an object."""
-        await self._wait(lambda: bool(self._came), "a message", within_s)
-        received = Received(status=101, headers={}, content=self._came.popleft(), duration_ms=0)
+        await self._wait(lambda: bool(self._unread), "a message", within_s)
+        received = Received(status=101, headers={}, content=self._unread.popleft(), duration_ms=0)
         reply = reply_of(_LABEL, received, self._exchange)
         return record(reply.json, reply)
 
-    async def told(self, kind: str, within_s: float = _SECONDS) -> Record:
+    async def expect(self, kind: str, within_s: float = _SECONDS) -> Record:
         """The next message, which must be of this `type` (one has an `action` instead)."""
-        came = await self.next(within_s)
-        if kind != came.get("type", came.get("action")):
-            self._fail(f"a message of the type {kind}", show(dict(came)))
-        return came
+        message = await self.next(within_s)
+        if kind != message.get("type", message.get("action")):
+            self._fail(f"a message of the type {kind}", show(dict(message)))
+        return message
 
     async def event(self, within_s: float = _SECONDS) -> Record:
         """The next message, which must be an event."""
-        return await self.told("event", within_s)
+        return await self.expect("event", within_s)
 
     async def refused(self, code: str) -> None:
         """The next message must be an error with this code."""
-        came = await self.told("error")
-        if came.get("code") != code or not came.get("message"):
-            self._fail(f"an error {code} with a message", show(dict(came)))
+        message = await self.expect("error")
+        if message.get("code") != code or not message.get("message"):
+            self._fail(f"an error {code} with a message", show(dict(message)))
 
     async def subscribe(self, channel: str, **more: object) -> Record:
         """Open a channel, which must be granted."""
         await self.send(action="subscribe", channel=channel, **more)
-        return await self.told("subscribed")
+        return await self.expect("subscribed")
 
     async def pinged(self, within_s: float) -> None:
         """Read until the server has pinged once more."""
@@ -107,10 +107,10 @@ class Socket:
         await self._wait(lambda: self._code is not None, "the end of the connection", within_s)
         return self._code or UNCLEAN
 
-    async def _wait(self, met: Callable[[], bool], what: str, within_s: float) -> None:
+    async def _wait(self, reached: Callable[[], bool], what: str, within_s: float) -> None:
         try:
             async with asyncio.timeout(within_s):
-                while not met():
+                while not reached():
                     if self._code is not None:
                         self._fail(what, f"the end of the connection, with {self._code}")
                     await self._read()
@@ -142,8 +142,8 @@ class Socket:
         elif isinstance(event, TextMessage):
             self._part += event.data
             if event.message_finished:
-                self.heard.append(self._part.encode())
-                self._came.append(self.heard[-1])
+                self.received.append(self._part.encode())
+                self._unread.append(self.received[-1])
                 self._part = ""
         elif isinstance(event, BytesMessage):
             self._fail("messages of text", "a message of bytes")
@@ -220,6 +220,6 @@ async def connected(
         writer.close()
         stage.wire.exchanges[number] = msgspec.structs.replace(
             shown,
-            request_body=cut(b"\n".join(socket.said)),
-            body=cut(b"\n".join(socket.heard)),
+            request_body=cut(b"\n".join(socket.sent)),
+            body=cut(b"\n".join(socket.received)),
         )

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import msgspec
 
-from conformance.claims import read_claims
+from conformance.capabilities import read_claims
+from conformance.checks import Checks
 from conformance.connection import connect
-from conformance.demands import Demands
 from conformance.options import ENQUEUES, published
 from conformance.receiver import Receiver, Target
 from conformance.reply import CheckFailed, Record, Reply, Skipped, record, reply_of
@@ -31,7 +31,7 @@ V1 = "/ojs/v1"
 _PAUSE_S = 0.05
 
 
-class Stage(Demands):
+class Stage(Checks):
     """One case's view of one server, with names that no other case uses."""
 
     def __init__(
@@ -128,7 +128,7 @@ class Stage(Demands):
         """The server's own host, as `Host` names it."""
         return self.wire.client.base_url.netloc.decode()
 
-    async def spoken(self, content: bytes, seconds: float = 10.0) -> bytes:
+    async def send_raw(self, content: bytes, seconds: float = 10.0) -> bytes:
         """Send bytes on a new connection, and return all that comes back until it is quiet."""
         try:
             reader, writer = await connect(self.wire.client.base_url)
@@ -207,7 +207,7 @@ class Stage(Demands):
             reply.fail("job", "an object", show(job))
         return record(job, reply)
 
-    async def asked(self, queue: str | Sequence[str], worker: str = "", **more: Any) -> Reply:
+    async def send_fetch(self, queue: str | Sequence[str], worker: str = "", **more: Any) -> Reply:
         """Send a FETCH; any answer is returned. A server that does not wait is asked again
         meanwhile."""
         queues = [queue] if isinstance(queue, str) else list(queue)
@@ -229,7 +229,9 @@ class Stage(Demands):
         self, queue: str | Sequence[str], worker: str = "", **more: Any
     ) -> list[Record]:
         """Send a FETCH, which must be answered with jobs or none."""
-        reply = (await self.asked(queue, worker, **more)).expect(200, {"jobs": {"$type": "array"}})
+        reply = (await self.send_fetch(queue, worker, **more)).expect(
+            200, {"jobs": {"$type": "array"}}
+        )
         jobs: list[Record] = reply["jobs"]
         for job in jobs:
             record(job, reply)
@@ -237,12 +239,12 @@ class Stage(Demands):
 
     async def take(self, queue: str | Sequence[str], worker: str = "", **more: Any) -> Record:
         """Fetch one job, which must exist."""
-        reply = (await self.asked(queue, worker, **more)).expect(200, {"jobs": {"$size": 1}})
+        reply = (await self.send_fetch(queue, worker, **more)).expect(200, {"jobs": {"$size": 1}})
         return record(reply["jobs"][0], reply)
 
     async def empty(self, queue: str | Sequence[str], worker: str = "", **more: Any) -> None:
         """Send a FETCH, which must return no jobs."""
-        (await self.asked(queue, worker, **more)).expect(200, {"jobs": []})
+        (await self.send_fetch(queue, worker, **more)).expect(200, {"jobs": []})
 
     async def ack(self, job: Mapping[str, Any] | str, worker: str = "", **more: Any) -> Reply:
         """Send an ACK; any answer is returned."""
@@ -295,10 +297,12 @@ class Stage(Demands):
         """The last exchange."""
         return len(self.wire.exchanges) - 1 if self.wire.exchanges else None
 
-    async def until(self, met: Callable[[], Awaitable[bool]], within_s: float, what: str) -> float:
+    async def until(
+        self, holds: Callable[[], Awaitable[bool]], within_s: float, what: str
+    ) -> float:
         """Ask again until something holds; return how many seconds that took."""
         started = time.monotonic()
-        while not await met():
+        while not await holds():
             if time.monotonic() - started > within_s:
                 self.check(False, f"{what} within {within_s:g} s", "not so")
             await asyncio.sleep(_PAUSE_S)
@@ -328,7 +332,7 @@ class Stage(Demands):
         await self.process.start()
 
     @contextlib.asynccontextmanager
-    async def beside(self) -> AsyncIterator["Stage"]:
+    async def second_server(self) -> AsyncIterator["Stage"]:
         """Start a second server on the same store, and yield its stage."""
         assert self.process is not None
         other = self.process.another()

@@ -14,7 +14,7 @@ from conformance.program import Program, Spawn, Tail, spawn
 QUEUES = ("conformance-high", "conformance-low")
 CONCURRENCY = 3
 # Windows lacks some of them, but judges only servers.
-HEARD = tuple(
+SIGNALS = tuple(
     getattr(signal, name)
     for name in ("SIGTERM", "SIGINT", "SIGTSTP", "SIGCONT")
     if hasattr(signal, name)
@@ -107,7 +107,7 @@ def signals_for_children() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    ignored = [each for each in HEARD if signal.getsignal(each) is signal.SIG_IGN]
+    ignored = [each for each in SIGNALS if signal.getsignal(each) is signal.SIG_IGN]
     for each in ignored:
         # Unlike SIG_IGN, a handler is not inherited by programs that are started.
         signal.signal(each, lambda number, frame: None)

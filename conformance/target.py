@@ -28,11 +28,13 @@ class Process:
 
     _folder: TemporaryDirectory[str]
 
-    def __init__(self, command: str, spawn: Spawn = spawn, beside: "Process | None" = None) -> None:
+    def __init__(
+        self, command: str, spawn: Spawn = spawn, sharing: "Process | None" = None
+    ) -> None:
         self._command = command
         self._spawn = spawn
-        self._folder = beside._folder if beside else TemporaryDirectory(prefix="ojs-conformance-")
-        self._owner = beside is None
+        self._folder = sharing._folder if sharing else TemporaryDirectory(prefix="ojs-conformance-")
+        self._owner = sharing is None
         self._port = reserve_port()
         self._grpc_port = reserve_port() if GRPC_PORT in command else None
         self._program: Program | None = None
@@ -64,7 +66,7 @@ class Process:
 
     def another(self) -> "Process":
         """A further server by the same command, with the same folder and a port of its own."""
-        return Process(self._command, self._spawn, beside=self)
+        return Process(self._command, self._spawn, sharing=self)
 
     async def start(self) -> None:
         """Start the server and return when it answers the manifest."""
@@ -93,7 +95,7 @@ class Process:
         except TimeoutError as error:
             await self.kill()
             message = f"the server command gave no answer on port {self._port} within {START_S:g} s"
-            raise StartError(f"{message}{self._program.tail.told()}") from error
+            raise StartError(f"{message}{self._program.tail.excerpt()}") from error
 
     async def kill(self) -> None:
         """Kill it, as a power failure would."""
@@ -127,7 +129,7 @@ class Process:
                 else:
                     return
         code = await program.ended()
-        raise StartError(f"the server command ended with {code}{program.tail.told()}")
+        raise StartError(f"the server command ended with {code}{program.tail.excerpt()}")
 
     async def _end(self, which: signal.Signals) -> int:
         program = self._program

@@ -83,8 +83,8 @@ def _in_range(found: re.Match[str]) -> Predicate:
 
 
 def _roughly(found: re.Match[str]) -> Predicate:
-    wanted = float(found[1])
-    low, high = sorted((wanted * 0.5, wanted * 1.5))
+    expected = float(found[1])
+    low, high = sorted((expected * 0.5, expected * 1.5))
     return lambda value: is_number(value) and low <= value <= high
 
 

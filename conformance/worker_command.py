@@ -20,9 +20,9 @@ from conformance.commands import (
 )
 from conformance.report.console import summary_lines
 from conformance.report.document import WORKER_MODE, build_report, moment
-from conformance.report.files import PUBLISHED, REPORTS, Written, given, places, write
+from conformance.report.files import PUBLISHED, REPORTS, Written, places, report_paths, write
 from conformance.report.progress import Progress
-from conformance.standing import Profile, Strength, profile_of, strength_of
+from conformance.strength import Profile, Strength, profile_of, strength_of
 from conformance.worker_runner import WorkerPlan, run_worker
 
 # The published form has levels of servers only.
@@ -67,10 +67,10 @@ def worker_command(options: WorkerOptions) -> int:
         time_scale=options.time_scale,
         jobs=options.jobs,
         start_s=options.start_timeout,
-        checker=contract_at(options.openapi, wanted=options.contract != "off"),
+        checker=contract_at(options.openapi, expected=options.contract != "off"),
         contract="fail" if options.contract == "fail" else "report",
     )
-    reports = places(given(options), WORKER_REPORTS)
+    reports = places(report_paths(options), WORKER_REPORTS)
     run_at, started = datetime.now(UTC), time.perf_counter()
     progress = Progress(len(cases))
     results, interrupted = played(run_worker(plan, progress.ended), lambda: progress.results)
@@ -90,7 +90,7 @@ def worker_command(options: WorkerOptions) -> int:
     if interrupted:
         print(f"interrupted: {len(results)} of {len(cases)} cases were played")
         return INTERRUPTED
-    return FAILED if any(one.spoils(options.fail_on) for one in results) else PASSED
+    return FAILED if any(result.spoils(options.fail_on) for result in results) else PASSED
 
 
 def _narrowed(options: WorkerOptions) -> list[str]:

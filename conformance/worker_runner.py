@@ -8,9 +8,9 @@ from typing import Any, Literal
 import msgspec
 
 from conformance.case import WorkerCase
+from conformance.case_result import by_contract, outcome_of, result_of
 from conformance.contract import Contract
 from conformance.ending import side_by_side
-from conformance.judgement import by_contract, judged, result_of
 from conformance.played.deviations import request_findings
 from conformance.program import Spawn, StartError, spawn
 from conformance.subject import PATIENCE_S, signals_for_children, times
@@ -55,16 +55,16 @@ class _Session:
         self._plan = plan
         self._on_result = on_result
         self._mute = 0
-        self._heard = False
+        self._was_used = False
 
     async def play(self, case: WorkerCase) -> None:
         """Play one case, unless the worker never says anything."""
-        if self._mute >= _MUTE_AFTER and not self._heard:
+        if self._mute >= _MUTE_AFTER and not self._was_used:
             reason = f"not run: the worker sent nothing in the {self._mute} cases before"
             result = _result(case, verdict=Verdict.ERROR, reason=reason)
         else:
             result = await self._played(case)
-            self._heard = self._heard or bool(result.exchanges)
+            self._was_used = self._was_used or bool(result.exchanges)
             self._mute = 0 if result.exchanges else self._mute + 1
         self.results.append(result)
         self._on_result(result)
@@ -76,7 +76,7 @@ class _Session:
             plan.command, kept, start_s=plan.start_s, checker=plan.checker, spawn=plan.spawn
         )
         try:
-            judgement = await judged(
+            judgement = await outcome_of(
                 case.play(stage),
                 _seconds(case, plan.time_scale),
                 _unstarted,

@@ -7,12 +7,12 @@ import secrets
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
+from conformance.checks import Checks
 from conformance.contract import Contract
-from conformance.demands import Demands
 from conformance.ending import to_the_end
 from conformance.played.book import ENDED, Held, Job
 from conformance.played.calls import ALL, Kind
-from conformance.played.record import Asked, Settlement
+from conformance.played.record import Settlement, WorkerRequest
 from conformance.played.server import PlayedServer
 from conformance.program import Spawn, StartError, spawn
 from conformance.reply import Skipped
@@ -28,7 +28,7 @@ CROSSED_S = 0.5
 _MOST_PLACES = 50
 
 
-class WorkerStage(Demands):
+class WorkerStage(Checks):
     """One case's server and workers."""
 
     def __init__(
@@ -72,8 +72,8 @@ class WorkerStage(Demands):
     @property
     def places(self) -> int:
         """The number of jobs the worker runs at once: what it registered, else what it was told."""
-        for asked in self.server.record.of(Kind.REGISTER):
-            concurrency = asked.body.get("concurrency")
+        for request in self.server.record.of(Kind.REGISTER):
+            concurrency = request.body.get("concurrency")
             if isinstance(concurrency, int) and concurrency > 0:
                 self.need(
                     concurrency <= _MOST_PLACES,
@@ -125,28 +125,30 @@ class WorkerStage(Demands):
         return made
 
     async def _connected(self, made: Subject, known: int) -> None:
-        def met() -> bool:
+        def connected() -> bool:
             return self.server.number > known or not made.alive
 
-        if await self.server.changed(met, self._start_s) and self.server.number > known:
+        if await self.server.changed(connected, self._start_s) and self.server.number > known:
             return
         if not made.alive:
             code = await made.ended()
-            raise StartError(f"the worker ended with {code} before any request{made.tail.told()}")
+            raise StartError(
+                f"the worker ended with {code} before any request{made.tail.excerpt()}"
+            )
         detail = ""
         if self.server.nonsense:
             detail = f"; it said what is no HTTP: {self.server.nonsense[0]!r}"
         raise StartError(
-            f"the worker sent no request within {self._start_s:g} s{detail}{made.tail.told()}"
+            f"the worker sent no request within {self._start_s:g} s{detail}{made.tail.excerpt()}"
         )
 
-    async def end(self, within_s: float, wanted: int | None = None) -> int:
+    async def end(self, within_s: float, expected: int | None = None) -> int:
         """Wait for the worker's end, which must come; demand an exit code where one is named."""
         code = await self.worker.ended(within_s)
         self.check(code is not None, f"the end of the worker within {within_s:g} s", "it runs on")
         assert code is not None
-        if wanted is not None:
-            self.equal(code, wanted, "exit code")
+        if expected is not None:
+            self.equal(code, expected, "exit code")
         return code
 
     async def close(self) -> None:
@@ -211,23 +213,26 @@ class WorkerStage(Demands):
     async def settled(self, job: Job, within_s: float | None = None) -> Settlement:
         """Wait for the ACK or FAIL that ends a job, or gives it back; return it."""
         await self.until(
-            lambda: job.state in ENDED or any(one.requeue for one in self.told(job)),
+            lambda: (
+                job.state in ENDED
+                or any(settlement.requeue for settlement in self.settlements(job))
+            ),
             f"an accepted ACK or FAIL of the {job.type} job",
             within_s,
         )
-        return self.told(job)[-1]
+        return self.settlements(job)[-1]
 
     async def acked(self, job: Job, within_s: float | None = None) -> Settlement:
         """Wait for the ACK of a job, which may have been given back before."""
         await self.until(
             lambda: job.state in ENDED, f"an accepted ACK of the {job.type} job", within_s
         )
-        settlement = self.told(job)[-1]
-        number = settlement.asked.number
+        settlement = self.settlements(job)[-1]
+        number = settlement.request.number
         self.equal(settlement.outcome, "ack", f"what became of the {job.type} job", number)
         return settlement
 
-    def told(self, job: Job) -> list[Settlement]:
+    def settlements(self, job: Job) -> list[Settlement]:
         """The ACKs and FAILs of a job so far."""
         return self.server.record.settled(job.id)
 
@@ -235,7 +240,7 @@ class WorkerStage(Demands):
 
     async def until(
         self,
-        met: Callable[[], Found],
+        find: Callable[[], Found],
         what: str,
         within_s: float | None = None,
         *,
@@ -245,33 +250,33 @@ class WorkerStage(Demands):
         limit_s = self.soon_s if within_s is None else within_s
 
         def over() -> bool:
-            return bool(met()) or self.server.flooded or (not ends and not self.worker.alive)
+            return bool(find()) or self.server.flooded or (not ends and not self.worker.alive)
 
         await self.server.changed(over, limit_s)
-        found = met()
+        found = find()
         self.check(not self.server.flooded, "requests that a server can bear", "a flood of them")
         if not found and not self.worker.alive and not ends:
             code = await self.worker.ended()
-            tail = self.worker.tail.told()
+            tail = self.worker.tail.excerpt()
             self.check(False, what, f"the worker ended with {code}{tail}")
         self.check(bool(found), f"{what} within {limit_s:g} s", "nothing of the kind")
         return found
 
-    async def beat(self, after: int | None = None, **members: Any) -> Asked:
+    async def beat(self, after: int | None = None, **members: Any) -> WorkerRequest:
         """Wait for a BEAT that says all this and was answered: the next one, or from a number."""
         known = self.server.number if after is None else after
         text = ", ".join(f"{name} {value}" for name, value in members.items())
         found = await self.until(
             lambda: [
-                asked
-                for asked in self.server.record.of(Kind.BEAT, after=known)
-                if asked.ended_at is not None and members.items() <= asked.body.items()
+                request
+                for request in self.server.record.of(Kind.BEAT, after=known)
+                if request.ended_at is not None and members.items() <= request.body.items()
             ],
             f"a BEAT with {text}" if text else "a BEAT",
         )
         return found[0]
 
-    async def beats(self, count: int) -> list[Asked]:
+    async def beats(self, count: int) -> list[WorkerRequest]:
         """Wait for so many further BEATs, whatever their answers are."""
         known = self.server.number
         return await self.until(
@@ -289,15 +294,15 @@ class WorkerStage(Demands):
     def no_fetch(self, after: int, why: str) -> None:
         """Demand that no FETCH was sent since a request, but for those that crossed it."""
         since = self.server.record.all[after].at + CROSSED_S
-        found = [asked for asked in self.server.record.fetches(after) if asked.at > since]
+        found = [request for request in self.server.record.fetches(after) if request.at > since]
         number = found[0].number if found else None
         self.check(not found, f"no FETCH {why}", f"{len(found)} of them", number)
 
     def silent(self, job: Job, why: str, but: Sequence[Settlement] = ()) -> None:
         """Demand that a job was neither acknowledged nor failed, but for what is named."""
-        more = self.told(job)[len(but) :]
-        number = more[0].asked.number if more else None
-        outcomes = ", ".join(one.outcome.upper() for one in more)
+        more = self.settlements(job)[len(but) :]
+        number = more[0].request.number if more else None
+        outcomes = ", ".join(settlement.outcome.upper() for settlement in more)
         self.check(not more, f"neither ACK nor FAIL {why}", outcomes, number)
 
     def unsupported(self, why: str) -> None:
@@ -305,7 +310,7 @@ class WorkerStage(Demands):
         raise Skipped(SkipReason.NOT_SUPPORTED, why)
 
 
-def _at_least(count: int, found: list[Asked]) -> list[Asked]:
+def _at_least(count: int, found: list[WorkerRequest]) -> list[WorkerRequest]:
     return found if len(found) >= count else []
 
 

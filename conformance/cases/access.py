@@ -288,7 +288,7 @@ async def names_in_the_manifest(stage: Stage) -> None:
         manifest = (await stage.call("GET", "/ojs/manifest", headers=headers)).expect(200).json
         stage.check("queues" not in manifest and "job_types" not in manifest, "no names", manifest)
 
-    async def are_told() -> bool:
+    async def are_notified() -> bool:
         for role in ROLES:
             manifest = (
                 (await stage.call("GET", "/ojs/manifest", headers=_shown(role))).expect(200).json
@@ -297,7 +297,7 @@ async def names_in_the_manifest(stage: Stage) -> None:
                 return False
         return True
 
-    await stage.until(are_told, 30, "names of the queue and the type in the manifest")
+    await stage.until(are_notified, 30, "names of the queue and the type in the manifest")
     headers = {**_shown("operator"), "X-OJS-Tenant": stage.name()}
     manifest = (await stage.call("GET", "/ojs/manifest", headers=headers)).expect(200).json
     stage.equal(

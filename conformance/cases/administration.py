@@ -62,7 +62,7 @@ async def scheduled(stage: Stage) -> None:
     hours = {n: (await stage.enqueue(queue, scheduled_at=f"+PT{n}H"))["id"] for n in (5, 2, 9, 7)}
     await stage.enqueue(queue)
     soonest = [hours[n] for n in sorted(hours)]
-    for order, wanted in (("asc", soonest), ("desc", soonest[::-1])):
+    for order, expected in (("asc", soonest), ("desc", soonest[::-1])):
         found: list[str] = []
         cursor: dict[str, str] = {}
         while True:
@@ -73,7 +73,7 @@ async def scheduled(stage: Stage) -> None:
             if not page.json["pagination"]["has_more"]:
                 break
             cursor = {"cursor": page.json["pagination"]["next_cursor"]}
-        stage.equal(found, wanted, f"ids, {order}")
+        stage.equal(found, expected, f"ids, {order}")
     for query in ({"state": "available"}, {"order": "up"}, {"cursor": "7"}):
         reply = await stage.get("admin/jobs", sort="scheduled_at", **query)
         reply.error(400, "invalid_request", field=next(iter(query)))
@@ -121,9 +121,13 @@ async def changes(stage: Stage) -> None:
     for where, priority in (("jobs", 4), ("admin/jobs", 5)):
         reply = await stage.call("PATCH", f"{where}/{late['id']}", {"priority": priority})
         reply.expect(200, {"job.priority": priority})
-    events = [one["data"] for one in await stage.events(queue) if one["type"] == "job.prioritized"]
+    events = [
+        event["data"] for event in await stage.events(queue) if event["type"] == "job.prioritized"
+    ]
     stage.equal(
-        [(one["previous_priority"], one["priority"]) for one in events], [(0, 4), (4, 5)], "events"
+        [(event["previous_priority"], event["priority"]) for event in events],
+        [(0, 4), (4, 5)],
+        "events",
     )
     stage.equal((await stage.take(queue))["id"], late["id"], "the first job")
     reply = await stage.call("PATCH", f"admin/jobs/{late['id']}", {"priority": 1})
@@ -136,7 +140,7 @@ async def changes(stage: Stage) -> None:
 async def _counted(stage: Stage, queue: str, *kinds: str) -> list[int]:
     """Return the sums of these kinds over the hourly statistics of a queue."""
     reply = await stage.get("admin/stats/history", queue=queue, period="1h")
-    return [sum(one[kind] for one in reply.expect(200)["data"]) for kind in kinds]
+    return [sum(bucket[kind] for bucket in reply.expect(200)["data"]) for kind in kinds]
 
 
 @case(
@@ -187,7 +191,11 @@ async def statistics(stage: Stage) -> None:
         spans = [span for span in ago.json["data"] if span[f"{kind}_p50_ms"] is not None]
         stage.check(len(spans) >= 1, f"a span with a {kind}", ago.text)
         found = [[span[f"{kind}_p{part}_ms"] for part in (50, 95, 99)] for span in spans]
-        stage.check(all(sorted(one) == one for one in found), f"quantiles of {kind}", found)
+        stage.check(
+            all(sorted(quantiles) == quantiles for quantiles in found),
+            f"quantiles of {kind}",
+            found,
+        )
     (await stage.get("admin/stats/history", period="2m")).error(
         400, "invalid_request", field="period"
     )
@@ -211,7 +219,7 @@ async def _all_counted_once(stage: Stage, queue: str) -> None:
         logged = [
             len(await stage.events(queue, types=kind)) for kind in ("job.enqueued", "job.completed")
         ]
-        none_twice = all(one <= most for one, most in zip(counted, logged, strict=True))
+        none_twice = all(number <= most for number, most in zip(counted, logged, strict=True))
         stage.check(none_twice, f"as many as are logged, {logged}, at most", counted)
         return counted == logged and min(logged) > 5
 
@@ -237,7 +245,7 @@ async def counted_through_crashes(stage: Stage) -> None:
 async def counted_by_several(stage: Stage) -> None:
     """Statistics count the work of several servers, one that was killed included."""
     queue = stage.name()
-    async with stage.beside() as other:
+    async with stage.second_server() as other:
         assert other.process is not None
         async with stage.waiting(*(_at_work(on, queue) for on in (stage, other) * 3)):
             for _ in range(5):
@@ -259,8 +267,8 @@ async def workers(stage: Stage) -> None:
     stage.check(summary["total"] == parts >= 1, "a summary that adds up", page.text)
     path = f"admin/workers/{worker}"
     (await stage.get(path)).expect(200, {"id": {"$eq": worker}, "state": "running"})
-    for one in (path, f"admin/workers/{fetches}"):
-        (await stage.delete(one)).error(409, "conflict")
+    for address in (path, f"admin/workers/{fetches}"):
+        (await stage.delete(address)).error(409, "conflict")
     await stage.post("workers/deregister", {"worker_id": worker})
     (await stage.delete(path)).expect(200, {"deleted": True})
 
@@ -296,17 +304,19 @@ async def maintenance(stage: Stage) -> None:
     job = await stage.enqueue(queue)
     later = await stage.enqueue(queue, scheduled_at="+PT0.2S")
     await stage.empty(queue, stage.name("w"))
-    again = await stage.asked(queue, worker, fetch_id="again")
-    stage.equal([one["id"] for one in again.json["jobs"]], [held["id"]], "the repeated FETCH")
+    again = await stage.send_fetch(queue, worker, fetch_id="again")
+    stage.equal([job["id"] for job in again.json["jobs"]], [held["id"]], "the repeated FETCH")
     await stage.crash()
     stage.equal((await stage.get(MAINTENANCE)).json, begun.json, "maintenance after the crash")
     await asyncio.sleep(1)
     stage.equal((await stage.look(later))["state"], "scheduled", "the later job")
-    waits = stage.asked(queue, stage.name("w"), wait_ms=20_000)
+    waits = stage.send_fetch(queue, stage.name("w"), wait_ms=20_000)
     async with stage.waiting(waits) as (waiting,):
         (await stage.post(MAINTENANCE, {"enabled": False})).expect(200, {"maintenance": False})
         handed = (await waiting).json["jobs"]
-    stage.equal([one["id"] for one in handed], [job["id"]], "the jobs of the FETCH that waited")
+    stage.equal(
+        [fetched["id"] for fetched in handed], [job["id"]], "the jobs of the FETCH that waited"
+    )
     await stage.until_state(later, "available")
 
 

@@ -22,8 +22,8 @@ async def bounded(stage: Stage, **policy: Any) -> str:
 
 def full(reply: Reply, **members: object) -> Reply:
     """Demand the refusal of a full queue."""
-    wanted = {f"error.{name}": value for name, value in members.items()}
-    reply.error(429, "QUEUE_FULL").expect(429, wanted)
+    expected = {f"error.{name}": value for name, value in members.items()}
+    reply.error(429, "QUEUE_FULL").expect(429, expected)
     for name in ("x-ojs-queue-depth", "x-ojs-queue-bound"):
         if name not in reply.headers:
             reply.fail(f"header:{name}", "this header", "nothing")
@@ -44,8 +44,8 @@ async def bounds_by_number_and_size(stage: Stage) -> None:
     await stage.take(queue)
     await stage.enqueue(queue)
     stats = (await stage.get(f"queues/{queue}/stats")).expect(200)["stats"]
-    wanted = {"depth": 2, "max_depth": 2, "strategy": "reject"}
-    stage.equal({name: stats.get(name) for name in wanted}, wanted, "stats")
+    expected = {"depth": 2, "max_depth": 2, "strategy": "reject"}
+    stage.equal({name: stats.get(name) for name in expected}, expected, "stats")
     stage.equal(float(stats["pressure"]), 1.0, "pressure")
     sized = await bounded(stage, max_size_bytes=1000, strategy="reject")
     await stage.enqueue(sized, args=["x" * 600])
@@ -134,8 +134,8 @@ async def pressure(stage: Stage) -> None:
     full(await stage.push(queue=queue))
     await stage.fetch(queue, count=4)
     types = [event["type"] for event in await stage.events(queue, types="backpressure.*")]
-    wanted = ["backpressure.warning", "backpressure.rejected", "backpressure.cleared"]
-    stage.equal(types, wanted, "events")
+    expected = ["backpressure.warning", "backpressure.rejected", "backpressure.cleared"]
+    stage.equal(types, expected, "events")
 
 
 @case("OJS-BPR-010", level=1, capability=BOUNDS)

@@ -40,8 +40,8 @@ async def polling(stage: Stage) -> None:
     (await stage.post("blackboard/job", gone)).error(409, "conflict")
     wrong = await stage.post("blackboard/jobs", {**new, "jobType": "UNDO"})
     wrong.error(400, "invalid_request", field="jobType")
-    nobody = await stage.post("blackboard/jobs", {"functionBlockId": stage.name("block")})
-    nobody.error(422, "validation_error", field="functionBlockId")
+    anonymous = await stage.post("blackboard/jobs", {"functionBlockId": stage.name("block")})
+    anonymous.error(422, "validation_error", field="functionBlockId")
 
 
 @case("OJS-BBD-003", level=1, capability=BOARD)
@@ -89,7 +89,7 @@ async def repeating(stage: Stage) -> None:
     wrong.error(400, "invalid_request", field="jobId")
     poll = {"workerId": worker, "functionBlockIds": [block], "limit": 5}
     first = (await stage.post("blackboard/job", poll)).expect(200).json
-    stage.equal([one["jobId"] for one in first], [own], "what was polled")
+    stage.equal([polled["jobId"] for polled in first], [own], "what was polled")
     pushed = {"jobId": own, "status": "success", "result": 7}
     (await stage.post("blackboard/job/result", pushed)).expect(200)
     again = (await stage.post("blackboard/jobs", new)).expect(200, {"outcome": "success"})
@@ -102,7 +102,7 @@ async def lookalikes(stage: Stage) -> None:
     block = stage.name("block")
     worker = await arrived(stage, block)
     new, poll = {"functionBlockId": block}, {"workerId": worker, "functionBlockIds": [block]}
-    for path, body, wrong, meant in (
+    for path, body, wrong, canonical in (
         ("blackboard/jobs", new, "type", "jobType"),
         ("blackboard/jobs", new, "job_type", "jobType"),
         ("blackboard/job", poll, "limits", "limit"),
@@ -110,7 +110,7 @@ async def lookalikes(stage: Stage) -> None:
     ):
         reply = await stage.post(path, {**body, wrong: "ROLLBACK"})
         message = reply.error(422, "validation_error", field=wrong)["error.message"]
-        stage.check(meant in message, f"`{meant}` in the message", message)
+        stage.check(canonical in message, f"`{canonical}` in the message", message)
     (await stage.post("blackboard/jobs", {**new, "origin": "a test"})).expect(201)
 
 
@@ -169,8 +169,8 @@ async def of_tenants(stage: Stage) -> None:
     block, path = f"{stage.name('Block')} 1", "blackboard/job/result"
     mine = await arrived(acme, {"id": block, "resultDataJsonSchema": SCHEMA})
     new = {"functionBlockId": block}
-    for nobody in (beta, stage):
-        (await nobody.post("blackboard/jobs", new)).error(422, "validation_error")
+    for stranger in (beta, stage):
+        (await stranger.post("blackboard/jobs", new)).error(422, "validation_error")
     other = await arrived(beta, block)
     job_id = (await acme.post("blackboard/jobs", new)).expect(201).json["jobId"]
     poll = {"functionBlockIds": [block]}
@@ -184,7 +184,7 @@ async def of_tenants(stage: Stage) -> None:
     ):
         reply.error(404, "not_found")
     held = (await acme.post("blackboard/job", {**poll, "workerId": mine})).expect(200).json
-    stage.equal([one["jobId"] for one in held], [job_id], "the tenant's own job")
+    stage.equal([polled["jobId"] for polled in held], [job_id], "the tenant's own job")
     against = await acme.post(path, {**done, "result": {}})
     against.error(422, "validation_error", field="result")
     (await acme.post(path, done)).expect(200)

@@ -194,8 +194,8 @@ async def events_of_bulk_calls(stage: Stage) -> None:
 
     async def is_logged() -> bool:
         page = await stage.get("events", types="bulk.cancel.completed", after=mark["cursor"])
-        wanted = {"total": 3, "succeeded": 3, "failed": 0}
-        return any(wanted.items() <= event["data"].items() for event in page["events"])
+        expected = {"total": 3, "succeeded": 3, "failed": 0}
+        return any(expected.items() <= event["data"].items() for event in page["events"])
 
     await stage.until(is_logged, 5, "bulk.cancel.completed with 3 of 3")
 
@@ -212,7 +212,7 @@ async def lists_of_jobs(stage: Stage) -> None:
     stage.equal([job["id"] for job in reply["jobs"]], newest, "the greatest id first")
     exact = reply.json.get("total_is_exact", reply.json["pagination"].get("total_is_exact"))
     stage.equal(exact, True, "total_is_exact")
-    for query, wanted in (
+    for query, expected in (
         ({"state": "cancelled"}, [made[0]]),
         ({"type": "kind.*"}, [odd["id"]]),
         ({"states": "available", "type": "test.case"}, sorted(made[1:], reverse=True)),
@@ -225,7 +225,7 @@ async def lists_of_jobs(stage: Stage) -> None:
             if not page["pagination.has_more"]:
                 break
             cursor = {"cursor": page["pagination.next_cursor"]}
-        stage.equal(seen, wanted, f"jobs for {query}")
+        stage.equal(seen, expected, f"jobs for {query}")
 
 
 @case("OJS-HTP-023", "OJS-BLK-018", level=4, capability=BULK)

@@ -65,8 +65,8 @@ async def who_may_save(stage: Stage) -> None:
     path = f"jobs/{job['id']}/checkpoint"
     (await stage.call("PUT", path, {"state": 1})).expect(200)
     await stage.take(queue, worker)
-    for whose in ({"worker_id": stage.name("w")}, {"worker_id": worker, "attempt": 2}):
-        (await stage.call("PUT", path, {"state": 2, **whose})).error(409, "conflict")
+    for claim in ({"worker_id": stage.name("w")}, {"worker_id": worker, "attempt": 2}):
+        (await stage.call("PUT", path, {"state": 2, **claim})).error(409, "conflict")
     mine = {"state": 2, "worker_id": worker, "attempt": 1}
     (await stage.call("PUT", path, mine)).expect(200, {"sequence": 2})
     (await stage.ack(job, worker)).expect(200)

@@ -212,8 +212,8 @@ async def expressions(stage: Stage) -> None:
     # Some of these days are on a Saturday, and some on a Sunday.
     for day, month in itertools.product((1, 15), range(1, 13)):
         found = await _next(stage, f"0 0 {day}W {month} *")
-        wanted = None if found is None else _nearest_weekday(found.replace(day=day))
-        stage.equal(found, wanted, f"the working day nearest to {day}.{month}.")
+        expected = None if found is None else _nearest_weekday(found.replace(day=day))
+        stage.equal(found, expected, f"the working day nearest to {day}.{month}.")
     # All weekdays, so that every day of these weeks is covered in any year.
     for weekday, nth in itertools.product(range(7), (1, 2, 5)):
         found = await _next(stage, f"0 0 * 1 {weekday}#{nth}")
@@ -286,8 +286,10 @@ async def zones(stage: Stage) -> None:
     for month in (MARCH, OCTOBER):
         day = _change(now.year + (now.month >= month), month)
         at = await _next(stage, f"30 2 {day} {month} *", "Europe/Berlin")
-        wanted = next(moment for moment in _half_past_two(now.year, month, day) if moment > now)
-        stage.equal(str(at and at.astimezone(UTC)), str(wanted), f"half past two of {day}/{month}")
+        expected = next(moment for moment in _half_past_two(now.year, month, day) if moment > now)
+        stage.equal(
+            str(at and at.astimezone(UTC)), str(expected), f"half past two of {day}/{month}"
+        )
 
 
 def _change(year: int, month: int) -> int:
@@ -416,8 +418,8 @@ async def leases_of_fired_jobs(stage: Stage) -> None:
     job = await stage.take(queue)
     other = stage.name()
     await stage.enqueue(other)
-    wanted_s = max(600, _lease_s(await stage.take(other)))
-    stage.check(abs(_lease_s(job) - wanted_s) < 5, f"{wanted_s} s", _lease_s(job))
+    wait_s = max(600, _lease_s(await stage.take(other)))
+    stage.check(abs(_lease_s(job) - wait_s) < 5, f"{wait_s} s", _lease_s(job))
     (await register(stage, name, job={"queue": queue, "visibility_timeout": 60})).expect(200)
     (await stage.ack(job)).expect(200)
     (await stage.post(f"cron/{name}/trigger", {})).expect(201)
@@ -511,7 +513,7 @@ async def overlap(stage: Stage) -> None:
 @case("OJS-CRN-029", level=2, capability=CRON)
 async def names_of_overlap_policies(stage: Stage) -> None:
     """The other names of overlap policies stand for them."""
-    for spelling, meant in (
+    for spelling, canonical in (
         ("cancel", "cancel_previous"),
         ("replace", "cancel_previous"),
         ("queue", "enqueue"),
@@ -519,7 +521,7 @@ async def names_of_overlap_policies(stage: Stage) -> None:
     ):
         name = stage.name("cron")
         (await register(stage, name, overlap_policy=spelling)).expect(
-            201, {"cron.overlap_policy": meant}
+            201, {"cron.overlap_policy": canonical}
         )
         (await stage.delete(f"cron/{name}")).expect(200)
 

@@ -24,13 +24,13 @@ async def every_discarded_job(stage: Stage) -> None:
     await stage.until_state(expired, "discarded", 3)
     reply = (await stage.get("dead-letter", queue=queue)).expect(200)
     listed = [job["id"] for job in reply["jobs"]]
-    wanted = [expired["id"], *(job["id"] for job in reversed(jobs))]
-    stage.equal(listed, wanted, "the latest discarded first")
+    expected = [expired["id"], *(job["id"] for job in reversed(jobs))]
+    stage.equal(listed, expected, "the latest discarded first")
     for job in jobs:
-        one = (await stage.get(f"dead-letter/{job['id']}")).expect(200)
-        stage.equal(one["job"], dict(await stage.look(job)), "the whole envelope")
-        stage.equal(len(one["job.errors"]), 1, "entries of the history")
-        stage.equal(one["job.x_own"], 1, "a member of its own")
+        single = (await stage.get(f"dead-letter/{job['id']}")).expect(200)
+        stage.equal(single["job"], dict(await stage.look(job)), "the whole envelope")
+        stage.equal(len(single["job.errors"]), 1, "entries of the history")
+        stage.equal(single["job.x_own"], 1, "a member of its own")
 
 
 @case("OJS-DLQ-004", level=1)
@@ -38,17 +38,17 @@ async def filters(stage: Stage) -> None:
     """Dead letters can be chosen by queue and by type."""
     first, second = stage.name(), stage.name()
     kind = f"kind.{stage.name('t').replace('-', '_')}"
-    one = await stage.discarded(first, type=kind)
+    dead = await stage.discarded(first, type=kind)
     two = await stage.discarded(second, type=kind)
     await stage.discarded(first)
-    for query, wanted in (
-        ({"type": kind}, [two["id"], one["id"]]),
-        ({"type": kind, "queue": first}, [one["id"]]),
+    for query, expected in (
+        ({"type": kind}, [two["id"], dead["id"]]),
+        ({"type": kind, "queue": first}, [dead["id"]]),
         ({"queue": second}, [two["id"]]),
         ({"queue": stage.name()}, []),
     ):
         reply = (await stage.get("dead-letter", **query)).expect(200)
-        stage.equal([job["id"] for job in reply["jobs"]], wanted, f"dead letters for {query}")
+        stage.equal([job["id"] for job in reply["jobs"]], expected, f"dead letters for {query}")
 
 
 @case("OJS-DLQ-006", "OJS-DLQ-007", "OJS-LIF-014", "OJS-QUE-002", level=1)
@@ -177,7 +177,7 @@ async def statistics(stage: Stage) -> None:
     mine = [group for group in reply["groups"] if group["error_type"] == kind]
     # A group this small may be missing in the list, which ends after a hundred.
     if mine or len(sizes) < 100:
-        found = [(one["type"], one["count"], one["newest_id"]) for one in mine]
+        found = [(group["type"], group["count"], group["newest_id"]) for group in mine]
         stage.equal(found, [(job["type"], 1, job["id"])], "the group of the error")
 
 

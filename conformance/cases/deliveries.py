@@ -10,7 +10,7 @@ from typing import Any
 from conformance.case import case
 from conformance.cases.tenants import TENANTS, two
 from conformance.cases.webhooks import PATH, WEBHOOKS
-from conformance.played.listener import Said
+from conformance.played.listener import HttpReply
 from conformance.receiver import Call, Target
 from conformance.reply import Record
 from conformance.stage import Stage
@@ -35,41 +35,41 @@ async def _subscribed(stage: Stage, target: Target, queue: str, **members: Any) 
     return f"{PATH}/{made['subscription.id']}"
 
 
-async def _deliveries(stage: Stage, one: str) -> list[Record]:
+async def _deliveries(stage: Stage, subscription: str) -> list[Record]:
     """The deliveries of a subscription, newest first."""
-    name = one.rpartition("/")[2]
+    name = subscription.rpartition("/")[2]
     found = (await stage.get("webhooks/deliveries", subscription_id=name, limit=100)).expect(200)
     return list(found["deliveries"])
 
 
-async def _ended(stage: Stage, one: str, status: str) -> Record:
+async def _ended(stage: Stage, subscription: str, status: str) -> Record:
     """The only delivery of a subscription, once it is so far."""
 
     async def is_there() -> bool:
-        return [item["status"] for item in await _deliveries(stage, one)] == [status]
+        return [item["status"] for item in await _deliveries(stage, subscription)] == [status]
 
     await stage.until(is_there, 10, f"the delivery is {status}")
-    return (await _deliveries(stage, one))[0]
+    return (await _deliveries(stage, subscription))[0]
 
 
-async def _answered(stage: Stage, one: str, status: int) -> Record:
+async def _answered(stage: Stage, subscription: str, status: int) -> Record:
     """The only delivery of a subscription, once its target's answer is noted."""
 
     async def is_noted() -> bool:
-        return [item["status_code"] for item in await _deliveries(stage, one)] == [status]
+        return [item["status_code"] for item in await _deliveries(stage, subscription)] == [status]
 
     await stage.until(is_noted, 10, f"the answer {status} is noted")
-    return (await _deliveries(stage, one))[0]
+    return (await _deliveries(stage, subscription))[0]
 
 
 def _signed(call: Call, secret: str) -> str:
-    stamp = call.heard.headers.get("x-ojs-timestamp", "")
-    signed = stamp.encode() + b"." + call.heard.content
+    stamp = call.request.headers.get("x-ojs-timestamp", "")
+    signed = stamp.encode() + b"." + call.request.content
     return "sha256=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
 
 
 def _signatures(call: Call) -> list[str]:
-    given = call.heard.headers.get("x-ojs-signature", "")
+    given = call.request.headers.get("x-ojs-signature", "")
     return [part.strip() for part in given.split(",")]
 
 
@@ -77,31 +77,31 @@ def _signatures(call: Call) -> list[str]:
 async def as_it_is_sent(stage: Stage) -> None:
     """A delivery is the event of the log, with its headers and the signatures of all secrets."""
     queue, target, other = stage.name(), stage.target(), stage.target()
-    one = await _subscribed(stage, target, queue)
+    subscription = await _subscribed(stage, target, queue)
     await _subscribed(stage, other, queue, events=["job.*"])
     await stage.enqueue(queue)
     await stage.enqueue(stage.name())
     (call,) = await target.called()
-    request = call.heard
+    request = call.request
     logged = (await stage.events(queue))[0]
     stage.equal(call.event, dict(logged), "the event that is sent")
-    name = one.rpartition("/")[2]
-    wanted = {
+    name = subscription.rpartition("/")[2]
+    expected = {
         "content-type": "application/json",
         "user-agent": "OJS-Webhook/1.0",
         "x-ojs-event-type": "job.enqueued",
         "x-ojs-subscription-id": name,
     }
-    stage.equal({key: request.headers.get(key) for key in wanted}, wanted, "headers")
+    stage.equal({key: request.headers.get(key) for key in expected}, expected, "headers")
     stage.equal(request.method, "POST", "method")
-    delivery = await _ended(stage, one, "delivered")
+    delivery = await _ended(stage, subscription, "delivered")
     stage.equal(call.delivery, delivery["id"], "X-OJS-Delivery-ID")
     stamp = request.headers.get("x-ojs-timestamp", "")
     near = stamp.isdecimal() and abs(int(stamp) - time.time()) < OFF_S
     stage.check(near, "X-OJS-Timestamp: the seconds since 1970", stamp)
     stage.equal(_signatures(call), [_signed(call, SECRET)], "X-OJS-Signature")
     stage.equal((await other.called())[0].event["id"], logged["id"], "the event for another one")
-    second = (await stage.post(f"{one}/rotate-secret")).expect(200)["subscription.secret"]
+    second = (await stage.post(f"{subscription}/rotate-secret")).expect(200)["subscription.secret"]
     await stage.enqueue(queue)
     call = (await target.called(2))[1]
     both = [_signed(call, secret) for secret in (second, SECRET)]
@@ -113,15 +113,15 @@ async def of_a_tenant(stage: Stage) -> None:
     """A tenant's subscription is told of the tenant's own jobs, one without a tenant of all."""
     queue, target, other = stage.name(), stage.target(), stage.target()
     acme, beta = two(stage)
-    one = await _subscribed(acme, target, queue)
+    subscription = await _subscribed(acme, target, queue)
     await _subscribed(stage, other, queue)
     for maker in (beta, stage, acme):
         await maker.enqueue(queue)
     await other.called(3)
-    whose = [call.event["data"].get("tenant_id") for call in await target.called()]
-    stage.equal(whose, [acme.headers["X-OJS-Tenant"]], "whose the jobs are")
-    delivery = await _ended(acme, one, "delivered")
-    stage.equal(await _deliveries(beta, one), [], "deliveries of a stranger")
+    tenants = [call.event["data"].get("tenant_id") for call in await target.called()]
+    stage.equal(tenants, [acme.headers["X-OJS-Tenant"]], "whose the jobs are")
+    delivery = await _ended(acme, subscription, "delivered")
+    stage.equal(await _deliveries(beta, subscription), [], "deliveries of a stranger")
     for reply in (
         await beta.get(f"webhooks/deliveries/{delivery['id']}"),
         await beta.post(f"webhooks/deliveries/{delivery['id']}/retry"),
@@ -143,10 +143,10 @@ async def what_ends_a_delivery(stage: Stage) -> None:
     )
     for status, headers, end in ends:
         queue, target = stage.name(), stage.target()
-        target.answers(Said(status=status, headers=headers))
-        one = await _subscribed(stage, target, queue)
+        target.answers(HttpReply(status=status, headers=headers))
+        subscription = await _subscribed(stage, target, queue)
         await stage.enqueue(queue)
-        delivery = await _answered(stage, one, status)
+        delivery = await _answered(stage, subscription, status)
         stage.equal([delivery["status"], delivery["attempts"]], [end, 1], f"after {status}")
         kinds = ["webhook.delivered"] if end == "delivered" else ["webhook.failed", "webhook.dead"]
         events = await _events_of(stage, delivery["id"])
@@ -179,7 +179,7 @@ async def _events_of(stage: Stage, delivery: str) -> list[Record]:
 )
 async def tried_again(stage: Stage) -> None:
     """After 503 a delivery is tried again 30 seconds later, later still where 429 asks for it."""
-    asks: tuple[tuple[int, dict[str, str], float], ...] = (
+    replies: tuple[tuple[int, dict[str, str], float], ...] = (
         (503, {}, 30),
         (429, {"Retry-After": "34"}, 34),
         (500, {"Retry-After": "1"}, 30),
@@ -187,10 +187,10 @@ async def tried_again(stage: Stage) -> None:
 
     async def waits(status: int, headers: Mapping[str, str], least_s: float) -> None:
         queue, target = stage.name(), stage.target()
-        target.answers(Said(status=status, headers=dict(headers)))
-        one = await _subscribed(stage, target, queue)
+        target.answers(HttpReply(status=status, headers=dict(headers)))
+        subscription = await _subscribed(stage, target, queue)
         await stage.enqueue(queue)
-        delivery = await _answered(stage, one, status)
+        delivery = await _answered(stage, subscription, status)
         stage.equal(delivery["status"], "pending", f"status after {status}")
         (event,) = await _events_of(stage, delivery["id"])
         stage.check(bool(event["data"].get("next_attempt_at")), "next_attempt_at", event)
@@ -202,9 +202,9 @@ async def tried_again(stage: Stage) -> None:
         stage.equal(second.delivery, first.delivery, "X-OJS-Delivery-ID")
         stage.equal(second.event, first.event, "the event")
         stage.equal(_signatures(second), [_signed(second, SECRET)], "X-OJS-Signature")
-        await _ended(stage, one, "delivered")
+        await _ended(stage, subscription, "delivered")
 
-    async with stage.waiting(*(waits(*each) for each in asks)) as answers:
+    async with stage.waiting(*(waits(*each) for each in replies)) as answers:
         await asyncio.gather(*answers)
 
 
@@ -212,20 +212,20 @@ async def tried_again(stage: Stage) -> None:
 async def paused_and_deleted(stage: Stage) -> None:
     """A paused subscription is sent nothing; deleting one cancels its deliveries."""
     queue, target = stage.name(), stage.target()
-    one = await _subscribed(stage, target, queue)
+    subscription = await _subscribed(stage, target, queue)
     first = await stage.enqueue(queue)
     await target.called()
-    (await stage.call("PATCH", one, json={"active": False})).expect(200)
+    (await stage.call("PATCH", subscription, json={"active": False})).expect(200)
     await stage.enqueue(queue)
-    (await stage.call("PATCH", one, json={"active": True})).expect(200)
+    (await stage.call("PATCH", subscription, json={"active": True})).expect(200)
     later = await stage.enqueue(queue)
     calls = await target.called(2)
     stage.equal([call.event["subject"] for call in calls], [first["id"], later["id"]], "sent")
-    stage.equal(len(await _deliveries(stage, one)), 2, "deliveries")
-    target.answers(Said(status=503))
+    stage.equal(len(await _deliveries(stage, subscription)), 2, "deliveries")
+    target.answers(HttpReply(status=503))
     await stage.enqueue(queue)
     call = (await target.called(3))[2]
-    (await stage.delete(one)).expect((200, 204))
+    (await stage.delete(subscription)).expect((200, 204))
     at = f"webhooks/deliveries/{call.delivery}"
 
     async def is_cancelled() -> bool:
@@ -251,12 +251,12 @@ async def nothing_is_lost(stage: Stage) -> None:
     target.release()
     missing = {job["id"] for job in jobs}
 
-    async def is_told() -> bool:
+    async def is_notified() -> bool:
         missing.difference_update(call.event.get("subject") for call in target.calls)
         return not missing
 
     # An attempt that the crash broke off counts as lost after its time limit.
-    await stage.until(is_told, 100, "every event is delivered")
+    await stage.until(is_notified, 100, "every event is delivered")
 
 
 @case("OJS-WHK-013", capability=WEBHOOKS, own_server=HOOKS)
@@ -280,16 +280,16 @@ async def a_target_that_hangs(stage: Stage) -> None:
 async def once_more(stage: Stage) -> None:
     """An ended delivery is sent again under its id."""
     queue, target = stage.name(), stage.target()
-    target.answers(Said(status=410))
-    one = await _subscribed(stage, target, queue)
+    target.answers(HttpReply(status=410))
+    subscription = await _subscribed(stage, target, queue)
     await stage.enqueue(queue)
-    delivery = await _ended(stage, one, "dead")
+    delivery = await _ended(stage, subscription, "dead")
     at = f"webhooks/deliveries/{delivery['id']}"
     for count in (2, 3):
         (await stage.post(f"{at}/retry")).expect(202)
         call = (await target.called(count))[-1]
         stage.equal(call.delivery, delivery["id"], "X-OJS-Delivery-ID")
-        stage.equal((await _ended(stage, one, "delivered"))["attempts"], 1, "attempts")
+        stage.equal((await _ended(stage, subscription, "delivered"))["attempts"], 1, "attempts")
         stage.equal((await stage.get(at))["delivery.event"], call.event, "its event")
 
 
@@ -297,10 +297,12 @@ async def once_more(stage: Stage) -> None:
 async def testing_a_target(stage: Stage) -> None:
     """A test of a subscription posts an event at once, and shows the target's answer."""
     target = stage.target()
-    one = await _subscribed(stage, target, stage.name(), active=False)
+    subscription = await _subscribed(stage, target, stage.name(), active=False)
     for status, success in ((201, True), (500, False)):
-        target.answers(Said(status=status, content=b"z" * (2 * EXCERPT)))
-        reply = (await stage.post(f"{one}/test")).expect(200, {"response_time_ms": {"$gte": 0}})
+        target.answers(HttpReply(status=status, content=b"z" * (2 * EXCERPT)))
+        reply = (await stage.post(f"{subscription}/test")).expect(
+            200, {"response_time_ms": {"$gte": 0}}
+        )
         stage.equal([reply["success"], reply["status_code"]], [success, status], "answer")
         body = reply["response_body"]
         stage.check(

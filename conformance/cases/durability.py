@@ -117,7 +117,7 @@ async def waiting_jobs_stay(stage: Stage) -> None:
 @case("OJS-DUR-003", "OJS-QUE-009", "OJS-IDM-010", own_server="nodes", seconds=120)
 async def two_servers_are_one(stage: Stage) -> None:
     """Two servers over one database at once see what the other one stored."""
-    async with stage.beside() as other:
+    async with stage.second_server() as other:
         queue, chosen = stage.name(), stage.new_id()
         job = await stage.enqueue(queue)
         taken = await other.take(queue, "w")
@@ -146,10 +146,10 @@ async def two_servers_are_one(stage: Stage) -> None:
 @case("OJS-DUR-004", "OJS-FET-016", own_server="nodes", seconds=120)
 async def waiters_at_another_server(stage: Stage) -> None:
     """A FETCH that waits at one server is woken by a job that another one stored."""
-    async with stage.beside() as other:
+    async with stage.second_server() as other:
         queue = stage.name()
         for on, at in ((stage, other), (other, stage)):
-            async with stage.waiting(at.asked(queue, wait_ms=15_000)) as (waiter,):
+            async with stage.waiting(at.send_fetch(queue, wait_ms=15_000)) as (waiter,):
                 await asyncio.sleep(0.4)
                 started = time.monotonic()
                 job = await on.enqueue(queue)

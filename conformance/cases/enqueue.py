@@ -225,8 +225,8 @@ async def batches(stage: Stage) -> None:
     )
     stage.equal(reply.headers.get("x-ojs-batch-size"), "1000", "X-OJS-Batch-Size")
     stage.equal([job["args"][0] for job in reply["jobs"]], list(range(1000)), "order answered")
-    one = {"specversion", "id", "state", "meta", "priority", "attempt", "created_at"}
-    stage.check(one <= set(reply["jobs"][0]), "full envelopes", reply["jobs"][0])
+    members = {"specversion", "id", "state", "meta", "priority", "attempt", "created_at"}
+    stage.check(members <= set(reply["jobs"][0]), "full envelopes", reply["jobs"][0])
     taken = [job["args"][0] for job in await stage.fetch(queue, count=100)]
     stage.equal(taken, list(range(100)), "order handed out")
     bad: tuple[Any, ...] = ([], {}, "x", None)

@@ -253,9 +253,9 @@ async def holders_are_shown(stage: Stage) -> None:
     await stage.enqueue_many(queue, 2)
     named = await stage.take(queue, worker)
     stage.equal(named["worker_id"], worker, "worker_id")
-    nobody = await stage.take(queue)
-    stage.check("worker_id" not in nobody, "no worker_id", nobody)
-    for taken in (named, nobody):
+    anonymous = await stage.take(queue)
+    stage.check("worker_id" not in anonymous, "no worker_id", anonymous)
+    for taken in (named, anonymous):
         lease_s = seconds_between(taken["started_at"], taken["lease_expires_at"])
         stage.check(lease_s > 0, "the end of a lease", taken)
         stage.check("lease_expires_at" in await stage.look(taken), "it on reading", taken)
@@ -275,8 +275,8 @@ async def errors_and_delays(stage: Stage) -> None:
     stage.equal(seen["retry_delay_ms"], 1500, "retry_delay_ms")
     stage.check("next_attempt_at" in seen, "next_attempt_at", seen)
     (entry,) = seen["errors"]
-    wanted = {"code": "broken", "type": "Broken", "message": "first", "attempt": 1}
-    stage.equal({name: entry.get(name) for name in wanted}, wanted, "history entry")
+    expected = {"code": "broken", "type": "Broken", "message": "first", "attempt": 1}
+    stage.equal({name: entry.get(name) for name in expected}, expected, "history entry")
     stage.equal(entry["details"], {"a": [1]}, "details")
     stage.check("occurred_at" in entry and "retryable" in entry, "when, and retryable", entry)
     await stage.until_state(job, "available")
@@ -301,7 +301,7 @@ async def options_have_one_form(stage: Stage) -> None:
     stage.check("timeout" not in job, "no member timeout", job)
     stage.equal(job["visibility_timeout_ms"], 120000, "visibility_timeout_ms")
     retry = job["retry"]
-    wanted = {
+    expected = {
         "initial_interval": "PT1.5S",
         "max_interval": "PT45S",
         "backoff_strategy": "linear",
@@ -310,7 +310,7 @@ async def options_have_one_form(stage: Stage) -> None:
         "backoff_coefficient": 2.0,
         "on_exhaustion": "discard",
     }
-    stage.equal({name: retry.get(name) for name in wanted}, wanted, "retry")
+    stage.equal({name: retry.get(name) for name in expected}, expected, "retry")
 
 
 @case("OJS-ENV-025")

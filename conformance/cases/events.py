@@ -29,8 +29,8 @@ async def the_life_of_a_job(stage: Stage) -> None:
     first = ["job.enqueued", "job.started", "job.failed", "job.retrying"]
     # A retry that joins its queue may have an event of its own.
     again = ["job.enqueued"] * (_types(events).count("job.enqueued") - 1)
-    wanted = [*first, *again, "job.started", "job.failed", "job.discarded"]
-    stage.equal(_types(events), wanted, "types")
+    expected = [*first, *again, "job.started", "job.failed", "job.discarded"]
+    stage.equal(_types(events), expected, "types")
     for event in events:
         stage.equal(event["specversion"], "1.0", "specversion")
         stage.equal(event["subject"], job["id"], "subject")
@@ -43,8 +43,8 @@ async def the_life_of_a_job(stage: Stage) -> None:
     stage.equal(data["job.started"]["worker_id"], worker, "worker_id")
     stage.equal(data["job.started"]["attempt"], 2, "attempt")
     failed = next(event["data"] for event in events if event["type"] == "job.failed")
-    expected = {"code": "c", "type": "c", "message": "m", "retryable": True}
-    stage.equal({name: failed["error"].get(name) for name in expected}, expected, "error")
+    members = {"code": "c", "type": "c", "message": "m", "retryable": True}
+    stage.equal({name: failed["error"].get(name) for name in members}, members, "error")
     stage.check(failed["duration_ms"] >= 0, "duration_ms", failed)
     stage.equal(data["job.retrying"]["max_attempts"], 2, "max_attempts")
     stage.check("next_retry_at" in data["job.retrying"], "next_retry_at", data["job.retrying"])
@@ -107,13 +107,13 @@ async def events_of_queues_and_workers(stage: Stage) -> None:
     (await stage.post("workers/register", profile)).expect(200)
     await stage.beat(worker, state="quiet")
     (await stage.post("workers/deregister", {"worker_id": worker})).expect(200)
-    wanted_types = ["worker.started", "worker.quiet", "worker.stopped"]
-    types = ",".join(wanted_types)
+    expected_types = ["worker.started", "worker.quiet", "worker.stopped"]
+    types = ",".join(expected_types)
     found = [event for event in await _all(stage, types) if event["subject"] == worker]
-    stage.equal(_types(found), wanted_types, "types")
+    stage.equal(_types(found), expected_types, "types")
     data = found[0]["data"]
-    wanted = {"worker_id": worker, "queues": [queue], "concurrency": 4}
-    stage.equal({name: data.get(name) for name in wanted}, wanted, "data of worker.started")
+    expected = {"worker_id": worker, "queues": [queue], "concurrency": 4}
+    stage.equal({name: data.get(name) for name in expected}, expected, "data of worker.started")
     stage.check("incarnation" in data, "incarnation", data)
 
 
@@ -180,8 +180,8 @@ async def no_event_is_missed(stage: Stage) -> None:
         made = await asyncio.gather(*(write() for _ in range(8)))
         done.set()
         await asyncio.wait_for(reader, 30)
-    wanted = sorted(job for ids in made for job in ids)
-    stage.equal(sorted(seen), wanted, "events, each once")
+    expected = sorted(job for ids in made for job in ids)
+    stage.equal(sorted(seen), expected, "events, each once")
 
 
 @case("OJS-EVT-009", level=0, capability=EVENTS)
@@ -223,8 +223,8 @@ async def cloud_events(stage: Stage) -> None:
         found = reply.expect(200)["events"]
         for event, known in zip(found, plain, strict=True):
             own = "x." if known["type"] == "job.released" else ""
-            wanted = {**known, "type": f"org.openjobspec.{own}{known['type']}"}
-            stage.equal(event, wanted, f"{known['type']} as a CloudEvent")
+            expected = {**known, "type": f"org.openjobspec.{own}{known['type']}"}
+            stage.equal(event, expected, f"{known['type']} as a CloudEvent")
     (await stage.get("events", format="cloud")).error(400, "invalid_request", field="format")
 
 

@@ -19,7 +19,7 @@ async def queues_are_named(stage: Stage) -> None:
         (await stage.post("workers/fetch", {"queues": queues})).error(400, "invalid_request")
     (await stage.post("workers/fetch", {})).error(400, "invalid_request")
     many = [stage.name() for _ in range(100)]
-    (await stage.asked(many)).expect(200, {"jobs": []})
+    (await stage.send_fetch(many)).expect(200, {"jobs": []})
 
 
 @case("OJS-FET-002")
@@ -32,7 +32,7 @@ async def count(stage: Stage) -> None:
     stage.equal(len(await stage.fetch(queue, batch_size=2)), 2, "jobs for batch_size 2")
     stage.equal(len(await stage.fetch(queue, count=1000)), 4, "jobs for count 1000")
     for wrong in (0, -1, 1001, "2", 1.5, True):
-        (await stage.asked(queue, count=wrong)).error(400, "invalid_request")
+        (await stage.send_fetch(queue, count=wrong)).error(400, "invalid_request")
 
 
 @case("OJS-FET-004")
@@ -57,7 +57,7 @@ async def many_job_types(stage: Stage) -> None:
     kinds = [f"kind.n{number}" for number in range(1000)]
     taken = await stage.fetch(queue, count=5, job_types=kinds)
     stage.equal([job["id"] for job in taken], [first["id"], last["id"]], "jobs")
-    (await stage.asked(queue, job_types=[*kinds, "kind"])).error(400, "invalid_request")
+    (await stage.send_fetch(queue, job_types=[*kinds, "kind"])).error(400, "invalid_request")
 
 
 @case("OJS-FET-005", "OJS-VIS-001", "OJS-VIS-002", level=1)
@@ -87,12 +87,12 @@ async def order(stage: Stage) -> None:
     high = await stage.enqueue(second, priority=10)
     other = await stage.enqueue(first, priority=-100)
     taken = await stage.fetch([first, second], count=10)
-    wanted = [other["id"], high["id"], *(job["id"] for job in plain), low["id"]]
-    stage.equal([job["id"] for job in taken], wanted, "order")
+    expected = [other["id"], high["id"], *(job["id"] for job in plain), low["id"]]
+    stage.equal([job["id"] for job in taken], expected, "order")
     for job in taken:
         (await stage.fail(job, requeue=True)).expect(200)
-    singly = [(await stage.take([first, second]))["id"] for _ in wanted]
-    stage.equal(singly, wanted, "order, one at a time")
+    singly = [(await stage.take([first, second]))["id"] for _ in expected]
+    stage.equal(singly, expected, "order, one at a time")
 
 
 @case("OJS-QUE-001", "OJS-FET-008")
@@ -165,7 +165,7 @@ async def quiet_workers_get_nothing(stage: Stage) -> None:
         queue, worker = stage.name(), stage.name("w")
         await stage.enqueue(queue)
         await stage.beat(worker, state=state)
-        (await stage.asked(queue, worker)).expect(200, {"jobs": [], "state": state})
+        (await stage.send_fetch(queue, worker)).expect(200, {"jobs": [], "state": state})
         await stage.beat(worker, state="running")
         await stage.take(queue, worker)
     queue, worker = stage.name(), stage.name("w")
@@ -181,7 +181,7 @@ async def waiting_has_an_end(stage: Stage) -> None:
     queue = stage.name()
     for wait, least, most in ((None, 0, 2000), (0, 0, 2000), (600, 550, 3000)):
         more: dict[str, Any] = {} if wait is None else {"wait_ms": wait}
-        reply = (await stage.asked(queue, **more)).expect(200, {"jobs": []})
+        reply = (await stage.send_fetch(queue, **more)).expect(200, {"jobs": []})
         took = reply.duration_ms
         stage.check(least <= took <= most, f"{least} to {most} ms for wait_ms {wait}", took)
 
@@ -192,7 +192,7 @@ async def waiting_is_cut(stage: Stage) -> None:
     longest = (stage.manifest.get("limits") or {}).get("max_wait_ms")
     stage.check(isinstance(longest, int) and longest > 0, "limits.max_wait_ms", longest)
     queue = stage.name()
-    async with stage.waiting(stage.asked(queue, wait_ms=10_000_000)) as (waiter,):
+    async with stage.waiting(stage.send_fetch(queue, wait_ms=10_000_000)) as (waiter,):
         await asyncio.sleep(0.3)
         stage.check(not waiter.done(), "a FETCH that waits", "it was answered")
         await stage.enqueue(queue)
@@ -209,7 +209,7 @@ async def one_job_a_line(stage: Stage) -> None:
     reply = (await stage.post("workers/fetch", body, Accept=lines)).expect(200)
     stage.equal(reply.headers["content-type"].partition(";")[0], lines, "Content-Type")
     *found, last = [json.loads(line) for line in reply.text.splitlines()]
-    stage.equal([one["id"] for one in found], [job["id"] for job in jobs], "jobs")
+    stage.equal([line["id"] for line in found], [job["id"] for job in jobs], "jobs")
     stage.equal(found[0]["args"], ["one\ntwo"], "args")
     stage.check("granted_wait_ms" in last, "granted_wait_ms in the last line", last)
     nothing = await stage.post("workers/fetch", {"queues": [queue]}, Accept=lines)
@@ -223,7 +223,7 @@ async def waiters_are_woken_by_enqueue(stage: Stage) -> None:
     """A waiting FETCH has the job a moment after it was enqueued."""
     queue, delays = stage.name(), list[float]()
     for _ in range(5):
-        async with stage.waiting(stage.asked(queue, wait_ms=10_000)) as (waiter,):
+        async with stage.waiting(stage.send_fetch(queue, wait_ms=10_000)) as (waiter,):
             await asyncio.sleep(0.15)
             started = time.monotonic()
             job = await stage.enqueue(queue)
@@ -240,7 +240,7 @@ async def waiters_are_woken_by_all_else(stage: Stage) -> None:
     queue = stage.name()
 
     async def woken(after_s: float) -> None:
-        reply = (await stage.asked(queue, wait_ms=10_000)).expect(200, {"jobs": {"$size": 1}})
+        reply = (await stage.send_fetch(queue, wait_ms=10_000)).expect(200, {"jobs": {"$size": 1}})
         took = reply.duration_ms / 1000
         stage.check(took < after_s + 4, f"an answer within {after_s + 4} s", took)
         (await stage.ack(reply["jobs[0].id"])).expect(200)
@@ -274,7 +274,7 @@ async def stopping_answers_waiters(stage: Stage) -> None:
     queue = stage.name()
     job = await stage.enqueue(stage.name())
     result = stage.get(f"jobs/{job['id']}/result", wait="true", timeout=25)
-    fetches = [stage.asked(queue, wait_ms=25_000) for _ in range(5)]
+    fetches = [stage.send_fetch(queue, wait_ms=25_000) for _ in range(5)]
     async with stage.waiting(result, *fetches) as waiters:
         await asyncio.sleep(2.5)  # time for all of them to arrive, also on a slow machine
         started = time.monotonic()
@@ -293,11 +293,11 @@ async def waiters_that_hung_up_get_nothing(stage: Stage) -> None:
     """A waiting FETCH whose connection has closed is given no job."""
     queue = stage.name()
     for _ in range(5):
-        async with stage.waiting(stage.asked(queue, wait_ms=10_000)):
+        async with stage.waiting(stage.send_fetch(queue, wait_ms=10_000)):
             await asyncio.sleep(0.15)
         await asyncio.sleep(0.1)
         job = await stage.enqueue(queue)
-        reply = (await stage.asked(queue, wait_ms=2_000)).expect(200, {"jobs": {"$size": 1}})
+        reply = (await stage.send_fetch(queue, wait_ms=2_000)).expect(200, {"jobs": {"$size": 1}})
         stage.equal(reply["jobs[0].id"], job["id"], "the job")
 
 
@@ -320,4 +320,4 @@ async def asking_again(stage: Stage) -> None:
     fresh = await stage.fetch(queue, worker, count=2, fetch_id=fetch)
     stage.equal(len(fresh), 1, "jobs of a new FETCH, once none is held")
     for wrong in ("", "x" * 256, 7, "a\nb"):
-        (await stage.asked(queue, worker, fetch_id=wrong)).error(400, "invalid_request")
+        (await stage.send_fetch(queue, worker, fetch_id=wrong)).error(400, "invalid_request")

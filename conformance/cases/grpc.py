@@ -56,7 +56,7 @@ async def two_bindings(stage: Stage) -> None:
     async with stage.rpcs(x_ojs_request_id="mine-1") as ojs:
         job = await enqueued(ojs, queue, 1, "b", None, {"c": [True]}, priority=5, tags=["x"])
         kept = await stage.look(job["id"])
-        wanted = {
+        expected = {
             "type": "test.case",
             "queue": queue,
             "args": [1, "b", None, {"c": [True]}],
@@ -64,7 +64,7 @@ async def two_bindings(stage: Stage) -> None:
             "tags": ["x"],
             "state": "available",
         }
-        for name, value in wanted.items():
+        for name, value in expected.items():
             stage.equal(kept[name], value, name)
         other = await stage.enqueue(queue, args=[2], timeout_ms=90_000)
         shown = await ojs.call("GetJob", job_id=other["id"])
@@ -100,7 +100,9 @@ async def jobs_and_queues(stage: Stage) -> None:
             Status.OK, {"job.state": "JOB_STATE_CANCELLED"}
         )
         held = await fetched(ojs, queue, 3)
-        stage.equal([job["id"] for job in held], [one["id"] for one in (done, failed, late)], "ids")
+        stage.equal(
+            [job["id"] for job in held], [ended["id"] for ended in (done, failed, late)], "ids"
+        )
         stage.equal({job["state"] for job in held} == {"JOB_STATE_ACTIVE"}, True, "all active")
         beat = await ojs.call("Heartbeat", id=done["id"], worker_id="w", extend_by="7200s")
         beat.expect(Status.OK, {"directed_state": "WORKER_STATE_RUNNING", "new_deadline": "exists"})
@@ -163,7 +165,7 @@ async def workflows_and_cron(stage: Stage) -> None:
             Status.OK, {"name": name, "next_run_at": "string:nonempty"}
         )
         listed = (await ojs.call("ListCron")).expect(Status.OK)
-        (mine,) = [one for one in listed["entries"] if one["name"] == name]
+        (mine,) = [entry for entry in listed["entries"] if entry["name"] == name]
         for member, value in entry.items():
             stage.equal(mine[member], value, member)
         stage.equal(mine["options"]["queue"], queue, "queue")
@@ -428,16 +430,20 @@ async def tenants_and_keys_that_repeat(stage: Stage) -> None:
         stage.equal((await enqueued(own, queue))["id"], job["id"], "the job of the same request")
         refused(await foreign.call("GetJob", job_id=job["id"]), Status.NOT_FOUND, "not_found")
         stage.equal(await fetched(foreign, queue), [], "another tenant's jobs")
-        stage.equal([one["id"] for one in await fetched(own, queue)], [job["id"]], "its own jobs")
+        stage.equal(
+            [fetched_job["id"] for fetched_job in await fetched(own, queue)],
+            [job["id"]],
+            "its own jobs",
+        )
 
 
 @case("OJS-GRP-011", grpc=True, own_server="keys")
 async def keys(stage: Stage) -> None:
     """A key is asked for and needs the role, as over HTTP; both names of it are known."""
-    async with stage.rpcs() as nobody:
-        wrong = await nobody.call("Enqueue", type="test.case")
+    async with stage.rpcs() as anonymous:
+        wrong = await anonymous.call("Enqueue", type="test.case")
         refused(wrong, Status.UNAUTHENTICATED, "unauthenticated")
-        ended = await nobody.stream("StreamJobs", queues=["default"]).end()
+        ended = await anonymous.stream("StreamJobs", queues=["default"]).end()
         refused(ended, Status.UNAUTHENTICATED, "unauthenticated")
     async with stage.rpcs(x_ojs_api_key=key_of("worker")) as worker:
         wrong = await worker.call("Enqueue", type="test.case")

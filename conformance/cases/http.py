@@ -28,7 +28,7 @@ async def worker_calls(stage: Stage) -> None:
     queue, worker = stage.name(), stage.name("w")
     jobs = await stage.enqueue_many(queue, 2)
     (await stage.post("workers/register", {"worker_id": worker, "queues": [queue]})).expect(200)
-    (await stage.asked(queue, worker, count=2)).expect(200, {"jobs": {"$size": 2}})
+    (await stage.send_fetch(queue, worker, count=2)).expect(200, {"jobs": {"$size": 2}})
     beat = {"worker_id": worker, "active_job_ids": [job["id"] for job in jobs]}
     (await stage.post("workers/heartbeat", beat)).expect(200)
     (await stage.ack(jobs[0], worker)).expect(200)
@@ -216,7 +216,7 @@ async def media_types_of_answers(stage: Stage) -> None:
     """The media type of an answer follows Accept and OJS-Version; every body is an object."""
     job = await stage.enqueue(stage.name())
     for path, status in ((f"jobs/{job['id']}", 200), ("nothing", 404), ("/ojs/manifest", 200)):
-        for headers, wanted in (
+        for headers, expected in (
             ({}, OPENJOBSPEC),
             ({"Accept": "*/*"}, OPENJOBSPEC),
             ({"Accept": OPENJOBSPEC}, OPENJOBSPEC),
@@ -227,7 +227,7 @@ async def media_types_of_answers(stage: Stage) -> None:
         ):
             reply = await stage.call("GET", path, headers=headers)
             reply.expect(status)
-            stage.equal(reply.headers.get("content-type"), wanted, f"Content-Type for {headers}")
+            stage.equal(reply.headers.get("content-type"), expected, f"Content-Type for {headers}")
             stage.check(isinstance(reply.json, dict), "an object", reply.text)
 
 
@@ -359,7 +359,7 @@ async def one_host_and_one_key(stage: Stage) -> None:
     two_pages = (f"Origin: http://{stage.host}", f"Origin: http://{stage.host}")
     for lines in ((), (host, host), (host, *two_keys), (host, *two_pages)):
         head = "\r\n".join(("GET /ojs/manifest HTTP/1.1", *lines, "", ""))
-        answer = (await stage.spoken(head.encode())).decode(errors="replace")
+        answer = (await stage.send_raw(head.encode())).decode(errors="replace")
         stage.check(" 400 " in answer[:20], f"400 to the lines {list(lines)}", answer[:200])
     await stage.enqueue(stage.name())
 
@@ -406,9 +406,9 @@ async def preferences(stage: Stage) -> None:
         stage.check(not waiting.done(), "a FETCH that waits", "it is answered")
         job = await stage.enqueue(queue)
         reply = await waiting
-    stage.equal([one["id"] for one in reply["jobs"]], [job["id"]], "the job of the wait")
+    stage.equal([handed["id"] for handed in reply["jobs"]], [job["id"]], "the job of the wait")
     stage.equal(applied(reply), "wait=20", "Preference-Applied")
-    for prefer, wanted in (
+    for prefer, expected in (
         ("wait=0", "wait=0"),
         ('foo="a, wait=9"; bar, wait="0"', "wait=0"),
         ("wait=0, wait=20", "wait=0"),
@@ -418,19 +418,21 @@ async def preferences(stage: Stage) -> None:
         ("handling=strict", None),
     ):
         reply = await fetch(prefer)
-        stage.equal((reply["jobs"], applied(reply)), ([], wanted), f"an answer to Prefer: {prefer}")
+        stage.equal(
+            (reply["jobs"], applied(reply)), ([], expected), f"an answer to Prefer: {prefer}"
+        )
     started = time.monotonic()
     stage.equal(applied(await fetch("wait=20", wait_ms=0)), None, "a wait that the body outranks")
     stage.check(time.monotonic() - started < 10, "an answer at once", time.monotonic() - started)
     path = f"jobs/{job['id']}/result"
-    for prefer, query, wanted in (
+    for prefer, query, expected in (
         ("wait=0", "", "wait=0"),
         ("respond-async, wait=0", "", "respond-async, wait=0"),
         ("respond-async", "?wait=true&timeout=0.1", "respond-async"),
     ):
         reply = await stage.call("GET", path + query, headers={"Prefer": prefer})
         reply.expect(202, {"state": "active"})
-        stage.equal(applied(reply), wanted, f"an answer to Prefer: {prefer}")
+        stage.equal(applied(reply), expected, f"an answer to Prefer: {prefer}")
 
 
 @case("OJS-HTP-031", level=1)

@@ -36,7 +36,7 @@ async def traces(stage: Stage) -> None:
     """A job's trace is in the data of each of its events, wherever meta names it."""
     trace = "0af7651916cd43dd8448eb211c80319c"
     parent = f"00-{trace}-b7ad6b7169203331-01"
-    for meta, wanted in (
+    for meta, expected in (
         ({"trace_id": "mine", "traceparent": parent}, "mine"),
         ({"traceparent": parent}, trace),
         ({"ojs.otel.traceparent": parent}, trace),
@@ -45,7 +45,7 @@ async def traces(stage: Stage) -> None:
         queue = stage.name()
         await stage.done(queue, meta=meta)
         found = {event["data"].get("trace_id") for event in await stage.events(queue)}
-        stage.equal(list(found), [wanted], f"trace_id for {meta}")
+        stage.equal(list(found), [expected], f"trace_id for {meta}")
 
 
 @case("OJS-VIS-023", "OJS-VIS-024", "OJS-VIS-031", level=1)

@@ -32,7 +32,7 @@ class Client:
         self._path = f"{PATH}?EIO=4&transport=polling&sid={sid}"
         self._come: list[str] = []
 
-    async def say(self, packet: str) -> Reply:
+    async def send_message(self, packet: str) -> Reply:
         """Send one packet; any answer is returned."""
         return await self._stage.call("POST", self._path, raw=packet.encode(), headers=TEXT)
 
@@ -40,17 +40,17 @@ class Client:
         """The next packet that is no sign of life."""
         while not self._come:
             reply = (await self._stage.get(self._path)).expect(200)
-            self._come = [one for one in reply.text.split("\x1e") if one != "2"]
+            self._come = [packet for packet in reply.text.split("\x1e") if packet != "2"]
         return self._come.pop(0)
 
     async def connect(self, auth: object = None) -> str:
         """Join the default namespace; the packet that answers is returned."""
-        await self.say("40" if auth is None else f"40{json.dumps(auth)}")
+        await self.send_message("40" if auth is None else f"40{json.dumps(auth)}")
         return await self.packet()
 
     async def call(self, event: str, **data: object) -> Any:
         """Say something, and hear the answer."""
-        (await self.say(f"420{json.dumps([event, data])}")).expect(200)
+        (await self.send_message(f"420{json.dumps([event, data])}")).expect(200)
         return json.loads((await self.packet()).removeprefix("430"))[0]
 
     async def event(self) -> list[Any]:
@@ -114,8 +114,8 @@ async def rooms_hear_what_happens(stage: Stage) -> None:
     ):
         name, data = await client.event()
         seen = [data[member] for member in ("id", "name", "status", "worker_id", "error")]
-        wanted = [task, made["full_name"], status, holder, error]
-        stage.equal([name, *seen], ["task_status_event", *wanted], "what is told of a task")
+        expected = [task, made["full_name"], status, holder, error]
+        stage.equal([name, *seen], ["task_status_event", *expected], "what is told of a task")
         times = (data["started_at"] is not None, data["completed_at"] is not None)
         began, ended = status in ("running", "failed"), status == "failed"
         stage.equal(times, (began, ended), f"times of a task that is {status}")
@@ -174,7 +174,7 @@ async def providers_answer_reads(stage: Stage) -> None:
         headers = {"X-Request-Hash": request["request_id"], "Content-Type": "text/plain"}
         results = f"{BASE}/providers/{made['id']}/results"
         (await stage.call("POST", results, raw=b"bytes", headers=headers)).expect(204)
-        for reply in [await one for one in held] + [await stage.get(path, a="1", b="2")]:
+        for reply in [await reply for reply in held] + [await stage.get(path, a="1", b="2")]:
             stage.equal(reply.expect(200).text, "bytes", "what is read")
             stage.equal(reply.headers.get("content-type"), "text/plain", "its type")
     expected = {"provider_name": name, "request_hash": request["request_id"]}
@@ -194,7 +194,7 @@ async def keys_and_bounds(stage: Stage) -> None:
         stage.check(packet.startswith(answer), f"a packet {answer} for {auth}", packet)
     client = await opened(stage)
     await client.connect({"token": key_of("worker")})
-    (await client.say("42" + "x" * MOST)).expect(413)
+    (await client.send_message("42" + "x" * MOST)).expect(413)
     stage.equal(await client.call("join_room", room_id="mine"), {"ok": True}, "the answer")
 
 
@@ -208,7 +208,7 @@ async def connections_are_sessions(stage: Stage) -> None:
     order = {"job_name": made["full_name"], "worker_id": made["worker_id"]}
     stage.equal(await client.call("join_job_room", **order), {"ok": True}, "the answer")
     # The packet with which a client closes its connection.
-    (await client.say("1")).expect((200, 400))
+    (await client.send_message("1")).expect((200, 400))
 
     async def has_failed() -> bool:
         found = (await stage.get(f"{BASE}/tasks/{task}")).expect(200)

@@ -89,23 +89,25 @@ async def histories(stage: Stage) -> None:
         200, {"job_id": {"$eq": job["id"]}, "state": "active", "complete": True}
     )
     kinds = ["job.created", "job.enqueued", "job.started"]
-    stage.equal([one["type"] for one in first["events"]], kinds, "types")
+    stage.equal([event["type"] for event in first["events"]], kinds, "types")
     stage.equal(first["events"][2]["worker_id"], worker, "the worker")
     await stage.fail(job, worker)
     await stage.until_state(job, "available")
     await stage.take(queue, worker)
     (await stage.fail(job, worker)).expect(200, {"state": "discarded"})
     last = (await stage.get(f"jobs/{job['id']}/history")).expect(200, {"complete": True})
-    events = [(one["type"], one.get("attempt"), one.get("worker_id")) for one in last["events"]]
+    events = [
+        (event["type"], event.get("attempt"), event.get("worker_id")) for event in last["events"]
+    ]
     stage.equal(events[:1], [("job.created", None, None)], "the first event")
     begun = [("job.started", 1, worker), ("job.failed", 1, worker)]
-    stage.equal([one for one in events if one[1] == 1], begun, "the first delivery")
+    stage.equal([event for event in events if event[1] == 1], begun, "the first delivery")
     stage.equal(events[-1], ("job.discarded", 2, worker), "the last event")
-    errors = [one["error"] for one in last["events"] if "error" in one]
+    errors = [event["error"] for event in last["events"] if "error" in event]
     stage.equal(errors, (await stage.look(job))["errors"], "errors")
-    starts = [one["time"] for one in last["events"] if one["type"] == "job.started"]
-    stage.equal([one["started_at"] for one in errors], starts, "starts in the errors")
-    stage.equal([one["worker_id"] for one in errors], [worker, worker], "workers in the errors")
+    starts = [event["time"] for event in last["events"] if event["type"] == "job.started"]
+    stage.equal([error["started_at"] for error in errors], starts, "starts in the errors")
+    stage.equal([error["worker_id"] for error in errors], [worker, worker], "workers in the errors")
     for path in (f"events/{job['id']}/history", f"admin/jobs/{job['id']}/trace"):
         stage.equal((await stage.get(path)).json, last.json, path)
     later = await stage.enqueue(queue, scheduled_at="+PT1H")
@@ -125,7 +127,7 @@ async def histories_that_lost_a_start(stage: Stage) -> None:
         await stage.take(queue)
         (await stage.fail(job)).expect(200, {"state": "discarded"})
     history = (await stage.get(f"jobs/{job['id']}/history")).expect(200, {"complete": False})
-    starts = [one["attempt"] for one in history["events"] if one["type"] == "job.started"]
+    starts = [event["attempt"] for event in history["events"] if event["type"] == "job.started"]
     stage.equal(starts, [1] * 20, "the starts that are left")
 
 
@@ -142,12 +144,12 @@ async def histories_of_expired_jobs(stage: Stage) -> None:
     ended = (await stage.get(f"jobs/{job['id']}/history")).expect(200)["events"]
     run = ["job.started", "job.failed"]
     kinds = ["job.created", "job.enqueued", *run, "job.discarded"]
-    stage.equal([one["type"] for one in ended], kinds, "types after its end")
+    stage.equal([event["type"] for event in ended], kinds, "types after its end")
     stage.equal(ended[-1]["error"]["code"], "expired", "why it ended")
     (await stage.post(f"dead-letter/{job['id']}/retry", {})).expect(200)
     again = (await stage.get(f"jobs/{job['id']}/history")).expect(200)["events"]
     kinds = ["job.created", *run, "job.failed", "job.enqueued"]
-    stage.equal([one["type"] for one in again], kinds, "types when it starts over")
+    stage.equal([event["type"] for event in again], kinds, "types when it starts over")
 
 
 @case("OJS-JOB-010", level=1, capability="job_result")

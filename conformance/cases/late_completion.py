@@ -21,9 +21,9 @@ async def the_mode_is_named(stage: Stage) -> None:
     """FETCH takes both modes and no other."""
     queue = stage.name()
     for mode in ("reject", "accept_unfinished", None):
-        (await stage.asked(queue, "w", late_ack=mode)).expect(200, {"jobs": []})
+        (await stage.send_fetch(queue, "w", late_ack=mode)).expect(200, {"jobs": []})
     for wrong in ("accept", "", 7):
-        reply = await stage.asked(queue, "w", late_ack=wrong)
+        reply = await stage.send_fetch(queue, "w", late_ack=wrong)
         reply.error(400, "invalid_request", field="late_ack")
 
 
@@ -78,7 +78,7 @@ async def slow_work_costs_no_attempt(stage: Stage) -> None:
         await stage.take(queue, worker, visibility_timeout_ms=50, **ACCEPT)
         await stage.until_state(job, "available")
     seen = await stage.look(job)
-    stage.equal([one["type"] for one in seen["errors"]], ["visibility_timeout"] * 3, "errors")
+    stage.equal([error["type"] for error in seen["errors"]], ["visibility_timeout"] * 3, "errors")
     (await stage.ack(job, worker, attempt=1)).expect(200, {"state": "completed", "attempt": 1})
 
 

@@ -360,8 +360,8 @@ async def nothing_is_seen_half_done(stage: Stage) -> None:
     stats.expect(200, {"queue.discarded": 1, "queue.active": 0})
     stage.equal(len(seen["errors"]), 1, "history entries")
     types = [event["type"] for event in events]
-    wanted = ["job.enqueued", "job.started", "job.failed", "job.discarded"]
-    stage.equal(types, wanted, "events")
+    expected = ["job.enqueued", "job.started", "job.failed", "job.discarded"]
+    stage.equal(types, expected, "events")
 
 
 @case("OJS-LIF-018", "OJS-LIF-017", level=1)

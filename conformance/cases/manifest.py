@@ -84,7 +84,7 @@ async def limits_are_as_told(stage: Stage) -> None:
         f"POST /ojs/v1/jobs HTTP/1.1\r\nHost: {stage.host}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {most + 1}\r\n\r\n"
     )
-    answer = (await stage.spoken(head.encode() + b'{"type":')).decode(errors="replace")
+    answer = (await stage.send_raw(head.encode() + b'{"type":')).decode(errors="replace")
     stage.check(" 413 " in answer[:20], "413 before the body has ended", answer[:300])
     stage.check("payload_too_large" in answer and str(most) in answer, "the limit", answer[-500:])
 
@@ -230,15 +230,15 @@ async def metrics_in_json(stage: Stage) -> None:
     """Metrics are JSON where a request prefers that, and text where it does not."""
     queue = stage.name()
     await stage.enqueue(queue)
-    for accept, wanted in ACCEPTS.items():
+    for accept, expected in ACCEPTS.items():
         reply = (await stage.call("GET", "/metrics", headers={"Accept": accept})).expect(200)
         kind = reply.headers["content-type"].partition(";")[0]
         found = "json" if kind.endswith("json") else kind.partition("/")[0]
-        stage.equal(found, wanted, f"the format for {accept}")
-    for name, wanted in (("json", "application/openjobspec+json"), ("prometheus", "text/plain")):
+        stage.equal(found, expected, f"the format for {accept}")
+    for name, expected in (("json", "application/openjobspec+json"), ("prometheus", "text/plain")):
         headers = {"Accept": "application/openjobspec+json"}
         reply = await stage.call("GET", "/metrics", headers=headers, format=name)
-        stage.equal(reply.headers["content-type"].partition(";")[0], wanted, f"format={name}")
+        stage.equal(reply.headers["content-type"].partition(";")[0], expected, f"format={name}")
     (await stage.get("/metrics", format="xml")).error(400, "invalid_request")
     headers = {"Accept": "application/json"}
     kinds = dict.fromkeys(

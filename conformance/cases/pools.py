@@ -77,7 +77,7 @@ async def starving(stage: Stage) -> None:
     worker = await pool(stage, queues, strategy="strict", starvation_prevention=rule)
     got = await taken(stage, queues, worker, 4)
     stage.check(got[queues[1]] >= 1, "a turn for the second queue", got)
-    types = [one["type"] for one in await stage.events(queues[1])]
+    types = [event["type"] for event in await stage.events(queues[1])]
     stage.check("scheduling.queue_starved" in types, "an event", types)
     queues = await filled(stage, 16)
     by_turns = {"enabled": True, "rotation_interval": "PT1H", "min_dispatch_ratio": 0.25}
@@ -95,10 +95,10 @@ async def bounds(stage: Stage) -> None:
     stage.equal((await taken(stage, queues, worker, 9)).total(), 3, "jobs that run")
     await stage.empty(queues, worker)
     stats = (await stage.get("admin/scheduling/stats")).expect(200)
-    shown = {one["name"]: one for one in stats.json["stats"]["queues"]}
+    shown = {stat["name"]: stat for stat in stats.json["stats"]["queues"]}
     stage.equal(sum(shown[queue]["active_jobs"] for queue in queues), 3, "active_jobs")
     counted = sum(shown[queue]["dispatch_count_1m"] for queue in queues)
     stage.check(counted >= 1, "dispatches", stats.text)
-    for one in stats.json["queues"]:
-        stage.equal(one["dispatched"], one["dispatch_count_1m"], "dispatched")
-        stage.check(isinstance(one["starved"], bool), "`starved`", one)
+    for entry in stats.json["queues"]:
+        stage.equal(entry["dispatched"], entry["dispatch_count_1m"], "dispatched")
+        stage.check(isinstance(entry["starved"], bool), "`starved`", entry)

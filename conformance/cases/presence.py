@@ -27,7 +27,7 @@ async def deletion(stage: Stage) -> None:
     listed = await stage.get("workers", limit=1000)
     every = await stage.get("workers", limit=1000, findDeleted="true")
     for page, there in ((listed, False), (every, True)):
-        ids = [one["id"] for one in page.json["workers"]]
+        ids = [worker["id"] for worker in page.json["workers"]]
         stage.equal(worker in ids, there, "whether the worker is listed")
     (await stage.post(f"workers/{worker}/ping")).error(404, "not_found")
     (await stage.delete(f"workers/{worker}")).error(404, "not_found")
@@ -43,31 +43,33 @@ async def what_workers_run(stage: Stage) -> None:
     body = {"functionBlocks": ["configBackup", block]}
     worker = (await stage.post("workers/register", body)).expect(200).json["worker_id"]
     shown = (await stage.get(f"workers/{worker}/capabilities")).expect(200)
-    kinds = {one["id"]: one["job_type"] for one in shown.json["functionBlocks"]}
+    kinds = {block["id"]: block["job_type"] for block in shown.json["functionBlocks"]}
     stage.equal(set(kinds), {"configBackup", block}, "blocks")
     stage.equal(kinds[block], block, "job type of a block that is named like one")
     job = await stage.enqueue(stage.name(), type=block)
     await stage.enqueue(stage.name(), type=stage.name("block"))
     waiting = (await stage.get(f"workers/{worker}/jobs", status="pending")).expect(200)
-    stage.equal([one["id"] for one in waiting.json["jobs"]], [job["id"]], "pending jobs")
+    stage.equal([job["id"] for job in waiting.json["jobs"]], [job["id"]], "pending jobs")
     await stage.beat(worker)
     fetch = {"worker_id": worker, "job_types": [block], "count": 5}
     taken = (await stage.post("workers/fetch", fetch)).expect(200)
-    stage.equal([one["id"] for one in taken.json["jobs"]], [job["id"]], "fetched jobs")
+    stage.equal([job["id"] for job in taken.json["jobs"]], [job["id"]], "fetched jobs")
     held = (await stage.get(f"workers/{worker}/jobs")).expect(200)
-    stage.equal([one["id"] for one in held.json["jobs"]], [job["id"]], "held jobs")
+    stage.equal([job["id"] for job in held.json["jobs"]], [job["id"]], "held jobs")
     await stage.ack(job["id"], worker_id=worker)
     pushed = (await stage.get(f"workers/{worker}/jobs", status="PUSHED")).expect(200)
-    stage.equal([one["id"] for one in pushed.json["jobs"]], [job["id"]], "pushed jobs")
+    stage.equal([job["id"] for job in pushed.json["jobs"]], [job["id"]], "pushed jobs")
     polled = (await stage.get(f"workers/{worker}/jobs", status="polled")).expect(200)
     stage.equal(polled.json["jobs"], [], "polled jobs")
     reply = await stage.get(f"workers/{worker}/jobs", status="none")
     reply.error(400, "invalid_request", field="status")
     online = await stage.get("workers/online", limit=1000)
-    stage.check(worker in [one["id"] for one in online.json["workers"]], "the worker", online.text)
+    stage.check(
+        worker in [worker["id"] for worker in online.json["workers"]], "the worker", online.text
+    )
     path = f"workers/{worker}/capabilities"
     changed = (await stage.call("PUT", path, {"functionBlocks": [block]})).expect(200)
-    stage.equal([one["id"] for one in changed.json["functionBlocks"]], [block], "blocks")
+    stage.equal([block["id"] for block in changed.json["functionBlocks"]], [block], "blocks")
     reply = await stage.call("PUT", path, {"functionBlocks": [""]})
     reply.error(400, "invalid_request", field="functionBlocks[0]")
 

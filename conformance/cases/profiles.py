@@ -36,11 +36,11 @@ async def _changes(stage: Stage, worker: str) -> list[Record]:
     return [event for event in events if event["subject"] == worker]
 
 
-async def _until_told(stage: Stage, worker: str, kind: str, within_s: float) -> None:
-    async def is_told() -> bool:
+async def _until_notified(stage: Stage, worker: str, kind: str, within_s: float) -> None:
+    async def is_notified() -> bool:
         return kind in [event["type"] for event in await _changes(stage, worker)]
 
-    await stage.until(is_told, within_s + LATE_S, kind)
+    await stage.until(is_notified, within_s + LATE_S, kind)
 
 
 async def _until_gone(stage: Stage, worker: str) -> None:
@@ -62,17 +62,17 @@ async def falling_silent(stage: Stage) -> None:
     """Each change of presence is told once, at the times that are set or that follow from them."""
     worker = stage.name("w")
     await stage.beat(worker)
-    await _until_told(stage, worker, "worker.unreachable", UNREACHABLE_S)
+    await _until_notified(stage, worker, "worker.unreachable", UNREACHABLE_S)
     await stage.beat(worker)
     seen = (await stage.get(f"workers/{worker}")).expect(200)["worker"]
-    await _until_told(stage, worker, "worker.deleted", DELETED_S)
+    await _until_notified(stage, worker, "worker.deleted", DELETED_S)
     await asyncio.sleep(2 * CHECK_S)  # time in which it could be reported twice
     changes = await _changes(stage, worker)
     names = [event["type"].removeprefix("worker.") for event in changes]
-    wanted = ["unreachable", "online", "unreachable", "offline", "deleted"]
-    stage.equal(names, wanted, "changes, each told once")
+    expected = ["unreachable", "online", "unreachable", "offline", "deleted"]
+    stage.equal(names, expected, "changes, each told once")
     before = [event["data"]["previous"] for event in changes]
-    stage.equal(before, ["online", *wanted[:-1]], "what they were before")
+    stage.equal(before, ["online", *expected[:-1]], "what they were before")
     for event, after_s in zip(changes[2:], (UNREACHABLE_S, OFFLINE_S, DELETED_S), strict=True):
         last_beat = event["data"]["last_heartbeat_at"]
         stage.equal(last_beat, seen["last_heartbeat_at"], "last_heartbeat_at")
@@ -98,17 +98,21 @@ async def online_by_beating(stage: Stage) -> None:
     stage.check(await presence() != "online", "a worker that is not online", "online")
     stranger = stage.name("w")
     nothing = {"jobs": [], "presence": "unreachable"}
-    for nobody in (worker, stranger, stranger):
-        (await stage.asked(queue, nobody)).expect(200, nothing)
+    for unknown in (worker, stranger, stranger):
+        (await stage.send_fetch(queue, unknown)).expect(200, nothing)
     stage.equal((await _handed(stage, queue, worker))["id"], job["id"], "the job")
     await stage.enqueue(queue)
     await stage.until(is_unreachable, UNREACHABLE_S + LATE_S, "a silent worker is unreachable")
-    (await stage.asked(queue, worker)).expect(200, {"jobs": [], "presence": {"$type": "string"}})
+    (await stage.send_fetch(queue, worker)).expect(
+        200, {"jobs": [], "presence": {"$type": "string"}}
+    )
     await _handed(stage, queue, worker)
     await stage.enqueue(queue)
     await _until_gone(stage, worker)
     for _ in range(2):
-        reply = (await stage.asked(queue, worker)).error(409, "conflict", resource_type="worker")
+        reply = (await stage.send_fetch(queue, worker)).error(
+            409, "conflict", resource_type="worker"
+        )
         stage.check("ping" in reply["error.hint"].lower(), "a hint to ping", reply["error.hint"])
     await _handed(stage, queue, worker)
 
@@ -117,21 +121,23 @@ async def online_by_beating(stage: Stage) -> None:
 async def fetching_is_living(stage: Stage) -> None:
     """A worker that fetches lives, also while its FETCH is held; the dead come back by one."""
     queue, nothing = stage.name(), stage.name()
-    asking, held, silent = (stage.name(kind) for kind in ("asking", "held", "silent"))
-    for worker in (asking, held, silent):
+    fetching, held, silent = (stage.name(kind) for kind in ("asking", "held", "silent"))
+    for worker in (fetching, held, silent):
         await stage.beat(worker)
     lives_s = 2 * OFFLINE_S
 
     async def hold() -> None:
-        (await stage.asked(nothing, held, wait_ms=round(1000 * lives_s))).expect(200, {"jobs": []})
+        (await stage.send_fetch(nothing, held, wait_ms=round(1000 * lives_s))).expect(
+            200, {"jobs": []}
+        )
 
     async with stage.waiting(hold()) as (holding,):
         for _ in range(round(lives_s / (UNREACHABLE_S / 4))):
-            await stage.empty(nothing, asking)
+            await stage.empty(nothing, fetching)
             await asyncio.sleep(UNREACHABLE_S / 4)
         await _until_gone(stage, silent)
         await holding
-    for worker in (asking, held):
+    for worker in (fetching, held):
         seen = (await stage.get(f"workers/{worker}")).expect(200, {"worker.state": "running"})
         stage.equal(seen["worker.incarnation"], 1, "incarnation of one that fetched")
     await stage.enqueue(queue)
@@ -220,7 +226,7 @@ async def _losing_jobs(stage: Stage) -> None:
     await stage.enqueue(queue)
     for _ in range(2):
         (await stage.beat(gone)).expect(200, {"registered": False})
-    (await stage.asked(queue, gone)).error(409, "conflict", resource_type="worker")
+    (await stage.send_fetch(queue, gone)).error(409, "conflict", resource_type="worker")
     (await stage.post("workers/register", {"worker_id": gone})).expect(409)
     await stage.until_state(of_the_dead[0], "discarded", OFFLINE_S + LATE_S)
     await failed(of_the_dead, "died")

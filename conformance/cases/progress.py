@@ -71,8 +71,8 @@ async def what_is_refused(stage: Stage) -> None:
         {"progress": 0, "checkpoint": {"a": "x" * 1_048_576}},
     ):
         (await stage.call("PUT", path, large)).error(413, "payload_too_large")
-    for whose in ({"worker_id": stage.name("w")}, {"worker_id": worker, "attempt": 2}):
-        (await stage.call("PUT", path, {"progress": 0.5, **whose})).error(409, "conflict")
+    for claim in ({"worker_id": stage.name("w")}, {"worker_id": worker, "attempt": 2}):
+        (await stage.call("PUT", path, {"progress": 0.5, **claim})).error(409, "conflict")
     mine = {"progress": 0.5, "worker_id": worker, "attempt": 1}
     (await stage.call("PUT", path, mine)).expect(200)
     unknown = f"jobs/{stage.new_id()}/progress"
@@ -108,8 +108,8 @@ async def events_of_progress(stage: Stage) -> None:
     spans = await stage.events(queue, types="job.progress")
     stage.check(2 <= len(spans) <= 25, "few events for many reports", len(spans))
     stage.equal(spans[-1]["data"]["progress_percent"], 100, "progress_percent of the last one")
-    for wanted in ("progress.updated", "progress.completed"):
-        stage.check(wanted in types, wanted, types)
+    for expected in ("progress.updated", "progress.completed"):
+        stage.check(expected in types, expected, types)
 
 
 @case("OJS-PRG-012", "OJS-PRG-013", "OJS-PRG-014", level=1, capability=PROGRESS)

@@ -200,8 +200,8 @@ async def moving_jobs(stage: Stage) -> None:
     reply = await stage.call(
         "DELETE", f"queues/{queue}", {"strategy": "move", "target_queue": target}
     )
-    wanted = {"state": "deleted", "target_queue": {"$eq": target}}
-    stage.equal(reply.expect(202, wanted)["jobs_affected"], 3, "jobs_affected")
+    expected = {"state": "deleted", "target_queue": {"$eq": target}}
+    stage.equal(reply.expect(202, expected)["jobs_affected"], 3, "jobs_affected")
     (await stage.get(f"queues/{queue}")).error(404, "not_found")
     stage.equal((await stage.look(dead))["queue"], target, "queue of a dead letter")
     (await stage.ack(held)).expect(200)

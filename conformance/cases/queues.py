@@ -53,8 +53,8 @@ async def lists_of_queues(stage: Stage) -> None:
         cursor = {"cursor": reply["pagination.next_cursor"]}
     for name, status, available in ((used, "active", 1), (paused, "paused", 0)):
         stage.check(name in listed, f"{name} in the list", sorted(listed))
-        one = (await stage.get(f"queues/{name}")).expect(200)["queue"]
-        for queue in (listed[name], one):
+        entry = (await stage.get(f"queues/{name}")).expect(200)["queue"]
+        for queue in (listed[name], entry):
             stage.equal(queue["status"], status, "status")
             stage.equal(queue["paused"], status == "paused", "paused")
             stage.equal(queue["counts"]["available"], available, "counts.available")
@@ -80,7 +80,7 @@ async def counts(stage: Stage) -> None:
     reply = (await stage.get(f"queues/{queue}/stats")).expect(
         200, {"queue.name": {"$eq": queue}, "queue.paused": False, "queue.depth": 3}
     )
-    wanted = {
+    expected = {
         "scheduled": 1,
         "available": 1,
         "pending": 1,
@@ -90,7 +90,7 @@ async def counts(stage: Stage) -> None:
         "cancelled": 0,
         "discarded": 1,
     }
-    stage.equal({name: reply[f"queue.{name}"] for name in STATES}, wanted, "counts")
+    stage.equal({name: reply[f"queue.{name}"] for name in STATES}, expected, "counts")
     (await stage.delete(f"jobs/{jobs[5]['id']}")).expect(200)
     reply = (await stage.get(f"queues/{queue}/stats")).expect(200)
     reply.expect(200, {"queue.available": 0, "queue.cancelled": 1, "queue.depth": 2})
@@ -119,8 +119,8 @@ async def the_last_hour(stage: Stage) -> None:
         return bool(reply.json["stats"].get("completed_last_hour"))
 
     await stage.until(counted, 60, "the jobs of the last hour")
-    wanted = {"stats.completed_last_hour": 1, "stats.failed_last_hour": 1}
-    (await stage.get(f"queues/{queue}/stats")).expect(200, wanted)
+    expected = {"stats.completed_last_hour": 1, "stats.failed_last_hour": 1}
+    (await stage.get(f"queues/{queue}/stats")).expect(200, expected)
 
 
 @case("OJS-QUE-014", level=1)
@@ -219,7 +219,7 @@ async def priorities(stage: Stage) -> None:
     await stage.take(queue)
     found = (await stage.get(path)).expect(200, {"queue": {"$eq": queue}, "total": 5})
     stage.equal(found["counts_by_priority"], {"100": 2, "0": 2, "-5": 1}, "counts_by_priority")
-    listed = [(one["priority"], one["count"]) for one in found["distribution"]]
+    listed = [(count["priority"], count["count"]) for count in found["distribution"]]
     stage.equal(listed, [(100, 2), (0, 2), (-5, 1)], "distribution")
     stage.equal(found["counts_are_exact"], True, "counts_are_exact")
     await stage.enqueue_many(queue, 999)

@@ -220,8 +220,8 @@ async def other_ways_of_waiting(stage: Stage) -> None:
         if action == "drop":
             stage.equal(seen["error"]["type"], "rate_limited", "error.type")
             types = [event["type"] for event in await stage.events(queue)]
-            wanted = ["rate_limit.dropped", "job.discarded", "dead_letter.added"]
-            stage.equal([kind for kind in types if kind in wanted], wanted, "how it ended")
+            expected = ["rate_limit.dropped", "job.discarded", "dead_letter.added"]
+            stage.equal([kind for kind in types if kind in expected], expected, "how it ended")
         else:
             later_s = seconds_between(jobs[1]["created_at"], seen["scheduled_at"])
             stage.check(later_s > 0, "a later moment", dict(seen))
@@ -233,7 +233,7 @@ async def waiters_are_woken(stage: Stage) -> None:
     queue, key = stage.name(), key_of(stage)
     await several(stage, queue, 2, key=key, concurrency=1)
     held = await stage.take(queue)
-    async with stage.waiting(stage.asked(queue, wait_ms=15_000)) as (waiter,):
+    async with stage.waiting(stage.send_fetch(queue, wait_ms=15_000)) as (waiter,):
         await asyncio.sleep(0.3)
         stage.check(not waiter.done(), "a FETCH that waits", "it was answered")
         (await stage.ack(held)).expect(200)
@@ -241,7 +241,7 @@ async def waiters_are_woken(stage: Stage) -> None:
     other = key_of(stage)
     await several(stage, queue, 2, key=other, rate={"limit": 1, "period": "PT1.5S"})
     await stage.take(queue)
-    reply = (await stage.asked(queue, wait_ms=15_000)).expect(200, {"jobs": {"$size": 1}})
+    reply = (await stage.send_fetch(queue, wait_ms=15_000)).expect(200, {"jobs": {"$size": 1}})
     stage.check(reply.duration_ms < 8_000, "soon after the time opened it", reply.duration_ms)
 
 
@@ -293,7 +293,7 @@ async def an_override_ends(stage: Stage) -> None:
     (await stage.call("PUT", f"rate-limits/{key}", less)).expect(200)
     await stage.take(queue)
     await stage.empty(queue)
-    reply = (await stage.asked(queue, wait_ms=15_000)).expect(200, {"jobs": {"$size": 1}})
+    reply = (await stage.send_fetch(queue, wait_ms=15_000)).expect(200, {"jobs": {"$size": 1}})
     stage.check(reply.duration_ms < 10_000, "soon after its end", reply.duration_ms)
 
 

@@ -10,7 +10,7 @@ from conformance.stage import Stage
 @case("OJS-RET-001", "OJS-ENV-023")
 async def defaults(stage: Stage) -> None:
     """A job without a policy has all the defaults; members that are not set have theirs."""
-    wanted = {
+    expected = {
         "max_attempts": 3,
         "initial_interval": "PT1S",
         "backoff_coefficient": 2.0,
@@ -21,7 +21,7 @@ async def defaults(stage: Stage) -> None:
     queue = stage.name()
     plain = await stage.enqueue(queue, retry={})
     seen = plain["retry"]
-    stage.equal({name: seen.get(name) for name in wanted}, wanted, "retry")
+    stage.equal({name: seen.get(name) for name in expected}, expected, "retry")
     stage.check(seen["max_interval"] in ("PT5M", "PT300S"), "five minutes", seen)
     stage.equal((await stage.enqueue(queue))["max_attempts"], 3, "max_attempts without policy")
     some = await stage.enqueue(queue, options={"retry_policy": {"max_attempts": 7}})
@@ -79,8 +79,8 @@ async def max_attempts_counts_deliveries(stage: Stage) -> None:
         for number in range(1, failures + 1):
             taken = await stage.take(queue)
             reply = (await stage.fail(taken)).expect(200)
-            wanted = "discarded" if number == failures else "retryable"
-            stage.equal(reply["state"], wanted, f"state after failure {number} of {most}")
+            expected = "discarded" if number == failures else "retryable"
+            stage.equal(reply["state"], expected, f"state after failure {number} of {most}")
             if number < failures:
                 await stage.until_state(job, "available")
         stage.equal((await stage.look(job))["attempt"], failures, "attempt")
@@ -103,7 +103,7 @@ async def requeues_are_free(stage: Stage) -> None:
 async def delays(stage: Stage) -> None:
     """The delays of every strategy, cut to the longest interval."""
     base: dict[str, Any] = {"initial_interval_ms": 20, "jitter": False, "max_attempts": 9}
-    for policy, wanted in (
+    for policy, expected in (
         ({"backoff_strategy": "exponential", "backoff_coefficient": 3}, [20, 60, 180]),
         ({"backoff_strategy": "linear"}, [20, 40, 60]),
         ({"backoff_strategy": "constant"}, [20, 20, 20]),
@@ -114,11 +114,11 @@ async def delays(stage: Stage) -> None:
         queue = stage.name()
         job = await stage.enqueue(queue, retry={**base, **policy})
         found = []
-        for _ in wanted:
+        for _ in expected:
             reply = (await stage.fail(await stage.take(queue))).expect(200)
             found.append(reply["retry_delay_ms"])
             await stage.until_state(job, "available")
-        stage.equal(found, wanted, f"delays for {policy}")
+        stage.equal(found, expected, f"delays for {policy}")
 
 
 @case("OJS-RET-008", level=1)
@@ -177,8 +177,8 @@ async def non_retryable_errors(stage: Stage) -> None:
         ("a.b", {"type": "axb"}, False),
     ):
         job = await _failed(stage, error, non_retryable_errors=["Other", entry])
-        wanted = "discarded" if matches else "retryable"
-        stage.equal(job["state"], wanted, f"state for {error} with {entry!r}")
+        expected = "discarded" if matches else "retryable"
+        stage.equal(job["state"], expected, f"state for {error} with {entry!r}")
 
 
 @case("OJS-RET-015", level=1)

@@ -122,7 +122,9 @@ async def a_claim_takes_the_oldest_of_exact_pairs(stage: Stage) -> None:
         await submitted(stage, room, name)
     tasks = [await submitted(stage, room, name) for room, name in ((b, "Two"), (a, "One"))]
     brought = [await claimed(stage, worker) for _ in range(3)]
-    stage.equal([one and one["id"] for one in brought], [*(t["id"] for t in tasks), None], "ids")
+    stage.equal(
+        [claimed and claimed["id"] for claimed in brought], [*(t["id"] for t in tasks), None], "ids"
+    )
 
 
 @case("OJS-ROM-013", level=1, capability=ROOMS)
@@ -180,7 +182,7 @@ async def of_tenants(stage: Stage) -> None:
     """Two tenants have rooms of one name: each has its own jobs, workers and tasks there."""
     acme, beta = two(stage)
     room = stage.name()
-    mine, other = [(await offered(one, room))["worker_id"] for one in (acme, beta)]
+    mine, other = [(await offered(tenant, room))["worker_id"] for tenant in (acme, beta)]
     task = await submitted(acme, room, n=1)
     shown = (await beta.get(f"rooms/{room}/jobs")).expect(200)["jobs"]
     stage.equal([job["workers"] for job in shown], [[other]], "workers of the other tenant")

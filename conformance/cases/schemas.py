@@ -39,7 +39,7 @@ async def registering(stage: Stage) -> None:
         old = (await stage.get(f"{place}/1")).expect(200, {"version": 1, "type": {"$eq": kind}})
         stage.equal(old.json["schema"], written, "the first schema")
         stage.equal(
-            [one["version"] for one in (await stage.get(f"{place}/versions"))["versions"]],
+            [version["version"] for version in (await stage.get(f"{place}/versions"))["versions"]],
             ["2.1.0", 1],
             "versions",
         )
@@ -48,7 +48,7 @@ async def registering(stage: Stage) -> None:
         (await stage.call("PUT", f"{path}/{again}", {"schema": {}})).error(409, "duplicate")
     listed = await stage.get("schemas", limit=1000)
     stage.equal(
-        [one["version"] for one in listed["schemas"] if one["type"] == kind],
+        [schema["version"] for schema in listed["schemas"] if schema["type"] == kind],
         ["2.1.0", 1],
         "versions in the list",
     )
@@ -262,12 +262,12 @@ async def trials(stage: Stage) -> None:
     reply = await stage.call("PUT", f"{path}/1.1", narrower)
     broken = reply.error(422, "validation_error")["error.details.breaking_changes"]
     stage.equal(found["breaking_changes"], broken, "what it breaks")
-    apart = await stage.post(f"{path}/compatibility", {**narrower, "version": 2})
-    apart.expect(200, {"compatible": True})
+    next_major = await stage.post(f"{path}/compatibility", {**narrower, "version": 2})
+    next_major.expect(200, {"compatible": True})
     bad = await stage.post(f"{path}/compatibility", {"schema": {"type": "nothing"}})
     bad.error(400, "invalid_request")
     versions = (await stage.get(f"{path}/versions"))["versions"]
-    stage.equal([one["version"] for one in versions], ["1.0"], "versions")
+    stage.equal([version["version"] for version in versions], ["1.0"], "versions")
     (await stage.call("PUT", f"{path}/1.1", {"schema": TEXTS})).expect(201)
     stored = await stage.post(f"{path}/compatibility", {**narrower, "version": "1.1"})
     stored.expect(200, {"compatible": False, "older": {"$eq": "1.0.0"}})

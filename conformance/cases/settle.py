@@ -241,13 +241,13 @@ async def reported_errors(stage: Stage) -> None:
         ({}, {"code": "handler_error", "type": "handler_error"}),
         (None, {"code": "handler_error", "type": "handler_error"}),
     ]
-    for error, wanted in given:
+    for error, expected in given:
         queue = stage.name()
         job = await stage.enqueue(queue)
         await stage.take(queue)
         (await stage.fail(job, error=error)).expect(200)
         seen = (await stage.look(job))["error"]
-        stage.equal({name: seen.get(name) for name in wanted}, wanted, f"error for {error!r}")
+        stage.equal({name: seen.get(name) for name in expected}, expected, f"error for {error!r}")
 
 
 @case("OJS-SET-020", level=1)

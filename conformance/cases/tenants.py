@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
+from conformance.capabilities import read_claims
 from conformance.case import case
-from conformance.claims import read_claims
 from conformance.frames import streaming
 from conformance.stage import Stage
 
@@ -74,7 +74,7 @@ async def strangers(stage: Stage) -> None:
     stage.equal((await beta.get("queues")).json["queues"], [], "queues of a stranger")
     stage.equal((await beta.get("events")).json["events"], [], "events of a stranger")
     events = (await acme.get("events")).json["events"]
-    stage.equal([one["subject"] for one in events], [job["id"]], "events of the tenant")
+    stage.equal([event["subject"] for event in events], [job["id"]], "events of the tenant")
     stage.equal(events[0]["data"]["tenant_id"], acme.headers["X-OJS-Tenant"], "tenant_id")
     stage.equal((await acme.take(queue))["id"], job["id"], "the tenant's own job")
 
@@ -84,16 +84,17 @@ async def what_is_alike_but_anothers(stage: Stage) -> None:
     """A tenant's stream has only its own of several events that are alike and come together."""
     stage.need(read_claims(stage.manifest).has(["event_streams"]), "it claims no event streams")
     queue, kinds = stage.name(), "job.enqueued"
-    acme, beta = (one.headers["X-OJS-Tenant"] for one in two(stage))
-    whose = [acme, beta, beta, acme, beta, acme]
+    acme, beta = (tenant.headers["X-OJS-Tenant"] for tenant in two(stage))
+    tenants = [acme, beta, beta, acme, beta, acme]
     stream = as_tenant(stage, acme)
     async with streaming(stream, "events/stream", queues=queue, types=kinds) as frames:
         await frames.next()
         made = [
-            {"type": "t", "args": [], "queue": queue, "meta": {"tenant_id": name}} for name in whose
+            {"type": "t", "args": [], "queue": queue, "meta": {"tenant_id": name}}
+            for name in tenants
         ]
         jobs = (await stage.post("jobs/batch", {"jobs": made})).expect(201)["jobs"]
-        own = [job["id"] for job, name in zip(jobs, whose, strict=True) if name == acme]
+        own = [job["id"] for job, name in zip(jobs, tenants, strict=True) if name == acme]
         subjects = [(await frames.event()).json["subject"] for _ in own]
     stage.equal(subjects, own, "jobs that a tenant's stream tells of")
 
@@ -263,7 +264,7 @@ async def cron(stage: Stage) -> None:
     (await beta.delete(f"cron/{entry}")).expect(200)
     (await acme.get(f"cron/{entry}")).expect(200)
     (await stage.get(f"cron/{name}/{entry}")).error(404, "not_found")
-    seen = {one["name"] for one in (await stage.get("cron?limit=1000")).json["items"]}
+    seen = {entry["name"] for entry in (await stage.get("cron?limit=1000")).json["items"]}
     stage.check(f"{name}/{entry}" in seen, "what a call without a tenant sees", seen)
     (await acme.delete(f"cron/{entry}")).expect(200, {"name": entry})
 
@@ -274,13 +275,13 @@ async def webhooks(stage: Stage) -> None:
     acme, beta = two(stage)
     path = "webhooks/subscriptions"
     body = {"url": "https://example.com/hook", "events": ["job.failed"], "active": False}
-    one = f"{path}/{(await acme.post(path, body)).expect(201)['subscription.id']}"
+    subscription = f"{path}/{(await acme.post(path, body)).expect(201)['subscription.id']}"
     for reply in (
-        await beta.get(one),
-        await beta.call("PATCH", one, {"active": True}),
-        await beta.post(f"{one}/rotate-secret"),
-        await beta.post(f"{one}/test"),
-        await beta.delete(one),
+        await beta.get(subscription),
+        await beta.call("PATCH", subscription, {"active": True}),
+        await beta.post(f"{subscription}/rotate-secret"),
+        await beta.post(f"{subscription}/test"),
+        await beta.delete(subscription),
     ):
         reply.error(404, "not_found")
     stage.equal((await beta.get(path)).json["subscriptions"], [], "subscriptions of a stranger")
@@ -290,5 +291,5 @@ async def webhooks(stage: Stage) -> None:
     stage.equal((await beta.get("events")).json["events"], [], "events of a stranger")
     (await acme.get("webhooks/deliveries")).expect(200)
     stage.equal((await beta.get("webhooks/deliveries")).json["deliveries"], [], "deliveries")
-    (await stage.get(one)).expect(200, {"subscription.active": False})
-    (await acme.delete(one)).expect(200)
+    (await stage.get(subscription)).expect(200, {"subscription.active": False})
+    (await acme.delete(subscription)).expect(200)

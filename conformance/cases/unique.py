@@ -25,7 +25,7 @@ async def _pair(
 @case("OJS-UNI-002", "OJS-UNI-004", level=4, capability=UNIQUE)
 async def spellings(stage: Stage) -> None:
     """A policy is shown in one spelling with its defaults, however it was written."""
-    for given, wanted in (
+    for given, expected in (
         ({}, {"keys": ["type"], "on_conflict": "reject"}),
         ({"key": "queue"}, {"keys": "contains:queue"}),
         ({"keys": ["type", "args"], "period_ms": 60_000}, {"period": "string:nonempty"}),
@@ -38,7 +38,7 @@ async def spellings(stage: Stage) -> None:
         reply = await stage.push(
             type=kind, queue=stage.name(), unique=given, args=[{"id": 1}], meta={"m": 1}
         )
-        reply.expect(201, {f"job.unique.{name}": value for name, value in wanted.items()})
+        reply.expect(201, {f"job.unique.{name}": value for name, value in expected.items()})
 
 
 @case("OJS-UNI-003", "OJS-UNI-006", level=4, capability=UNIQUE)

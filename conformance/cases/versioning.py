@@ -43,7 +43,7 @@ async def versions_of_handlers(stage: Stage) -> None:
     for wrong in ("latest", "^1.0", ">=", 1, None):
         body = {"worker_id": worker, "handlers": [{"type": "kind.a", "versions": wrong}]}
         (await stage.post("workers/register", body)).error(400, "invalid_request")
-    wanted = [
+    expected = [
         (await stage.enqueue(queue, type="kind.a", version="2.9"))["id"],
         (await stage.enqueue(queue, type="kind.b"))["id"],
     ]
@@ -53,7 +53,7 @@ async def versions_of_handlers(stage: Stage) -> None:
     body = {"worker_id": worker, "handlers": handlers}
     (await stage.post("workers/register", body)).expect(200)
     taken = [job["id"] for job in await stage.fetch(queue, worker, count=9)]
-    stage.equal(taken, wanted, "jobs of versions that are taken")
+    stage.equal(taken, expected, "jobs of versions that are taken")
     (await stage.get(f"jobs/{third['id']}")).expect(200, {"job.state": "available"})
     body["handlers"] = [{"type": "kind.a", "versions": "3.7"}]
     (await stage.post("workers/heartbeat", body)).expect(200)
@@ -75,14 +75,14 @@ async def bounds_of_versions(stage: Stage) -> None:
         "=1.1": ["1.1"],
         "1.1": versions[:3],
     }
-    for bounds, wanted in ranges.items():
+    for bounds, expected in ranges.items():
         queue, worker = stage.name(), stage.name("w")
         for version in versions:
             await stage.enqueue(queue, type="kind.a", version=version)
         body = {"worker_id": worker, "handlers": [{"type": "kind.a", "versions": bounds}]}
         (await stage.post("workers/register", body)).expect(200)
         taken = [job["version"] for job in await stage.fetch(queue, worker, count=9)]
-        stage.equal(taken, wanted, f"versions within {bounds}")
+        stage.equal(taken, expected, f"versions within {bounds}")
 
 
 @case("OJS-VER-011", "OJS-VER-012", "OJS-VER-013", capability=VERSIONING)
@@ -132,7 +132,7 @@ async def tags_of_runtimes(stage: Stage) -> None:
     stage.equal(job["meta"][RUNTIME], needs, "what the job needs")
     plain = await stage.enqueue(queue)
     lacking = await stage.fetch(queue, count=9, runtime={"name": "wasi:ojs", "tags": ["gpu"]})
-    stage.equal([one["id"] for one in lacking], [plain["id"]], "jobs without simd")
+    stage.equal([worker["id"] for worker in lacking], [plain["id"]], "jobs without simd")
     able = {"tags": ["simd", "net", "gpu"]}
     stage.equal((await stage.take(queue, runtime=able))["id"], job["id"], "job with all tags")
     again = await stage.enqueue(queue, meta={RUNTIME: needs})
@@ -141,4 +141,4 @@ async def tags_of_runtimes(stage: Stage) -> None:
         (await stage.push(queue=queue, meta={RUNTIME: {"tags": wrong}})).error(
             400, "invalid_request"
         )
-        (await stage.asked(queue, runtime={"tags": wrong})).error(400, "invalid_request")
+        (await stage.send_fetch(queue, runtime={"tags": wrong})).error(400, "invalid_request")

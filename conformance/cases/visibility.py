@@ -50,7 +50,7 @@ def assert_length(stage: Stage, end: str, seconds: float) -> None:
 async def spellings_of_timeouts(stage: Stage) -> None:
     """A timeout is given in milliseconds, or in seconds; the first wins, and zero means none."""
     queue = stage.name()
-    for members, wanted in (
+    for members, expected in (
         ({"timeout_ms": 1500}, 1500),
         ({"timeout": 2}, 2000),
         ({"timeout": 2, "timeout_ms": 700}, 700),
@@ -59,7 +59,7 @@ async def spellings_of_timeouts(stage: Stage) -> None:
         ({}, None),
     ):
         job = await stage.enqueue(queue, **members)
-        stage.equal(job.get("timeout_ms") or None, wanted, f"timeout_ms for {members}")
+        stage.equal(job.get("timeout_ms") or None, expected, f"timeout_ms for {members}")
 
 
 @case("OJS-VIS-014", "OJS-VIS-015", level=1)

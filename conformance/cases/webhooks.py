@@ -24,21 +24,21 @@ async def subscriptions(stage: Stage) -> None:
     """A subscription is made, listed, read, changed and deleted."""
     queue = stage.name()
     made = await subscribed(stage, filter={"queues": [queue]}, metadata={"team": 7})
-    one = f"{PATH}/{made['subscription.id']}"
+    subscription = f"{PATH}/{made['subscription.id']}"
     shown = {"subscription.url": {"$eq": URL}, "subscription.metadata": {"$eq": {"team": 7}}}
-    (await stage.get(one)).expect(200, {**shown, "subscription.active": {"$eq": False}})
+    (await stage.get(subscription)).expect(200, {**shown, "subscription.active": {"$eq": False}})
     listed = (await stage.get(PATH, limit=1000)).expect(200)
     ids = [item["id"] for item in listed["subscriptions"]]
     stage.check(made["subscription.id"] in ids, "the subscription in the list", ids)
-    changed = await stage.call("PATCH", one, json={"events": ["job.*", "queue.paused"]})
+    changed = await stage.call("PATCH", subscription, json={"events": ["job.*", "queue.paused"]})
     changed.expect(200, {**shown, "subscription.events": {"$eq": ["job.*", "queue.paused"]}})
     stage.equal(changed["subscription.format"], "ojs", "the form of events")
-    formed = await stage.call("PATCH", one, json={"format": "cloudevents"})
+    formed = await stage.call("PATCH", subscription, json={"format": "cloudevents"})
     formed.expect(200, {**shown, "subscription.format": "cloudevents"})
-    unknown = await stage.call("PATCH", one, json={"format": "cloudevent"})
+    unknown = await stage.call("PATCH", subscription, json={"format": "cloudevent"})
     unknown.error(400, "invalid_request", field="format")
-    (await stage.delete(one)).expect((200, 204))
-    (await stage.get(one)).error(404, "not_found")
+    (await stage.delete(subscription)).expect((200, 204))
+    (await stage.get(subscription)).error(404, "not_found")
 
 
 @case("OJS-WHK-003", "OJS-WHK-007", capability=WEBHOOKS)
@@ -79,16 +79,16 @@ async def public_addresses(stage: Stage) -> None:
 async def secrets(stage: Stage) -> None:
     """A secret is answered when it is made, and never again."""
     made = await subscribed(stage)
-    one = f"{PATH}/{made['subscription.id']}"
+    subscription = f"{PATH}/{made['subscription.id']}"
     first = made["subscription.secret"]
-    second = (await stage.post(f"{one}/rotate-secret")).expect(200)["subscription.secret"]
+    second = (await stage.post(f"{subscription}/rotate-secret")).expect(200)["subscription.secret"]
     stage.check(first != second, "another secret", second)
-    own = await stage.post(f"{one}/rotate-secret", {"secret": "a-secret-of-mine"})
+    own = await stage.post(f"{subscription}/rotate-secret", {"secret": "a-secret-of-mine"})
     own.expect(200, {"subscription.secret": {"$eq": "a-secret-of-mine"}})
     (await stage.post(PATH, {"url": URL, "events": ["*"], "secret": "short"})).error(
         400, "invalid_request"
     )
-    for reply in (await stage.get(one), await stage.delete(one)):
+    for reply in (await stage.get(subscription), await stage.delete(subscription)):
         stage.check(not reply.has("subscription.secret"), "no secret", reply.json)
 
 

@@ -83,8 +83,8 @@ async def channels(stage: Stage) -> None:
             stage.equal(event["event"], "job.state_changed", "event")
             stage.check(bool(event["timestamp"]), "a timestamp", dict(event))
             data = event["data"]
-            wanted = {"job_id": taken["id"], "queue": queue, "type": "test.case", "to": "active"}
-            stage.equal({name: data.get(name) for name in wanted}, wanted, "data")
+            expected = {"job_id": taken["id"], "queue": queue, "type": "test.case", "to": "active"}
+            stage.equal({name: data.get(name) for name in expected}, expected, "data")
         (await stage.fail(job, requeue=True)).expect(200)
         await stage.enqueue(other)
 
@@ -131,10 +131,10 @@ async def another_filter_and_none(stage: Stage) -> None:
                 format="catalogue",
             )
         messages = [await socket.next() for _ in range(10)]
-        names = [one["event"] for one in messages if one["type"] == "event"]
+        names = [message["event"] for message in messages if message["type"] == "event"]
         stage.equal(names, ["job.enqueued"] * 5, "events, each once")
         await socket.send(action="unsubscribe", channel=channel)
-        answer = await socket.told("unsubscribed")
+        answer = await socket.expect("unsubscribed")
         stage.equal(answer["channel"], channel, "channel")
         await stage.enqueue(queue)
         await socket.subscribe("events", filter={"queues": [queue], "event_types": ["job.started"]})
@@ -183,7 +183,7 @@ async def resuming(stage: Stage) -> None:
             if before:
                 await socket.subscribe(channel)
             await socket.send(action="resume", last_event_id=ids[1])
-            stage.equal((await socket.told("resumed"))["last_event_id"], ids[1], "last_event_id")
+            stage.equal((await socket.expect("resumed"))["last_event_id"], ids[1], "last_event_id")
             if not before:
                 await socket.subscribe(channel)
             missed = [(await socket.event())["id"] for _ in range(2)]
@@ -200,8 +200,8 @@ async def mistakes(stage: Stage) -> None:
     async with connected(stage) as socket:
         await socket.subscribe(f"queue:{queue}")
         for text in ("{", "[]", "7", '{"channel":"all"}', '{"action":"subscribe","channel":7}'):
-            await socket.say(text)
-            stage.check(bool((await socket.told("error"))["message"]), "a message", text)
+            await socket.send_message(text)
+            stage.check(bool((await socket.expect("error"))["message"]), "a message", text)
         for order, code in (
             ({"action": "dance"}, "invalid_request"),
             ({"action": "subscribe", "channel": "nothing"}, "invalid_request"),
@@ -213,7 +213,7 @@ async def mistakes(stage: Stage) -> None:
             await socket.refused(code)
         await stage.enqueue(queue)
         await socket.event()
-        await socket.say(b"\x00\x01")
+        await socket.send_message(b"\x00\x01")
         await socket.ended()
 
 
@@ -251,7 +251,7 @@ async def pings(stage: Stage) -> None:
             await deaf.ended(20)
             await answered
         await awake.send(action="unsubscribe", channel="all")
-        await awake.told("unsubscribed")
+        await awake.expect("unsubscribed")
 
 
 @case("OJS-WSK-013", capability=WEBSOCKET)
@@ -266,11 +266,11 @@ async def limits(stage: Stage) -> None:
         await socket.send(action="subscribe", channel=f"queue:{queues[-1]}")
         await socket.refused("invalid_request")
         await socket.send(action="unsubscribe", channel=f"queue:{queues[0]}")
-        await socket.told("unsubscribed")
+        await socket.expect("unsubscribed")
         await socket.subscribe(f"queue:{queues[-1]}")
-        await socket.say("x" * 65_536)
+        await socket.send_message("x" * 65_536)
         await socket.refused("invalid_request")
-        await socket.say("x" * 70_000)
+        await socket.send_message("x" * 70_000)
         code = await socket.ended()
         stage.check(code != UNCLEAN, "the code of a close", code)
 
@@ -285,8 +285,8 @@ async def stopping(stage: Stage) -> None:
         stopping = asyncio.create_task(stage.process.stop())
         events = [await socket.event() for _ in range(2)]
         stage.equal(
-            {one["event"] for one in events} == {"server.shutdown"}, True, "server.shutdown"
+            {event["event"] for event in events} == {"server.shutdown"}, True, "server.shutdown"
         )
-        stage.equal(sorted(one["channel"] for one in events), ["all", "events"], "channels")
+        stage.equal(sorted(event["channel"] for event in events), ["all", "events"], "channels")
         await socket.ended()
         stage.equal(await stopping, 0, "exit code")

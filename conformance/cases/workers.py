@@ -16,7 +16,7 @@ async def ways_of_listing_jobs(stage: Stage) -> None:
     queue, worker = stage.name(), stage.name("w")
     await stage.enqueue_many(queue, 2)
     first, second = await stage.fetch(queue, worker, count=2)
-    for members, wanted in (
+    for members, expected in (
         ({"active_job_ids": [first["id"]]}, [first["id"]]),
         ({"active_jobs": [first["id"], second["id"]]}, [first["id"], second["id"]]),
         ({"job_id": second["id"]}, [second["id"]]),
@@ -25,7 +25,9 @@ async def ways_of_listing_jobs(stage: Stage) -> None:
         ({}, []),
     ):
         reply = await stage.beat(worker, **members)
-        stage.equal(sorted(reply["jobs_extended"]), sorted(wanted), f"jobs_extended for {members}")
+        stage.equal(
+            sorted(reply["jobs_extended"]), sorted(expected), f"jobs_extended for {members}"
+        )
 
 
 @case("OJS-WRK-004", "OJS-WRK-015", level=1)
@@ -83,7 +85,7 @@ async def what_workers_say_of_themselves(stage: Stage) -> None:
 async def beats_of_strangers(stage: Stage) -> None:
     """A BEAT of an unknown worker is answered and makes it known; the answer is whole."""
     worker = stage.name("w")
-    wanted: dict[str, object] = {
+    expected: dict[str, object] = {
         "state": "running",
         "directive": "",
         "acknowledged": True,
@@ -95,8 +97,8 @@ async def beats_of_strangers(stage: Stage) -> None:
         "jobs_lost": [],
         "cancelled_jobs": [],
     }
-    (await stage.beat(worker)).expect(200, {**wanted, "registered": False})
-    reply = (await stage.beat(worker)).expect(200, {**wanted, "registered": True})
+    (await stage.beat(worker)).expect(200, {**expected, "registered": False})
+    reply = (await stage.beat(worker)).expect(200, {**expected, "registered": True})
     stage.equal(reply["visibility_timeout_ms"], reply["visibility_timeout"] * 1000, "milliseconds")
     (await stage.get(f"workers/{worker}")).expect(200)
 
@@ -168,9 +170,9 @@ async def directives_for_all(stage: Stage) -> None:
     for name in ("quiet", "resume"):
         reply = (await stage.post("admin/workers/directive", {"directive": name})).expect(200)
         stage.check(reply["updated"] >= 2, "at least two workers told", reply["updated"])
-        wanted = "quiet" if name == "quiet" else "running"
+        expected = "quiet" if name == "quiet" else "running"
         for worker in workers[:2]:
-            stage.equal((await stage.beat(worker))["state"], wanted, "state")
+            stage.equal((await stage.beat(worker))["state"], expected, "state")
     (await stage.post("admin/workers/directive", {"directive": "dance"})).error(
         400, "invalid_request"
     )
@@ -196,8 +198,8 @@ async def test_directives(stage: Stage) -> None:
         queue, worker = stage.name(), stage.name("w")
         await stage.enqueue(queue, meta={"test_directive": directive})
         job = await stage.take(queue, worker)
-        wanted = directive if hooks else "running"
-        stage.equal((await stage.beat(worker, [job]))["state"], wanted, "state")
+        expected = directive if hooks else "running"
+        stage.equal((await stage.beat(worker, [job]))["state"], expected, "state")
         stage.equal((await stage.beat(worker))["state"], "running", "state of the next BEAT")
 
 
@@ -280,7 +282,9 @@ async def asking_after_the_end(stage: Stage) -> None:
     await stage.beat(worker)
     (await stage.post("workers/deregister", {"worker_id": worker})).expect(200)
     for _ in range(2):
-        reply = (await stage.asked(queue, worker)).error(409, "conflict", resource_type="worker")
+        reply = (await stage.send_fetch(queue, worker)).error(
+            409, "conflict", resource_type="worker"
+        )
         stage.check(reply["error.hint"], "a hint", reply["error.hint"])
         (await stage.get(f"workers/{worker}")).expect(200, {"worker.state": "terminated"})
     stage.equal((await stage.look(job))["state"], "available", "the job's state")
@@ -299,7 +303,7 @@ async def dead_workers(stage: Stage) -> None:
     silence = float(answer["heartbeat_timeout"])
     stage.need(silence <= 45, f"the heartbeat timeout is {silence:g} s; 45 can be waited for")
     queue, dead, never, alive = (stage.name(kind) for kind in ("q", "dead", "never", "alive"))
-    late, asking, nothing = stage.name("late"), stage.name("asking"), stage.name()
+    late, fetching, nothing = stage.name("late"), stage.name("asking"), stage.name()
     await stage.enqueue_many(queue, 4)
     await stage.beat(dead)
     listed = await stage.take(queue, dead)
@@ -308,11 +312,11 @@ async def dead_workers(stage: Stage) -> None:
     kept = await stage.take(queue, never)
     beating = await stage.take(queue, alive)
     await stage.beat(late)
-    beaten = (await stage.beat(asking))["last_heartbeat_at"]
+    beaten = (await stage.beat(fetching))["last_heartbeat_at"]
     for _ in range(int(silence / 2)):
         await asyncio.sleep(1.9)
         await stage.beat(alive, [beating])
-        await stage.empty(nothing, asking)
+        await stage.empty(nothing, fetching)
     for job in (listed, unlisted):
         await stage.until_state(job, "available", 8)
         stage.equal((await stage.look(job))["error"]["code"], "worker_death", "error.code")
@@ -335,7 +339,7 @@ async def dead_workers(stage: Stage) -> None:
     await stage.take(queue, late)
     seen = (await stage.get(f"workers/{late}")).expect(200, {"worker.state": "running"})
     stage.equal(seen["worker.incarnation"], life + 1, "incarnation of one that fetched")
-    seen = (await stage.get(f"workers/{asking}")).expect(200, {"worker.state": "running"})
+    seen = (await stage.get(f"workers/{fetching}")).expect(200, {"worker.state": "running"})
     stage.equal(seen["worker.incarnation"], life, "incarnation of one that fetched all along")
     stage.equal(seen["worker.last_heartbeat_at"], beaten, "its last_heartbeat_at")
 

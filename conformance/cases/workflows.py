@@ -118,22 +118,22 @@ async def failing_steps(stage: Stage) -> None:
     (await stage.fail(again, error={"code": "broken", "message": "m"})).expect(200)
     seen = await read(stage, flow)
     states = {step["id"]: step["state"] for step in seen["steps"]}
-    wanted = {"a": "failed", "b": "cancelled", "c": "cancelled", "d": "active"}
-    stage.equal(states, wanted, "states of the steps")
+    expected = {"a": "failed", "b": "cancelled", "c": "cancelled", "d": "active"}
+    stage.equal(states, expected, "states of the steps")
     stage.equal(seen["state"], "running", "state while a step still runs")
     (await stage.ack(other)).expect(200)
     seen = await read(stage, flow)
     stage.equal(seen["state"], "failed", "state")
     stage.equal(seen["failed_job_ids"], [first["id"]], "failed_job_ids")
     error = seen["errors"][0]
-    expected = {
+    members = {
         "job_id": first["id"],
         "step_id": "a",
         "code": "broken",
         "message": "m",
         "attempt": 2,
     }
-    stage.equal({name: error.get(name) for name in expected}, expected, "errors")
+    stage.equal({name: error.get(name) for name in members}, members, "errors")
     stage.equal([seen["failed_step_id"], seen["failed_step_index"]], ["a", 0], "failed step")
     await stage.empty(queue)
 
@@ -151,8 +151,8 @@ async def results_of_steps(stage: Stage) -> None:
     shown = [step.get("result") for step in steps]
     stage.equal(shown[0], {"step": 0}, "result of the first step")
     stage.check(shown[1] == large, "result of the second step", type(shown[1]).__name__)
-    wanted = {"$ref": f"/ojs/v1/jobs/{steps[2]['job_id']}/result", "size_bytes": 200_002}
-    stage.equal(shown[2], wanted, "result of the third step")
+    expected = {"$ref": f"/ojs/v1/jobs/{steps[2]['job_id']}/result", "size_bytes": 200_002}
+    stage.equal(shown[2], expected, "result of the third step")
     waiting = await start(stage, type="chain", steps=[job(queue, 0)])
     stage.check("result" not in (await read(stage, waiting))["steps"][0], "no result yet", waiting)
 
@@ -242,9 +242,9 @@ async def common_options(stage: Stage) -> None:
     ]
     common = {"queue": queue, "priority": 5, "timeout": 60}
     await start(stage, type="group", jobs=jobs, options=common)
-    for queued, wanted in ((queue, [5, 30_000]), (other, [9, 60_000])):
+    for queued, expected in ((queue, [5, 30_000]), (other, [9, 60_000])):
         taken = await stage.take(queued)
-        stage.equal([taken["priority"], taken["timeout_ms"]], wanted, "priority and timeout_ms")
+        stage.equal([taken["priority"], taken["timeout_ms"]], expected, "priority and timeout_ms")
     await start(stage, type="group", jobs=[job(queue, options={"priority": 7}), job(queue)])
     found = [(await settle(stage, queue))["priority"] for _ in range(2)]
     stage.equal(found, [7, 0], "priorities in a group")
@@ -329,12 +329,12 @@ async def unique_steps(stage: Stage) -> None:
     queue = stage.name()
     kind = f"kind.{stage.name('t').replace('-', '_')}"
     (await stage.push(type=kind, queue=queue, unique={})).expect(201)
-    met = {"type": kind, "args": [], "options": {"queue": queue, "unique": {}}}
-    (await stage.post("workflows", {"type": "group", "jobs": [job(queue), met]})).error(
+    duplicate = {"type": kind, "args": [], "options": {"queue": queue, "unique": {}}}
+    (await stage.post("workflows", {"type": "group", "jobs": [job(queue), duplicate]})).error(
         409, "duplicate"
     )
     other = stage.name()
-    flow = await start(stage, type="chain", steps=[job(other), met])
+    flow = await start(stage, type="chain", steps=[job(other), duplicate])
     await settle(stage, other)
     seen = await read(stage, flow)
     stage.equal([seen["state"], seen["steps"][1]["state"]], ["failed", "failed"], "states")
@@ -449,15 +449,15 @@ async def listing(stage: Stage) -> None:
         for form in ("group", "chain", "group")
     ]
     (await stage.delete(f"workflows/{made[1]}")).expect(200)
-    for query, wanted in (
+    for query, expected in (
         ({}, made[::-1]),
         ({"type": "group"}, [made[2], made[0]]),
         ({"state": "cancelled"}, [made[1]]),
     ):
         reply = (await stage.get("workflows", name=name, **query)).expect(
-            200, {"count": len(wanted), "pagination.total": len(wanted)}
+            200, {"count": len(expected), "pagination.total": len(expected)}
         )
-        stage.equal([flow["id"] for flow in reply["workflows"]], wanted, f"workflows for {query}")
+        stage.equal([flow["id"] for flow in reply["workflows"]], expected, f"workflows for {query}")
         stage.equal(reply["items"], reply["workflows"], "items")
         stage.check("steps" not in reply["workflows"][0], "no steps", reply.text[:300])
 
@@ -503,7 +503,7 @@ async def trying_again(stage: Stage) -> None:
     last = await settle(stage, queue)
     stage.equal(len(last["parent_results"]), 2, "results that are handed on")
     stage.equal((await read(stage, flow))["state"], "completed", "state")
-    types = [one["type"] for one in await stage.events(types="workflow.retried")]
+    types = [event["type"] for event in await stage.events(types="workflow.retried")]
     stage.check("workflow.retried" in types, "workflow.retried", types)
     (await stage.post(path)).error(409, "conflict", current_state="completed")
     gone = await start(stage, type="chain", steps=steps)
@@ -522,8 +522,8 @@ async def events(stage: Stage) -> None:
     await settle(stage, queue, fails=True)
     found = await _events_of(stage, flow)
     names = [event["type"].removeprefix("workflow.") for event in found]
-    wanted = ["created", "started", "step_completed", "step_failed", "failed"]
-    stage.equal(names, wanted, "events")
+    expected = ["created", "started", "step_completed", "step_failed", "failed"]
+    stage.equal(names, expected, "events")
     for event in found:
         missing = {"workflow_id", "workflow_name", "workflow_type", "total_steps"} - set(
             event["data"]

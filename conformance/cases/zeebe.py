@@ -19,7 +19,7 @@ MINUTE = 60_000
 BRIEF_MS = 200
 LARGEST = 2**63 - 1
 # Calls that need a BPMN engine.
-UNSERVED = (
+NOT_SERVED = (
     *("DeployProcess", "DeployResource", "DeleteResource", "PublishMessage", "BroadcastSignal"),
     *("EvaluateDecision", "ModifyProcessInstance", "MigrateProcessInstance"),
 )
@@ -52,7 +52,7 @@ class Gateway:
         (await stream.end()).expect(Status.OK)
         return jobs
 
-    async def one(self, **more: Any) -> Record:
+    async def activate_one(self, **more: Any) -> Record:
         """The only job of an activation."""
         jobs = await self.activated(**more)
         self.stage.equal(len(jobs), 1, "the number of jobs")
@@ -101,7 +101,7 @@ async def keys(stage: Stage) -> None:
             stage.equal(first[name], first["key"], name)
         stage.equal([job["retries"] for job in jobs], [3, 3, 3], "retries")
         await zeebe.call("FailJob", jobKey=first["key"], retries=2)
-        again = await zeebe.one()
+        again = await zeebe.activate_one()
         stage.equal([again["key"], again["retries"]], [first["key"], 2], "key and retries")
 
 
@@ -119,7 +119,9 @@ async def jobs_of_all_queues(stage: Stage) -> None:
             stage.equal(json.loads(job["customHeaders"]), {"template": "hello"}, "headers")
             stage.equal([job["type"], job["worker"]], [kind, "w"], "type and worker")
         (await stage.push(type=kind, args=[1, 2])).expect(201)
-        stage.equal(variables_of(await zeebe.one(type=kind)), {"args": [1, 2]}, "variables")
+        stage.equal(
+            variables_of(await zeebe.activate_one(type=kind)), {"args": [1, 2]}, "variables"
+        )
 
 
 @case("OJS-ZEE-004", "OJS-ZEE-007", grpc=True)
@@ -128,12 +130,14 @@ async def arguments_after_the_first(stage: Stage) -> None:
     kind = stage.name("mail")
     async with gateway(stage) as zeebe:
         made = (await stage.push(type=kind, args=[{"a": 1}, 2, 3])).expect(201)
-        job = await zeebe.one(type=kind)
+        job = await zeebe.activate_one(type=kind)
         stage.equal(variables_of(job), {"a": 1}, "variables")
         await zeebe.call("FailJob", jobKey=job["key"], retries=1, variables='{"b":2}')
         shown = await stage.look(made["job.id"])
         stage.equal(shown["args"], [{"a": 1, "b": 2}, 2, 3], "args")
-        stage.equal(variables_of(await zeebe.one(type=kind)), {"a": 1, "b": 2}, "variables")
+        stage.equal(
+            variables_of(await zeebe.activate_one(type=kind)), {"a": 1, "b": 2}, "variables"
+        )
 
 
 @case("OJS-ZEE-002", grpc=True)
@@ -141,7 +145,7 @@ async def activation(stage: Stage) -> None:
     """An activation waits as long as it says, takes as many as it says, and says all it must."""
     async with gateway(stage) as zeebe:
         await zeebe.none()
-        async with stage.waiting(zeebe.one()) as (waiting,):
+        async with stage.waiting(zeebe.activate_one()) as (waiting,):
             await asyncio.sleep(0.2)
             key = await zeebe.start()
             stage.equal((await waiting)["key"], key, "the key")
@@ -202,7 +206,7 @@ async def streams(stage: Stage) -> None:
         stream.leave()
         await asyncio.sleep(0.3)  # no event tells that the server has noticed
         key = await zeebe.start()
-        stage.equal((await zeebe.one())["key"], key, "the key")
+        stage.equal((await zeebe.activate_one())["key"], key, "the key")
 
 
 @case("OJS-ZEE-004", grpc=True)
@@ -211,7 +215,7 @@ async def variables(stage: Stage) -> None:
     async with gateway(stage) as zeebe:
         text = f'{{"order":{LARGEST},"deep":{{"list":[{-LARGEST},1.5]}}}}'
         await zeebe.call("CreateProcessInstance", bpmnProcessId=zeebe.type, variables=text)
-        job = await zeebe.one()
+        job = await zeebe.activate_one()
         stage.equal(variables_of(job), json.loads(text), "variables")
         for wrong in (f'{{"order":{2**64}}}', '{"order"', "[1]"):
             await zeebe.refused(
@@ -227,8 +231,8 @@ async def completions(stage: Stage) -> None:
     """A completion counts after the timeout, too, until another one; its variables are merged."""
     async with gateway(stage) as zeebe:
         key = await zeebe.start(a=1, b=1)
-        await zeebe.one(timeout=BRIEF_MS)
-        stage.equal((await zeebe.one(timeout=BRIEF_MS))["key"], key, "the key")
+        await zeebe.activate_one(timeout=BRIEF_MS)
+        stage.equal((await zeebe.activate_one(timeout=BRIEF_MS))["key"], key, "the key")
         await zeebe.call("CompleteJob", jobKey=key, variables='{"b":2,"c":3}')
         await zeebe.refused(Status.NOT_FOUND, "CompleteJob", jobKey=key)
         await zeebe.refused(Status.NOT_FOUND, "CompleteJob", jobKey="77")
@@ -240,11 +244,11 @@ async def failures(stage: Stage) -> None:
     """A failure sets the retries, backs off and leaves variables; without retries it is final."""
     async with gateway(stage) as zeebe:
         key = await zeebe.start(a=1)
-        await zeebe.one()
+        await zeebe.activate_one()
         failing = {"jobKey": key, "retries": 7, "errorMessage": "no", "retryBackOff": 2500}
         await zeebe.call("FailJob", **failing, variables='{"b":2}')
         await zeebe.none()
-        again = await zeebe.one()
+        again = await zeebe.activate_one()
         stage.equal([again["key"], again["retries"]], [key, 7], "key and retries")
         stage.equal(variables_of(again), {"a": 1, "b": 2}, "variables")
         await zeebe.call("FailJob", jobKey=key, retries=0, errorMessage="no more")
@@ -259,13 +263,13 @@ async def incidents(stage: Stage) -> None:
     async with gateway(stage) as zeebe:
         kind = stage.name("pay")
         (await stage.push(type=kind, queue=(queue := stage.name()))).expect(201)
-        key = (await zeebe.one(type=kind))["key"]
+        key = (await zeebe.activate_one(type=kind))["key"]
         await zeebe.call("ThrowError", jobKey=key, errorCode="NO_FUNDS", errorMessage="empty")
         await zeebe.refused(Status.FAILED_PRECONDITION, "CompleteJob", jobKey=key)
         dead = (await stage.get("dead-letter", queue=queue)).expect(200, {"jobs": {"$size": 1}})
         stage.equal(dead["jobs"][0]["error"]["code"], "NO_FUNDS", "the code of the error")
         await zeebe.call("ResolveIncident", incidentKey=key)
-        again = await zeebe.one(type=kind)
+        again = await zeebe.activate_one(type=kind)
         stage.equal(again["key"], key, "the key")
         stage.check(again["retries"] > 0, "retries", again["retries"])
         await zeebe.refused(Status.NOT_FOUND, "ResolveIncident", incidentKey="77")
@@ -278,11 +282,11 @@ async def updates(stage: Stage) -> None:
         key = await zeebe.start(a=1, b=1)
         await zeebe.call("SetVariables", elementInstanceKey=key, variables='{"b":2}')
         await zeebe.call("UpdateJobRetries", jobKey=key, retries=8)
-        job = await zeebe.one()
+        job = await zeebe.activate_one()
         stage.equal(variables_of(job), {"a": 1, "b": 2}, "variables")
         stage.equal(job["retries"], 8, "retries")
         await zeebe.call("UpdateJobTimeout", jobKey=key, timeout=BRIEF_MS)
-        stage.equal((await zeebe.one(wait_ms=5000))["key"], key, "the key")
+        stage.equal((await zeebe.activate_one(wait_ms=5000))["key"], key, "the key")
         await zeebe.refused(Status.INVALID_ARGUMENT, "UpdateJobRetries", jobKey=key, retries=0)
         await zeebe.refused(Status.NOT_FOUND, "UpdateJobRetries", jobKey="77", retries=1)
 
@@ -296,7 +300,7 @@ async def processes(stage: Stage) -> None:
             "CreateProcessInstanceWithResult", request=request, requestTimeout=10_000
         )
         async with stage.waiting(waiting) as (result,):
-            job = await zeebe.one()
+            job = await zeebe.activate_one()
             await zeebe.call("CompleteJob", jobKey=job["key"], variables='{"b":2}')
             answer = await result
         stage.equal(json.loads(answer["variables"]), {"a": 1, "b": 2}, "variables")
@@ -321,7 +325,7 @@ async def processes(stage: Stage) -> None:
 async def what_is_not_served(stage: Stage) -> None:
     """Calls that need a BPMN engine are refused with advice; the topology is one broker's."""
     async with gateway(stage) as zeebe:
-        for method in UNSERVED:
+        for method in NOT_SERVED:
             message = await zeebe.refused(Status.UNIMPLEMENTED, method)
             stage.check(len(message.split()) > 3, "a sentence that says what to use", message)
         topology = await zeebe.call("Topology")

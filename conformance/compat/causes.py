@@ -9,7 +9,7 @@ from functools import partial
 
 import msgspec
 
-from conformance.claims import Claims
+from conformance.capabilities import Claims
 from conformance.compat.quirks import RULES, Bite, Quirk
 from conformance.defects import reasons_of
 from conformance.model import Case, CaseFile
@@ -30,9 +30,9 @@ async def with_causes(
     results: Sequence[CaseResult],
     files: Iterable[CaseFile],
     claims: Claims,
-    met: Mapping[str, Sequence[str]],
+    workers_before: Mapping[str, Sequence[str]],
     as_written: Replay | None,
-    apart: Replay,
+    isolated: Replay,
 ) -> list[CaseResult]:
     """Add to each bad result its causes other than the server.
 
@@ -50,13 +50,13 @@ async def with_causes(
         causes[result.path] = _in_itself(file, claims)
         if not causes[result.path]:
             again = await as_written(file, frozenset()) if as_written else None
-            if again is not None and not again.failures and met.get(result.path):
+            if again is not None and not again.failures and workers_before.get(result.path):
                 # It passed because the first play had revived a dead worker, so the failure stands.
                 again = Again(result.failures)
             shared[result.path] = again
     # Only after all repetitions, since a replay with other names may change their state.
     for path, again in shared.items():
-        causes[path] = await _by_play(by_path[path], again, apart)
+        causes[path] = await _by_play(by_path[path], again, isolated)
     return [
         msgspec.structs.replace(result, causes=causes.get(result.path, ())) for result in results
     ]
@@ -109,9 +109,9 @@ def _holds(case: Case, again: Again) -> bool:
     return len(reasons_of(case, again.failures)) == len(again.failures)
 
 
-def _failed_by_others(shared: Again | None, apart: Again) -> list[str]:
+def _failed_by_others(shared: Again | None, isolated: Again) -> list[str]:
     """Return the places that fail only with names as written, which other cases use too."""
-    kept = {_place(failure) for failure in apart.failures}
+    kept = {_place(failure) for failure in isolated.failures}
     failures = shared.failures if shared is not None else ()
     return [_place(failure) for failure in failures if _place(failure) not in kept]
 

@@ -14,76 +14,76 @@ _RANGE = re.compile(r"number:range\(\s*(-?[\d.]+)\s*,\s*(-?[\d.]+)\s*\)")
 _LENGTH = re.compile(r"array:(length|min_length|min)(?::(\d+)|\((\d+)\))")
 
 
-def matches(wanted: object, value: object, in_force: InForce = lambda _: True) -> bool:
+def matches(expected: object, value: object, in_force: InForce = lambda _: True) -> bool:
     """Return True if the published runner would accept a value for the matcher."""
-    if wanted is None:
+    if expected is None:
         return value is None
-    if isinstance(wanted, str):
-        return _word(wanted, value)
-    if isinstance(wanted, list):
+    if isinstance(expected, str):
+        return _word(expected, value)
+    if isinstance(expected, list):
         return (
             isinstance(value, list)
-            and len(value) == len(wanted)
-            and all(matches(*pair, in_force) for pair in zip(wanted, value, strict=True))
+            and len(value) == len(expected)
+            and all(matches(*pair, in_force) for pair in zip(expected, value, strict=True))
         )
-    if isinstance(wanted, dict):
-        return _object(wanted, value, in_force)
-    return same(wanted, value)
+    if isinstance(expected, dict):
+        return _object(expected, value, in_force)
+    return same(expected, value)
 
 
-def status_matches(wanted: object, status: int, in_force: InForce = lambda _: True) -> bool:
+def status_matches(expected: object, status: int, in_force: InForce = lambda _: True) -> bool:
     """Tell whether a status passes; the form of a bare array never does."""
-    if isinstance(wanted, list):
-        return status in wanted and not in_force(Quirk.STATUS_LIST)
-    if isinstance(wanted, str) and wanted.startswith("one_of:"):
-        return str(status) in [code.strip() for code in wanted[7:].split(",")]
-    return matches(wanted, status, in_force)
+    if isinstance(expected, list):
+        return status in expected and not in_force(Quirk.STATUS_LIST)
+    if isinstance(expected, str) and expected.startswith("one_of:"):
+        return str(status) in [code.strip() for code in expected[7:].split(",")]
+    return matches(expected, status, in_force)
 
 
-def as_meant(wanted: object, value: object) -> bool:
+def as_specified(expected: object, value: object) -> bool:
     """Tell whether a matcher is met as it is meant, by the rules of the strict judge."""
     try:
-        return match.match(wanted, value) is None
+        return match.match(expected, value) is None
     except BadMatcher:
         return False
 
 
-def _object(wanted: dict[str, object], value: object, in_force: InForce) -> bool:
+def _object(expected: dict[str, object], value: object, in_force: InForce) -> bool:
     # The first operator in this order decides; the rest of the object is ignored.
-    if "$exists" in wanted:
+    if "$exists" in expected:
         there = value is not None
-        right_kind = "$type" not in wanted or not there or kind(value) == wanted["$type"]
-        return there == wanted["$exists"] and right_kind
-    if "$match" in wanted:
-        pattern = str(wanted["$match"])
+        right_kind = "$type" not in expected or not there or kind(value) == expected["$type"]
+        return there == expected["$exists"] and right_kind
+    if "$match" in expected:
+        pattern = str(expected["$match"])
         return isinstance(value, str) and _search(pattern, value)
     for name in ("$in", "$or"):
-        if isinstance(options := wanted.get(name), list):
-            if name == "$or" and "$size" in wanted:
+        if isinstance(options := expected.get(name), list):
+            if name == "$or" and "$size" in expected:
                 break
             return any(matches(option, value, in_force) for option in options)
-    if "$size" in wanted:
-        met = _size(wanted["$size"], value)
-    elif "$empty" in wanted:
+    if "$size" in expected:
+        holds = _size(expected["$size"], value)
+    elif "$empty" in expected:
         return True
-    elif isinstance(bounds := wanted.get("range"), dict):
-        met = is_number(value) and _in_range(bounds, value)
+    elif isinstance(bounds := expected.get("range"), dict):
+        holds = is_number(value) and _in_range(bounds, value)
     else:
-        met = _members(wanted, value, in_force)
-    unknown = not met and any(name.startswith("$") for name in wanted)
-    return met or (unknown and as_meant(wanted, value) and not in_force(Quirk.OPERATORS))
+        holds = _members(expected, value, in_force)
+    unknown = not holds and any(name.startswith("$") for name in expected)
+    return holds or (unknown and as_specified(expected, value) and not in_force(Quirk.OPERATORS))
 
 
-def _members(wanted: dict[str, object], value: object, in_force: InForce) -> bool:
+def _members(expected: dict[str, object], value: object, in_force: InForce) -> bool:
     if not isinstance(value, dict):
         return False
-    for name, item in wanted.items():
+    for name, item in expected.items():
         if item == "absent":
-            met = name not in value
+            holds = name not in value
         else:
-            met = name in value and matches(item, value[name], in_force)
+            holds = name in value and matches(item, value[name], in_force)
         nothing = value.get(name) is None and item in (None, "absent")
-        if not met and not (nothing and not in_force(Quirk.NULL_INSIDE)):
+        if not holds and not (nothing and not in_force(Quirk.NULL_INSIDE)):
             return False
     return True
 
@@ -93,13 +93,13 @@ def _in_range(bounds: dict[str, object], value: int | float) -> bool:
     return is_number(low) and is_number(high) and low <= value <= high
 
 
-def _size(wanted: object, value: object) -> bool:
+def _size(expected: object, value: object) -> bool:
     if not isinstance(value, list):
         return False
-    if isinstance(wanted, dict):
-        least = wanted.get("$gte")
+    if isinstance(expected, dict):
+        least = expected.get("$gte")
         return is_number(least) and len(value) >= least
-    return is_number(wanted) and len(value) == wanted
+    return is_number(expected) and len(value) == expected
 
 
 def _word(text: str, value: object) -> bool:

@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 
 from conformance import paths, template
-from conformance.compat.match import as_meant
+from conformance.compat.match import as_specified
 from conformance.compat.paths import PathError, fill, has_quoted_key, resolve
 from conformance.compat.quirks import InForce, Quirk, Quirks
 from conformance.model import Case
@@ -55,21 +55,21 @@ class Meaning:
         """Keep the body of an answer, and the variables that the step captures from it."""
         self.bodies[step] = body
         if step in self._steps:
-            meant = self._steps[step]
-            for name, path in meant.all_captures.items():
-                self._captured.capture(name, path, body, meant.unwrap)
+            definition = self._steps[step]
+            for name, path in definition.all_captures.items():
+                self._captured.capture(name, path, body, definition.unwrap)
 
     def text(self, text: str, place: str) -> str:
         """A text with the values of earlier answers inserted."""
         filled = fill(text, self.bodies)
         try:
-            meant = template.fill_text(filled, self._captured)
+            value = template.fill_text(filled, self._captured)
         except Unresolved:
             return filled
         names = [name for name in self._captured.variables if name in filled]
-        if meant == filled or self._quirks.bite(Quirk.CAPTURES, f"{place}: {', '.join(names)}"):
+        if value == filled or self._quirks.bite(Quirk.CAPTURES, f"{place}: {', '.join(names)}"):
             return filled
-        return meant
+        return value
 
     def matcher(self, matcher: object, place: str) -> object:
         """A matcher with the values of earlier answers inserted; an error if it is no JSON then."""
@@ -90,9 +90,9 @@ class Meaning:
             error = raised
         if found is None:
             quirk = Quirk.QUOTED_KEYS if has_quoted_key(path) else Quirk.DOTTED_KEYS
-            meant = _found(path, document)
-            if not is_absent(meant) and not self._quirks.bite(quirk, place):
-                return meant
+            value = _found(path, document)
+            if not is_absent(value) and not self._quirks.bite(quirk, place):
+                return value
         if error is not None:
             raise error
         return found
@@ -101,7 +101,7 @@ class Meaning:
         """Tell whether a matcher fails on a path that is an error."""
         if matcher == "absent":
             return False
-        wants_nothing = as_meant(matcher, Missing("the path leads nowhere"))
+        wants_nothing = as_specified(matcher, Missing("the path leads nowhere"))
         return not wants_nothing or self._quirks.bite(Quirk.DEAD_END, place)
 
     def _json(self, text: str, place: str) -> str:
@@ -112,12 +112,12 @@ class Meaning:
         captures = self._captured if self._quirks.is_mended(Quirk.CAPTURES) else Scope()
         scope = Scope(captures.names, self.bodies, captures.variables)
         try:
-            meant = template.fill_json(msgspec.json.decode(text), scope)
+            value = template.fill_json(msgspec.json.decode(text), scope)
         except Unresolved:
             return filled
-        if _says(filled, meant) or self._quirks.bite(Quirk.FILLING, place):
+        if _stands_for(filled, value) or self._quirks.bite(Quirk.FILLING, place):
             return filled
-        return msgspec.json.encode(meant).decode()
+        return msgspec.json.encode(value).decode()
 
 
 def _found(path: str, document: object) -> object:
@@ -127,8 +127,8 @@ def _found(path: str, document: object) -> object:
         return Missing(str(error))
 
 
-def _says(text: str, meant: object) -> bool:
+def _stands_for(text: str, value: object) -> bool:
     try:
-        return same(msgspec.json.decode(text), meant)
+        return same(msgspec.json.decode(text), value)
     except msgspec.DecodeError:
         return False

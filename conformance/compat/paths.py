@@ -70,9 +70,9 @@ def _bracket(value: object, bracket: str) -> object:
     if not isinstance(value, list):
         raise PathError(f"[{bracket}] on a value that is no array")
     if found := _FILTER.fullmatch(bracket):
-        wanted = found[2].strip("'\"")
+        expected = found[2].strip("'\"")
         for item in value:
-            if isinstance(item, dict) and text_form(item.get(found[1])) == wanted:
+            if isinstance(item, dict) and text_form(item.get(found[1])) == expected:
                 return item
         return None
     if not bracket.isdecimal():

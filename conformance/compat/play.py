@@ -143,16 +143,16 @@ class _Play:
         ]
 
     def _failed(self, step: _Step, received: Received, parsed: object) -> Iterator[_Wrong]:
-        wanted = step.assertions or _Assertions()
-        in_force = self._meaning.at(f"[{step.id}] status {show(wanted.status)}")
-        if wanted.status is not None and not match.status_matches(
-            wanted.status, received.status, in_force
+        expected = step.assertions or _Assertions()
+        in_force = self._meaning.at(f"[{step.id}] status {show(expected.status)}")
+        if expected.status is not None and not match.status_matches(
+            expected.status, received.status, in_force
         ):
-            yield "status", Mismatch("", show(wanted.status), str(received.status))
-        if wanted.status_in and received.status not in wanted.status_in:
-            expected = f"one of {show(wanted.status_in)}"
-            yield "status", Mismatch("", expected, str(received.status))
-        body = wanted.body or {}
+            yield "status", Mismatch("", show(expected.status), str(received.status))
+        if expected.status_in and received.status not in expected.status_in:
+            allowed = f"one of {show(expected.status_in)}"
+            yield "status", Mismatch("", allowed, str(received.status))
+        body = expected.body or {}
         document = parsed if isinstance(parsed, dict) else {}
         if isinstance(body.get("$or"), list) and not any(
             isinstance(each, dict) and not list(self._entries(step, each, document))
@@ -161,13 +161,13 @@ class _Play:
             yield "$or", Mismatch("", "any alternative", "none")
         if isinstance(parsed, dict):
             yield from self._entries(step, body, parsed)
-            for path in wanted.body_absent or ():
+            for path in expected.body_absent or ():
                 yield from self._entries(step, {path: "absent"}, parsed)
-        for name, value in (wanted.headers or {}).items():
+        for name, value in (expected.headers or {}).items():
             yield from _header(name, value, received)
-        yield from _timing(wanted.timing_ms or {}, received.duration_ms)
+        yield from _timing(expected.timing_ms or {}, received.duration_ms)
         text = received.content.decode(errors="replace")
-        for part in wanted.body_contains or ():
+        for part in expected.body_contains or ():
             if part not in text:
                 yield "body_contains", Mismatch("", part, text)
 
@@ -189,23 +189,23 @@ class _Play:
                 yield path, Mismatch("", show(filled), show(value), absent=value is None)
 
 
-def _header(name: str, wanted: object, received: Received) -> Iterator[_Wrong]:
+def _header(name: str, expected: object, received: Received) -> Iterator[_Wrong]:
     value = received.headers.get(name.lower(), "")
-    if isinstance(wanted, dict):
+    if isinstance(expected, dict):
         # As published: `$exists` is ignored.
-        wrong = "$match" in wanted and not match.matches({"$match": wanted["$match"]}, value)
-        if wrong or wanted.get("$eq", value) != value:
-            yield f"header:{name}", Mismatch("", show(wanted), value)
-    elif wanted != value:
-        yield f"header:{name}", Mismatch("", show(wanted), value)
+        wrong = "$match" in expected and not match.matches({"$match": expected["$match"]}, value)
+        if wrong or expected.get("$eq", value) != value:
+            yield f"header:{name}", Mismatch("", show(expected), value)
+    elif expected != value:
+        yield f"header:{name}", Mismatch("", show(expected), value)
 
 
-def _timing(wanted: dict[str, float], took: int) -> Iterator[_Wrong]:
-    if (most := wanted.get("less_than")) is not None and took >= most:
+def _timing(expected: dict[str, float], took: int) -> Iterator[_Wrong]:
+    if (most := expected.get("less_than")) is not None and took >= most:
         yield "timing", Mismatch("", f"< {most:g} ms", f"{took} ms")
-    if (least := wanted.get("greater_than")) is not None and took <= least:
+    if (least := expected.get("greater_than")) is not None and took <= least:
         yield "timing", Mismatch("", f"> {least:g} ms", f"{took} ms")
-    if (around := wanted.get("approximate")) is not None:
+    if (around := expected.get("approximate")) is not None:
         margin = max(around * 0.5, 100)
         if abs(took - around) > margin:
             yield "timing", Mismatch("", f"~{around:g} ms", f"{took} ms")

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from conformance.played.book import Held, Job, Refused
-from conformance.played.record import Asked
+from conformance.played.record import WorkerRequest
 
 LEASE_S: Final = 1800
 SETTLE_URN: Final = "urn:ojs-server:ext:settle"
 SETTLE_PATH: Final = "/ojs/v1/workers/settle"
 _ORDER: Final = ("running", "quiet", "terminate")
-_SAID_AS: Final = {"drain": "quiet", "draining": "quiet", "terminated": "terminate"}
+_STATE_ALIASES: Final = {"drain": "quiet", "draining": "quiet", "terminated": "terminate"}
 _ZERO: Final = "2030-01-31T09:00:00.000Z"
 
 
@@ -74,13 +74,18 @@ def deregistered(worker_id: str) -> dict[str, Any]:
 
 
 def beaten(
-    asked: Asked, directive: str, jobs: Mapping[str, Sequence[str]], lease_s: int, *, known: bool
+    request: WorkerRequest,
+    directive: str,
+    jobs: Mapping[str, Sequence[str]],
+    lease_s: int,
+    *,
+    known: bool,
 ) -> dict[str, Any]:
     """The answer to a BEAT."""
-    state = directed(asked.body.get("state"), directive)
+    state = directed(request.body.get("state"), directive)
     return {
         "acknowledged": True,
-        "worker_id": asked.worker_id,
+        "worker_id": request.worker_id,
         "state": state,
         "directive": "" if state == "running" else state,
         "server_time": now_text(),
@@ -96,7 +101,7 @@ def directed(reported: object, directive: str) -> str:
     """Return the state for a worker: the one it reports or the directed one, whichever is later."""
     if directive == "resume":
         return "running" if reported in (None, "running", "quiet") else "terminate"
-    state = _SAID_AS.get(str(reported), str(reported))
+    state = _STATE_ALIASES.get(str(reported), str(reported))
     words = [word for word in (state, directive) if word in _ORDER]
     return max(words, key=_ORDER.index, default="running")
 

@@ -49,7 +49,7 @@ class Job(msgspec.Struct, kw_only=True):
     outs: list[float] = []  # time of each delivery
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class FetchTerms(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters of a FETCH."""
 
     queues: Sequence[str]
@@ -74,34 +74,33 @@ class Book:
         """The jobs that no worker holds."""
         return [job for job in self.jobs.values() if job.state is Held.WAITING]
 
-    def claim(self, wanted: Wanted, now: float) -> list[Job]:
+    def claim(self, terms: FetchTerms, now: float) -> list[Job]:
         """Deliver jobs, or again those of the same FETCH."""
-        if wanted.fetch_id:
+        if terms.fetch_id:
             same = [
                 job
                 for job in self.jobs.values()
                 if job.state is Held.OUT
-                and (job.worker_id, job.fetch_id) == (wanted.worker_id, wanted.fetch_id)
+                and (job.worker_id, job.fetch_id) == (terms.worker_id, terms.fetch_id)
             ]
             if same:
                 return same
-        found = [job for queue in wanted.queues for job in self._fitting(queue, wanted)]
+        found = [job for queue in terms.queues for job in self._fitting(queue, terms)]
         taken = list({job.id: job for job in found}.values())
         if not self.generous:
-            taken = taken[: wanted.count]
+            taken = taken[: terms.count]
         for job in taken:
             job.state, job.attempt = Held.OUT, job.attempt + 1
-            job.worker_id, job.fetch_id = wanted.worker_id, wanted.fetch_id
-            job.queue = job.queue or wanted.queues[0]
+            job.worker_id, job.fetch_id = terms.worker_id, terms.fetch_id
+            job.queue = job.queue or terms.queues[0]
             job.outs = [*job.outs, now]
         return taken
 
-    def _fitting(self, queue: str, wanted: Wanted) -> list[Job]:
+    def _fitting(self, queue: str, terms: FetchTerms) -> list[Job]:
         return [
             job
             for job in self.waiting()
-            if job.queue in ("", queue)
-            and (wanted.job_types is None or job.type in wanted.job_types)
+            if job.queue in ("", queue) and (terms.job_types is None or job.type in terms.job_types)
         ]
 
     def settle(self, settlement: Settlement) -> Job:

@@ -7,37 +7,37 @@ import httpx
 import msgspec
 
 from conformance.contract import Contract
-from conformance.played.record import Asked
+from conformance.played.record import WorkerRequest
 from conformance.wire import Finding
 
 _CHECKED_OF_A_KIND: Final = 50
 
 
-def request_of(asked: Asked) -> httpx.Request:
+def request_of(request: WorkerRequest) -> httpx.Request:
     """Return a recorded request in the form that the contract checks."""
-    url = httpx.URL(f"http://played{asked.path}").copy_with(query=asked.query.encode() or None)
-    return httpx.Request(asked.method, url, headers=asked.headers, content=asked.content)
+    url = httpx.URL(f"http://played{request.path}").copy_with(query=request.query.encode() or None)
+    return httpx.Request(request.method, url, headers=request.headers, content=request.content)
 
 
-def request_findings(checker: Contract, all_asked: Sequence[Asked]) -> list[Finding]:
+def request_findings(checker: Contract, requests: Sequence[WorkerRequest]) -> list[Finding]:
     """Return the deviations of requests from the contract, each once."""
     found: dict[tuple[str, str, str], Finding] = {}
     seen: dict[str, int] = {}
-    for asked in all_asked:
-        seen[asked.kind] = seen.get(asked.kind, 0) + 1
+    for request in requests:
+        seen[request.kind] = seen.get(request.kind, 0) + 1
         # Equal calls by the thousand show nothing new.
-        if seen[asked.kind] > _CHECKED_OF_A_KIND:
+        if seen[request.kind] > _CHECKED_OF_A_KIND:
             continue
-        for finding in _of_one(checker, asked):
+        for finding in _of_one(checker, request):
             key = (finding.pointer, finding.at, finding.message)
-            found.setdefault(key, msgspec.structs.replace(finding, exchange=asked.number))
+            found.setdefault(key, msgspec.structs.replace(finding, exchange=request.number))
     return list(found.values())
 
 
-def _of_one(checker: Contract, asked: Asked) -> list[Finding]:
+def _of_one(checker: Contract, request: WorkerRequest) -> list[Finding]:
     try:
-        sent = request_of(asked)
+        sent = request_of(request)
     except (httpx.InvalidURL, UnicodeError, ValueError) as error:
         message = f"the request's line or headers cannot be read: {error}"
-        return [Finding(operation=asked.label, pointer="#", message=message, side="request")]
+        return [Finding(operation=request.label, pointer="#", message=message, side="request")]
     return checker.request_findings(sent)

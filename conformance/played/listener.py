@@ -18,7 +18,7 @@ _MOST_HEAD = 64 * 1024
 _KEPT_NONSENSE = 200
 
 
-class Heard(msgspec.Struct, frozen=True, kw_only=True):
+class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One whole request."""
 
     method: str
@@ -28,7 +28,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     content: bytes
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class HttpReply(msgspec.Struct, frozen=True, kw_only=True):
     """Reply of a listener: an answer, bytes that are no HTTP, or a connection that breaks."""
 
     status: int = 200
@@ -39,7 +39,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # Answers a request. The task is cancelled if the connection closes before the answer.
-Handle = Callable[[Heard], Awaitable[Said]]
+Handle = Callable[[HttpRequest], Awaitable[HttpReply]]
 
 
 class Listener:
@@ -85,7 +85,7 @@ class Listener:
         if self._server is not None:
             server, self._server = self._server, None
             await _closed(server)
-        tasks = [one.work for one in self.connections if one.work is not None]
+        tasks = [connection.work for connection in self.connections if connection.work is not None]
         for connection in list(self.connections):
             connection.abort()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -111,7 +111,7 @@ class _Connection(asyncio.Protocol):
         self._listener = listener
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpRequestParser(self)
-        self._waiting: deque[tuple[Heard, bool]] = deque()
+        self._waiting: deque[tuple[HttpRequest, bool]] = deque()
         self._done = False
         self._begin()
 
@@ -197,7 +197,7 @@ class _Connection(asyncio.Protocol):
         if self._done or self._parser.should_upgrade():
             return
         path, _, query = self._url.decode("latin-1").partition("?")
-        request = Heard(
+        request = HttpRequest(
             method=self._parser.get_method().decode("latin-1"),
             path=path,
             query=query,
@@ -217,7 +217,7 @@ class _Connection(asyncio.Protocol):
     def _refuse(self, status: HTTPStatus) -> None:
         if not self._done and self._transport is not None:
             self._done = True
-            self._transport.write(_written(Said(status=status), keep=False))
+            self._transport.write(_written(HttpReply(status=status), keep=False))
             self._transport.close()
 
     # ------------------------------------------------------------------ answers
@@ -238,13 +238,13 @@ class _Connection(asyncio.Protocol):
         self.work = None
 
 
-def _written(said: Said, keep: bool) -> bytes:
+def _written(reply: HttpReply, keep: bool) -> bytes:
     try:
-        phrase = HTTPStatus(said.status).phrase
+        phrase = HTTPStatus(reply.status).phrase
     except ValueError:
         phrase = "Played"
-    headers = {**said.headers, "Content-Length": str(len(said.content))}
+    headers = {**reply.headers, "Content-Length": str(len(reply.content))}
     if not keep:
         headers["Connection"] = "close"
-    lines = [f"HTTP/1.1 {said.status} {phrase}", *(f"{k}: {v}" for k, v in headers.items())]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1") + said.content
+    lines = [f"HTTP/1.1 {reply.status} {phrase}", *(f"{k}: {v}" for k, v in headers.items())]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + reply.content

@@ -1,7 +1,7 @@
 """The other processes of a command that runs several workers: only one of them is judged."""
 
 from conformance.played.calls import Kind
-from conformance.played.record import Asked
+from conformance.played.record import WorkerRequest
 
 
 class Others:
@@ -12,24 +12,24 @@ class Others:
     """
 
     def __init__(self) -> None:
-        self._judged: tuple[object, object] | None = None
+        self._judged_process: tuple[object, object] | None = None
         self._judged_ids: set[str] = set()
         self._other_ids: set[str] = set()
         self._left = False
 
     def expect(self) -> None:
         """Judge the process that registers next: another command is started."""
-        self._judged, self._left = None, False
+        self._judged_process, self._left = None, False
 
-    def sent(self, asked: Asked) -> bool:
+    def sent(self, request: WorkerRequest) -> bool:
         """Take note of a request; tell whether it came from a process that is not judged."""
-        name = asked.worker_id
-        if asked.kind is Kind.REGISTER:
-            process = (asked.body.get("hostname"), asked.body.get("pid"))
-            self._judged = self._judged or process
-            judged = process == self._judged or process[1] is None
-            (self._judged_ids if judged else self._other_ids).add(name)
-        elif asked.kind is Kind.DEREGISTER and name in self._judged_ids:
+        name = request.worker_id
+        if request.kind is Kind.REGISTER:
+            process = (request.body.get("hostname"), request.body.get("pid"))
+            self._judged_process = self._judged_process or process
+            is_testable = process == self._judged_process or process[1] is None
+            (self._judged_ids if is_testable else self._other_ids).add(name)
+        elif request.kind is Kind.DEREGISTER and name in self._judged_ids:
             self._left = True
         return self._is_other(name)
 

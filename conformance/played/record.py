@@ -9,7 +9,7 @@ from conformance.played.calls import Kind
 from conformance.wire import Exchange, cut
 
 
-class Asked(msgspec.Struct, kw_only=True):
+class WorkerRequest(msgspec.Struct, kw_only=True):
     """One request. Times are seconds of the judge's monotonic clock."""
 
     number: int
@@ -26,7 +26,7 @@ class Asked(msgspec.Struct, kw_only=True):
     status: int | None = None
     answer: bytes = b""
     trouble: str = ""  # the reason if there was no answer
-    given: tuple[str, ...] = ()  # the jobs that the answer handed out
+    delivered: tuple[str, ...] = ()  # the jobs that the answer handed out
 
     @property
     def worker_id(self) -> str:
@@ -42,7 +42,7 @@ class Asked(msgspec.Struct, kw_only=True):
         for name in ("active_job_ids", "active_jobs"):
             ids = self.body.get(name)
             if isinstance(ids, list):
-                return [str(one) for one in ids]
+                return [str(job_id) for job_id in ids]
         single = self.body.get("job_id")
         return [single] if isinstance(single, str) else []
 
@@ -60,7 +60,7 @@ class Asked(msgspec.Struct, kw_only=True):
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     """One ACK or FAIL, sent alone or among others."""
 
-    asked: Asked
+    request: WorkerRequest
     job_id: str
     outcome: Literal["ack", "fail"]
     attempt: Any = None
@@ -72,46 +72,54 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def at(self) -> float:
         """The time at which it came."""
-        return self.asked.at
+        return self.request.at
 
 
-def settlements(asked: Asked) -> list[Settlement]:
+def settlements(request: WorkerRequest) -> list[Settlement]:
     """The ACKs and FAILs of one request."""
-    body = asked.body
-    if asked.kind in (Kind.ACK, Kind.FAIL):
-        job_id = asked.id or body.get("job_id")
-        return [_settlement(asked, job_id, "ack" if asked.kind is Kind.ACK else "fail", body)]
-    results = body.get("results") if asked.kind is Kind.SETTLE else None
+    body = request.body
+    if request.kind in (Kind.ACK, Kind.FAIL):
+        job_id = request.id or body.get("job_id")
+        return [_settlement(request, job_id, "ack" if request.kind is Kind.ACK else "fail", body)]
+    results = body.get("results") if request.kind is Kind.SETTLE else None
     return [
-        _settlement(asked, one.get("job_id"), "ack" if one.get("outcome") == "ack" else "fail", one)
-        for one in (results if isinstance(results, list) else ())
-        if isinstance(one, dict)
+        _settlement(
+            request,
+            result.get("job_id"),
+            "ack" if result.get("outcome") == "ack" else "fail",
+            result,
+        )
+        for result in (results if isinstance(results, list) else ())
+        if isinstance(result, dict)
     ]
 
 
 def _settlement(
-    asked: Asked, job_id: object, outcome: Literal["ack", "fail"], said: Mapping[str, Any]
+    request: WorkerRequest,
+    job_id: object,
+    outcome: Literal["ack", "fail"],
+    members: Mapping[str, Any],
 ) -> Settlement:
     return Settlement(
-        asked=asked,
+        request=request,
         job_id=str(job_id),
         outcome=outcome,
-        attempt=said.get("attempt"),
-        worker_id=asked.worker_id,
-        result=said.get("result"),
-        error=said.get("error"),
-        requeue=said.get("requeue") is True,
+        attempt=members.get("attempt"),
+        worker_id=request.worker_id,
+        result=members.get("result"),
+        error=members.get("error"),
+        requeue=members.get("requeue") is True,
     )
 
 
-def wants(asked: Asked) -> int:
+def wants(request: WorkerRequest) -> int:
     """Return the number of jobs that a request asks for."""
-    terms = asked.body
-    if asked.kind is Kind.SETTLE:
+    terms = request.body
+    if request.kind is Kind.SETTLE:
         terms = terms.get("fetch") or {}
         if not isinstance(terms, dict) or not terms:
             return 0
-    elif asked.kind is not Kind.FETCH:
+    elif request.kind is not Kind.FETCH:
         return 0
     count = terms.get("count")
     return count if isinstance(count, int) and not isinstance(count, bool) else 1
@@ -121,49 +129,49 @@ class Record:
     """All requests of a case, and questions about them."""
 
     def __init__(self) -> None:
-        self.all: list[Asked] = []
+        self.all: list[WorkerRequest] = []
         # An index by job, because a wait for an ACK searches again after every request.
         self._settled: dict[str, list[Settlement]] = {}
 
-    def add(self, asked: Asked) -> None:
+    def add(self, request: WorkerRequest) -> None:
         """Take note of a request."""
-        self.all.append(asked)
-        for one in settlements(asked):
-            self._settled.setdefault(one.job_id, []).append(one)
+        self.all.append(request)
+        for settlement in settlements(request):
+            self._settled.setdefault(settlement.job_id, []).append(settlement)
 
-    def of(self, *kinds: Kind, after: int = 0, worker: str = "") -> list[Asked]:
+    def of(self, *kinds: Kind, after: int = 0, worker: str = "") -> list[WorkerRequest]:
         """The requests of these kinds from a number on, of one worker if it is named."""
         return [
-            asked
-            for asked in self.all[after:]
-            if asked.kind in kinds and (not worker or asked.worker_id == worker)
+            request
+            for request in self.all[after:]
+            if request.kind in kinds and (not worker or request.worker_id == worker)
         ]
 
-    def fetches(self, after: int = 0) -> list[Asked]:
+    def fetches(self, after: int = 0) -> list[WorkerRequest]:
         """The requests that want jobs."""
-        return [asked for asked in self.all[after:] if wants(asked)]
+        return [request for request in self.all[after:] if wants(request)]
 
     def settled(self, job_id: str = "") -> list[Settlement]:
         """The ACKs and FAILs, of one job if it is named."""
         if job_id:
             return list(self._settled.get(job_id, ()))
-        return [one for group in self._settled.values() for one in group]
+        return [settlement for group in self._settled.values() for settlement in group]
 
     def exchanges(self, url: str) -> list[Exchange]:
         """Return the requests and answers in the form of reports, with long bodies cut."""
-        return [_exchange(asked, url) for asked in self.all]
+        return [_exchange(request, url) for request in self.all]
 
 
-def _exchange(asked: Asked, url: str) -> Exchange:
-    took = (asked.ended_at or asked.at) - asked.at
-    query = f"?{asked.query}" if asked.query else ""
+def _exchange(request: WorkerRequest, url: str) -> Exchange:
+    took = (request.ended_at or request.at) - request.at
+    query = f"?{request.query}" if request.query else ""
     return Exchange(
-        method=asked.method,
-        url=f"{url}{asked.path}{query}",
-        request_headers=asked.headers,
-        request_body=cut(asked.content),
-        status=asked.status,
-        body=cut(asked.answer),
+        method=request.method,
+        url=f"{url}{request.path}{query}",
+        request_headers=request.headers,
+        request_body=cut(request.content),
+        status=request.status,
+        body=cut(request.answer),
         duration_ms=round(took * 1000),
-        trouble=asked.trouble,
+        trouble=request.trouble,
     )

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from conformance.played.calls import Kind
-from conformance.played.record import Asked
+from conformance.played.record import WorkerRequest
 
 
 class Odd(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class Odd(msgspec.Struct, frozen=True, kw_only=True):
     members: dict[str, Any] = {}  # set in the honest answer; None removes a member
 
 
-Rule = Callable[[Asked], Odd | None]
+Rule = Callable[[WorkerRequest], Odd | None]
 
 
 def refused(status: int, code: str = "unavailable", **headers: str) -> Odd:
@@ -37,7 +37,7 @@ def reset() -> Odd:
     return Odd(breaks=True)
 
 
-def unheard_answer() -> Odd:
+def lost_answer() -> Odd:
     """The call takes effect, and its answer is lost."""
     return Odd(breaks=True, carry_out=True)
 
@@ -52,7 +52,7 @@ def held_until(event: asyncio.Event) -> Odd:
     return Odd(after=event, carry_out=True)
 
 
-def told(**members: Any) -> Odd:
+def answer_with(**members: Any) -> Odd:
     """The honest answer with other members."""
     return Odd(members=members, carry_out=True)
 
@@ -68,11 +68,11 @@ class Script:
         end."""
         left = times
 
-        def rule(asked: Asked) -> Odd | None:
+        def rule(request: WorkerRequest) -> Odd | None:
             nonlocal left
             if left == 0:
                 return None
-            odd = do if isinstance(do, Odd) else do(asked)
+            odd = do if isinstance(do, Odd) else do(request)
             if odd is not None and left is not None:
                 left -= 1
             return odd
@@ -81,9 +81,9 @@ class Script:
         self._rules.append(entry)
         return lambda: self._rules.remove(entry)
 
-    def odd(self, asked: Asked) -> Odd | None:
+    def odd(self, request: WorkerRequest) -> Odd | None:
         """Return the departure from the honest answer that a rule asks for, or None."""
         for kinds, rule in reversed(self._rules):
-            if asked.kind in kinds and (found := rule(asked)) is not None:
+            if request.kind in kinds and (found := rule(request)) is not None:
                 return found
         return None

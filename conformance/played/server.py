@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from conformance.played import answers
-from conformance.played.book import Book, Job, Refused, Wanted
+from conformance.played.book import Book, FetchTerms, Job, Refused
 from conformance.played.calls import ALL, Kind, call_of
-from conformance.played.listener import Heard, Listener, Said
+from conformance.played.listener import HttpReply, HttpRequest, Listener
 from conformance.played.others import Others
-from conformance.played.record import Asked, Record, Settlement, settlements
+from conformance.played.record import Record, Settlement, WorkerRequest, settlements
 from conformance.played.script import Odd, Script
 from conformance.wire import parse_body
 
@@ -52,7 +52,7 @@ class PlayedServer:
         self._known: set[str] = set()
         self._others = Others()
         self._changed = asyncio.Event()
-        self._listener = Listener(self._handle, self._heard_nonsense)
+        self._listener = Listener(self._handle, self._note_nonsense)
 
     @property
     def url(self) -> str:
@@ -92,119 +92,121 @@ class PlayedServer:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def changed(self, met: Callable[[], bool], within_s: float) -> bool:
+    async def changed(self, holds: Callable[[], bool], within_s: float) -> bool:
         """Wait until something that a request may change holds; tell whether it does."""
         until = time.monotonic() + within_s
-        while not met():
+        while not holds():
             event = self._changed
             try:
                 async with asyncio.timeout(until - time.monotonic()):
                     await event.wait()
             except TimeoutError:
-                return met()
+                return holds()
         return True
 
     # ------------------------------------------------------------------ one request
 
-    def _heard_nonsense(self, data: bytes) -> None:
+    def _note_nonsense(self, data: bytes) -> None:
         self.nonsense.append(data)
         self.notify()
 
-    async def _handle(self, heard: Heard) -> Said:
+    async def _handle(self, http_request: HttpRequest) -> HttpReply:
         self._left -= 1
-        self._bytes_left -= len(heard.content)
+        self._bytes_left -= len(http_request.content)
         if self._left < 0 or self._bytes_left < 0:
             self.flooded = True
             self.notify()
-            return Said(breaks=True)
-        call = call_of(heard.method, heard.path)
-        read = parse_body(heard.content)
-        asked = Asked(
+            return HttpReply(breaks=True)
+        call = call_of(http_request.method, http_request.path)
+        read = parse_body(http_request.content)
+        request = WorkerRequest(
             number=self.number,
             at=time.monotonic(),
             kind=call.kind,
-            method=heard.method,
-            path=heard.path,
-            query=heard.query,
-            headers=heard.headers,
-            content=heard.content,
+            method=http_request.method,
+            path=http_request.path,
+            query=http_request.query,
+            headers=http_request.headers,
+            content=http_request.content,
             body=read if isinstance(read, dict) else {},
             id=call.id,
         )
-        is_json = not heard.content or isinstance(read, dict)
-        if self._others.sent(asked):
-            answer = await self._answer(asked, is_json)
+        is_json = not http_request.content or isinstance(read, dict)
+        if self._others.sent(request):
+            answer = await self._answer(request, is_json)
             self.notify()
-            return _written(asked, answer)
-        self.record.add(asked)
+            return _written(request, answer)
+        self.record.add(request)
         self.notify()
         try:
-            reply = await self._scripted(asked, is_json=is_json)
+            reply = await self._scripted(request, is_json=is_json)
         except asyncio.CancelledError:
-            asked.trouble = "the connection was closed before the answer"
-            asked.ended_at = time.monotonic()
+            request.trouble = "the connection was closed before the answer"
+            request.ended_at = time.monotonic()
             self.notify()
             raise
-        asked.ended_at = time.monotonic()
+        request.ended_at = time.monotonic()
         if reply.breaks or reply.raw is not None:
-            asked.trouble = "the connection was broken" if reply.breaks else "answered with garbage"
+            request.trouble = (
+                "the connection was broken" if reply.breaks else "answered with garbage"
+            )
         else:
-            asked.status, asked.answer = reply.status, reply.content
+            request.status, request.answer = reply.status, reply.content
         self.notify()
         return reply
 
-    async def _scripted(self, asked: Asked, *, is_json: bool) -> Said:
+    async def _scripted(self, request: WorkerRequest, *, is_json: bool) -> HttpReply:
         try:
-            odd = self.script.odd(asked)
+            odd = self.script.odd(request)
         except Exception as error:
             # An exception in the case must not be blamed on the worker.
             self.fault, odd = error, None
         if odd is None:
-            return _written(asked, await self._answer(asked, is_json))
+            return _written(request, await self._answer(request, is_json))
         if odd.after is not None:
             await odd.after.wait()
-        answer = await self._answer(asked, is_json) if odd.carry_out else None
-        return _oddly(asked, odd, answer)
+        answer = await self._answer(request, is_json) if odd.carry_out else None
+        return _oddly(request, odd, answer)
 
-    async def _answer(self, asked: Asked, is_json: bool) -> Answer:
+    async def _answer(self, request: WorkerRequest, is_json: bool) -> Answer:
         try:
             if not is_json:
                 raise Refused(400, "invalid_request", "the body is no JSON object")
-            if asked.kind not in self.kinds:
-                raise Refused(404, "not_found", f"there is no {asked.method} {asked.path}")
-            return 200, await self._honest(asked)
+            if request.kind not in self.kinds:
+                raise Refused(404, "not_found", f"there is no {request.method} {request.path}")
+            return 200, await self._honest(request)
         except Refused as refusal:
             return refusal.status, answers.error(refusal)
 
-    async def _honest(self, asked: Asked) -> dict[str, Any]:
-        match asked.kind:
+    async def _honest(self, request: WorkerRequest) -> dict[str, Any]:
+        match request.kind:
             case Kind.FETCH:
-                return {"jobs": await self._fetched(asked, asked.body, wait=True)}
+                return {"jobs": await self._fetched(request, request.body, wait=True)}
             case Kind.BEAT:
-                return self._beaten(asked)
+                return self._beaten(request)
             case Kind.ACK | Kind.FAIL:
-                return self._single(settlements(asked)[0])
+                return self._single(settlements(request)[0])
             case Kind.SETTLE:
-                return await self._settled(asked)
+                return await self._settled(request)
             case Kind.REGISTER:
-                self._known.add(asked.worker_id)
+                self._known.add(request.worker_id)
                 return answers.registered(
-                    asked.worker_id or "played", self.interval_s, self.lease_s
+                    request.worker_id or "played", self.interval_s, self.lease_s
                 )
             case Kind.DEREGISTER:
-                return answers.deregistered(asked.worker_id)
+                return answers.deregistered(request.worker_id)
             case Kind.MANIFEST:
                 return answers.manifest(settles=Kind.SETTLE in self.kinds)
             case _:
                 return {"ok": True}
 
-    def _beaten(self, asked: Asked) -> dict[str, Any]:
-        if not asked.worker_id:
+    def _beaten(self, request: WorkerRequest) -> dict[str, Any]:
+        if not request.worker_id:
             raise Refused(400, "invalid_request", "`worker_id` is missing")
-        known = asked.worker_id in self._known
-        self._known.add(asked.worker_id)
-        jobs = self.book.verdicts(asked.worker_id, asked.listed)
-        return answers.beaten(asked, self.directive, jobs, self.lease_s, known=known)
+        known = request.worker_id in self._known
+        self._known.add(request.worker_id)
+        jobs = self.book.verdicts(request.worker_id, request.listed)
+        return answers.beaten(request, self.directive, jobs, self.lease_s, known=known)
 
     def _single(self, settlement: Settlement) -> dict[str, Any]:
         job = self.book.settle(settlement)
@@ -212,12 +214,14 @@ class PlayedServer:
             return answers.acknowledged(job)
         return answers.failed(job, requeued=settlement.requeue)
 
-    async def _settled(self, asked: Asked) -> dict[str, Any]:
-        outcomes = settlements(asked)
-        results = [self._among(one) for one in outcomes]
-        terms = asked.body.get("fetch")
+    async def _settled(self, request: WorkerRequest) -> dict[str, Any]:
+        outcomes = settlements(request)
+        results = [self._among(outcome) for outcome in outcomes]
+        terms = request.body.get("fetch")
         jobs = (
-            await self._fetched(asked, terms, wait=not outcomes) if isinstance(terms, dict) else []
+            await self._fetched(request, terms, wait=not outcomes)
+            if isinstance(terms, dict)
+            else []
         )
         return {"results": results, "jobs": jobs}
 
@@ -233,58 +237,58 @@ class PlayedServer:
         return answers.outcome(job, answers.after_fail(job, requeued=settlement.requeue))
 
     async def _fetched(
-        self, asked: Asked, terms: Mapping[str, Any], *, wait: bool
+        self, request: WorkerRequest, terms: Mapping[str, Any], *, wait: bool
     ) -> list[dict[str, Any]]:
-        wanted = _wanted(terms, asked.worker_id)
+        fetch_terms = _terms_of(terms, request.worker_id)
         wait_ms = terms.get("wait_ms")
         wait_s = wait_ms / 1000 if isinstance(wait_ms, int | float) and wait else 0.0
         jobs: list[Job] = []
 
         def handed() -> bool:
-            jobs.extend(self._handed(wanted))
+            jobs.extend(self._handed(fetch_terms))
             return bool(jobs) or not self.holds_fetches
 
         await self.changed(handed, min(wait_s, _LONGEST_WAIT_S))
-        asked.given = tuple(job.id for job in jobs)
+        request.delivered = tuple(job.id for job in jobs)
         return [answers.envelope(job, self.lease_s) for job in jobs]
 
-    def _handed(self, wanted: Wanted) -> list[Job]:
+    def _handed(self, fetch_terms: FetchTerms) -> list[Job]:
         # As with any server, a directive takes precedence over a FETCH.
-        if self.directive in ("quiet", "terminate") or self._others.are_idle(wanted.worker_id):
+        if self.directive in ("quiet", "terminate") or self._others.are_idle(fetch_terms.worker_id):
             return []
-        return self.book.claim(wanted, time.monotonic())
+        return self.book.claim(fetch_terms, time.monotonic())
 
 
-def _wanted(terms: Mapping[str, Any], worker_id: str) -> Wanted:
+def _terms_of(terms: Mapping[str, Any], worker_id: str) -> FetchTerms:
     queues, count, types = (terms.get(name) for name in ("queues", "count", "job_types"))
     if not isinstance(queues, list) or not queues:
         raise Refused(400, "invalid_request", "`queues` must name at least one queue")
-    return Wanted(
+    return FetchTerms(
         queues=[str(queue) for queue in queues],
         count=count if isinstance(count, int) and count > 0 else 1,
         worker_id=worker_id,
         fetch_id=str(terms.get("fetch_id") or ""),
-        job_types=[str(one) for one in types] if isinstance(types, list) and types else None,
+        job_types=[str(type_) for type_ in types] if isinstance(types, list) and types else None,
     )
 
 
-def _written(asked: Asked, answer: Answer) -> Said:
-    accept = asked.headers.get("accept", "")
+def _written(request: WorkerRequest, answer: Answer) -> HttpReply:
+    accept = request.headers.get("accept", "")
     headers = {
         "Content-Type": JSON if JSON in accept else OJS_JSON,
         "OJS-Version": "1.0",
-        "X-Request-Id": asked.headers.get("x-request-id", f"played-{asked.number}"),
+        "X-Request-Id": request.headers.get("x-request-id", f"played-{request.number}"),
     }
-    return Said(status=answer[0], headers=headers, content=msgspec.json.encode(answer[1]))
+    return HttpReply(status=answer[0], headers=headers, content=msgspec.json.encode(answer[1]))
 
 
-def _oddly(asked: Asked, odd: Odd, answer: Answer | None) -> Said:
+def _oddly(request: WorkerRequest, odd: Odd, answer: Answer | None) -> HttpReply:
     if odd.breaks or odd.raw is not None:
-        return Said(raw=odd.raw, breaks=odd.breaks)
+        return HttpReply(raw=odd.raw, breaks=odd.breaks)
     if odd.status is not None:
         refusal = Refused(odd.status, odd.code, "made to fail by the case")
-        reply = _written(asked, (odd.status, answers.error(refusal)))
+        reply = _written(request, (odd.status, answers.error(refusal)))
         return msgspec.structs.replace(reply, headers={**reply.headers, **odd.headers})
     assert answer is not None
     body = {**answer[1], **odd.members}
-    return _written(asked, (answer[0], {k: v for k, v in body.items() if v is not None}))
+    return _written(request, (answer[0], {k: v for k, v in body.items() if v is not None}))

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from conformance.report.mending import Mending, mendings
-from conformance.standing import PROFILES
+from conformance.strength import PROFILES
 from conformance.verdict import CaseResult, Verdict
 
 SCHEMA = "ojs-conformance/1"

@@ -19,7 +19,7 @@ from conformance.verdict import CaseResult
 PUBLISHED: Final = "published-json"
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True):
+class ReportPaths(msgspec.Struct, frozen=True, kw_only=True):
     """Paths of the reports that the command line asks for."""
 
     json: Path | None = None
@@ -79,18 +79,20 @@ REPORTS: Final[dict[str, tuple[str, str, Callable[[Written], bytes]]]] = {
 }
 
 
-def places(given: Given, names: Sequence[str] = tuple(REPORTS)) -> list[tuple[str, Path]]:
+def places(
+    report_paths: ReportPaths, names: Sequence[str] = tuple(REPORTS)
+) -> list[tuple[str, Path]]:
     """Return the path of each report; one that cannot be written is reported before the run."""
     found = []
     for name in names:
-        place: Path | None = getattr(given, name.replace("-", "_"))
+        place: Path | None = getattr(report_paths, name.replace("-", "_"))
         if place is not None:
             found.append((name, place))
-        if given.report_dir is not None:
-            found.append((name, given.report_dir / REPORTS[name][1]))
+        if report_paths.report_dir is not None:
+            found.append((name, report_paths.report_dir / REPORTS[name][1]))
     try:
-        if given.report_dir is not None:
-            given.report_dir.mkdir(parents=True, exist_ok=True)
+        if report_paths.report_dir is not None:
+            report_paths.report_dir.mkdir(parents=True, exist_ok=True)
         for _, place in found:
             place.write_bytes(b"")
     except OSError as error:
@@ -98,9 +100,11 @@ def places(given: Given, names: Sequence[str] = tuple(REPORTS)) -> list[tuple[st
     return found
 
 
-def given(options: Any) -> Given:
+def report_paths(options: Any) -> ReportPaths:
     """Take the places out of the options of a command."""
-    return Given(**{name: getattr(options, name, None) for name in Given.__struct_fields__})
+    return ReportPaths(
+        **{name: getattr(options, name, None) for name in ReportPaths.__struct_fields__}
+    )
 
 
 def write(found: Sequence[tuple[str, Path]], run: Written) -> None:

@@ -36,7 +36,7 @@ def _case(suite: ElementTree.Element, case: CaseResult) -> None:
     made.set("classname", _clean(case.suite) or "cases")
     made.set("file", _clean(case.path))
     made.set("time", _seconds(case.duration_ms))
-    text = "\n".join(map(str, (*case.failures, *(f"because: {one}" for one in case.causes))))
+    text = "\n".join(map(str, (*case.failures, *(f"because: {cause}" for cause in case.causes))))
     if case.is_bad and not case.spoils():
         ElementTree.SubElement(made, "skipped", message=_clean(f"should: {case.reason or text}"))
     elif case.is_bad:

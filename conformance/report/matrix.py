@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from conformance.report.document import LEVEL_NAMES, Report, Totals, clause_verdicts
-from conformance.standing import EXTENSIONS, Strength
+from conformance.strength import EXTENSIONS, Strength
 from conformance.verdict import CaseResult, Verdict
 
 SCHEMA: Final = "ojs-conformance-matrix/1"
@@ -158,5 +158,5 @@ def passed(counts: Totals | None) -> str:
     """Return how many of the judged cases passed."""
     if counts is None:
         return "-"
-    judged = counts.passed + counts.failed + counts.errored
-    return f"{counts.passed}/{judged}" if judged else "skipped"
+    counted = counts.passed + counts.failed + counts.errored
+    return f"{counts.passed}/{counted}" if counted else "skipped"

@@ -9,7 +9,7 @@ from conformance.report.details import packed
 from conformance.report.document import LEVEL_NAMES, WORKER_MODE, Report, Standing, Totals
 from conformance.report.mending import Mending
 from conformance.spec.clauses import Clause
-from conformance.standing import EXTENSIONS
+from conformance.strength import EXTENSIONS
 from conformance.verdict import CaseResult, Verdict
 from conformance.wire import Exchange
 

@@ -15,12 +15,12 @@ import httpx
 import msgspec
 from grpc import aio
 
-from conformance.carried import BINDING
-from conformance.own import own
+from conformance.data_files import data_path
+from conformance.grpc_skips import BINDING
 from conformance.reply import Reply
-from conformance.rpc.asked import Asked, Wordless, asked, metadata_of
 from conformance.rpc.client import Stub
-from conformance.rpc.told import refused, shown_at, told
+from conformance.rpc.requests import NotExpressible, RpcCall, call_of, metadata_of
+from conformance.rpc.responses import http_answer, paths_of, refused
 from conformance.statuses import Status
 
 _SERVICE: Final = "ojs.v1.OJSService"
@@ -44,12 +44,12 @@ class GrpcTransport(httpx.AsyncBaseTransport):
         """Answer a request."""
         try:
             if request.url.query:
-                raise Wordless
+                raise NotExpressible
             content = await request.aread()
             headers = [(name.lower(), value) for name, value in request.headers.items()]
             metadata = metadata_of(headers)
-            call = asked(request.method, request.url.path, content)
-        except Wordless:
+            call = call_of(request.method, request.url.path, content)
+        except NotExpressible:
             return await self._http.handle_async_request(request)
         reply = await self._call(call, metadata)
         if _is_unreached(reply) and await self._is_there():
@@ -66,8 +66,8 @@ class GrpcTransport(httpx.AsyncBaseTransport):
         if reply.status != Status.OK:
             status, body = refused(reply.json["error"], _statuses(), reply.status)
         else:
-            seen = [await self._seen(request, path) for path in shown_at(call, reply.json)]
-            status, body = told(call, reply.json, seen)
+            shown = [await self._shown(request, path) for path in paths_of(call, reply.json)]
+            status, body = http_answer(call, reply.json, shown)
         return httpx.Response(
             status,
             headers={"content-type": "application/openjobspec+json", **carried},
@@ -81,7 +81,7 @@ class GrpcTransport(httpx.AsyncBaseTransport):
             await self._channel.close()
         await self._http.aclose()
 
-    async def _call(self, call: Asked, metadata: Mapping[str, str]) -> Reply:
+    async def _call(self, call: RpcCall, metadata: Mapping[str, str]) -> Reply:
         if self._channel is None:
             self._channel = aio.insecure_channel(self._address, options=_RECONNECT)
         stub = Stub([], self._channel, self._address, _SERVICE, metadata)
@@ -98,18 +98,18 @@ class GrpcTransport(httpx.AsyncBaseTransport):
             return False
         return True
 
-    async def _seen(self, request: httpx.Request, path: str) -> dict[str, Any]:
+    async def _shown(self, request: httpx.Request, path: str) -> dict[str, Any]:
         """Return what HTTP shows this caller at a path; nothing if it may not see that."""
         names = ("host", "authorization", "x-ojs-tenant")
         headers = {name: request.headers[name] for name in names if name in request.headers}
-        asking = httpx.Request("GET", request.url.join(f"/ojs/v1/{path}"), headers=headers)
-        answer = await self._http.handle_async_request(asking)
+        lookup = httpx.Request("GET", request.url.join(f"/ojs/v1/{path}"), headers=headers)
+        answer = await self._http.handle_async_request(lookup)
         try:
             content = await answer.aread()
         finally:
             await answer.aclose()
-        shown: dict[str, Any] = msgspec.json.decode(content) if answer.status_code == 200 else {}
-        return shown
+        body: dict[str, Any] = msgspec.json.decode(content) if answer.status_code == 200 else {}
+        return body
 
 
 def _is_unreached(reply: Reply) -> bool:
@@ -120,5 +120,5 @@ def _is_unreached(reply: Reply) -> bool:
 @cache
 def _statuses() -> Mapping[str, int]:
     """The status of HTTP that each code has, by the table of the specification."""
-    text = own("spec/13-errors.md").read_text("utf-8")
+    text = data_path("spec/13-errors.md").read_text("utf-8")
     return {name: int(status) for name, status in _ROW.findall(text)}

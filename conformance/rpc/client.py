@@ -72,8 +72,8 @@ class Stub:
         number = self._note(method, members)
         call = self._begin(self._channel.unary_unary, method, described, members)
         with suppress(aio.AioRpcError):
-            return await self.told(number, call, await call)
-        return await self.told(number, call, None)
+            return await self.receive(number, call, await call)
+        return await self.receive(number, call, None)
 
     def stream(self, method: str, /, within_s: float = LIMIT_S, **members: Any) -> "Stream":
         """Begin a call whose answers come one by one, and all within some time."""
@@ -111,7 +111,7 @@ class Stub:
         )
         return len(self._exchanges) - 1
 
-    async def told(self, number: int, call: Any, message: Message | None) -> Reply:
+    async def receive(self, number: int, call: Any, message: Message | None) -> Reply:
         """The answer to a call, or the error that it ended with."""
         started = time.monotonic()
         status = (await call.code()).value[0]
@@ -153,7 +153,7 @@ class Stream:
         except aio.AioRpcError:
             message = aio.EOF
         if message is aio.EOF:
-            ended = await self._stub.told(self._number, self._call, None)
+            ended = await self._stub.receive(self._number, self._call, None)
             raise CheckFailed(
                 FailedCheck(
                     step_id=self._label,
@@ -189,7 +189,7 @@ class Stream:
                         exchange=self._number,
                     )
                 )
-        return await self._stub.told(self._number, self._call, None)
+        return await self._stub.receive(self._number, self._call, None)
 
     def leave(self) -> None:
         """Cancel it."""

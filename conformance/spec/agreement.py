@@ -11,10 +11,12 @@ from conformance.spec.clauses import Spec, Table
 from conformance.spec.code import Code, code_of
 from conformance.spec.facts import Bounds, Call, number, plain
 from conformance.spec.messages import Messages
-from conformance.spec.reach import Told, calls_in, read_all
+from conformance.spec.reach import ScopedClause, calls_in, read_all
 from conformance.spec.unseen import UNSEEN_STATUSES
 
-_BESIDE: Final = re.compile(r"^Not in `openapi\.yaml`: (.+?)\.\n\n", re.MULTILINE | re.DOTALL)
+_NOT_IN_CONTRACT: Final = re.compile(
+    r"^Not in `openapi\.yaml`: (.+?)\.\n\n", re.MULTILINE | re.DOTALL
+)
 _SPAN: Final = re.compile(r"`([^`]+)`")
 _RANGE: Final = re.compile(r"^(?:integer, |number, )?(-?[\d.,]+) to (-?[\d.,]+)$")
 # Defaults that JSON can express, unlike "all arguments", or `PT1S`, which has other spellings.
@@ -33,80 +35,86 @@ def agreement_problems(spec: Spec, contract: Contract, cases: Iterable[Titled]) 
                 codes.setdefault(name, []).append(code_of(case.play))
     errors = _error_rows(spec)
     words = messages.described()
-    for told in read_all(spec, messages):
-        others = beside(spec.page(told.clause.file))
-        yield from _calls_problems(told, messages)
-        yield from _status_problems(told, messages, errors, others)
-        if told.clause.binds_servers:
-            yield from _unsought_problems(told, codes.get(told.clause.id, []))
-        yield from _bound_problems(told, messages)
-        known = words.union(others, *(code.words for code in codes.get(told.clause.id, [])))
-        yield from _name_problems(told, messages, known)
-        for table in told.clause.tables:
-            yield from _table_problems(told, table, messages)
-    yield from _beside_problems(spec)
+    for scoped in read_all(spec, messages):
+        others = undocumented_names(spec.page(scoped.clause.file))
+        yield from _calls_problems(scoped, messages)
+        yield from _status_problems(scoped, messages, errors, others)
+        if scoped.clause.binds_servers:
+            yield from _unsought_problems(scoped, codes.get(scoped.clause.id, []))
+        yield from _bound_problems(scoped, messages)
+        known = words.union(others, *(code.words for code in codes.get(scoped.clause.id, [])))
+        yield from _name_problems(scoped, messages, known)
+        for table in scoped.clause.tables:
+            yield from _table_problems(scoped, table, messages)
+    yield from _undocumented_problems(spec)
 
 
-def beside(page: str) -> frozenset[str]:
+def undocumented_names(page: str) -> frozenset[str]:
     """Return the names that a file says are not in the contract."""
-    return frozenset(name for line in _BESIDE.findall(page) for name in _SPAN.findall(line))
+    return frozenset(
+        name for line in _NOT_IN_CONTRACT.findall(page) for name in _SPAN.findall(line)
+    )
 
 
-def _calls_problems(told: Told, messages: Messages) -> Iterator[str]:
-    for call in told.facts.calls:
+def _calls_problems(scoped: ScopedClause, messages: Messages) -> Iterator[str]:
+    for call in scoped.facts.calls:
         if call not in messages.calls:
             near = nearest(str(call), map(str, messages.calls))
-            yield f"{told.place} names {call}, which the contract does not have ({near})"
+            yield f"{scoped.place} names {call}, which the contract does not have ({near})"
 
 
 def _status_problems(
-    told: Told, messages: Messages, errors: Mapping[str, int], others: frozenset[str]
+    scoped: ScopedClause, messages: Messages, errors: Mapping[str, int], others: frozenset[str]
 ) -> Iterator[str]:
     # A worker or client may get any status from any call.
-    scope = told.scope if told.clause.side == "server" and told.own | told.wider else messages.calls
-    for status in told.facts.statuses:
+    scope = (
+        scoped.scope
+        if scoped.clause.side == "server" and scoped.own | scoped.wider
+        else messages.calls
+    )
+    for status in scoped.facts.statuses:
         if status.code in errors and errors[status.code] != status.status:
             yield (
-                f"{told.place} says {status}; the table of errors has {errors[status.code]} "
+                f"{scoped.place} says {status}; the table of errors has {errors[status.code]} "
                 f"for {status.code}"
             )
         elif str(status.status) not in others and not any(
             messages.has_status(call, status.status) for call in scope & messages.calls
         ):
-            yield f"{told.place} says {status.status}, which none of its operations answers"
+            yield f"{scoped.place} says {status.status}, which none of its operations answers"
 
 
-def _unsought_problems(told: Told, codes: Sequence[Code]) -> Iterator[str]:
-    for status in sorted({each.status for each in told.facts.statuses}):
+def _unsought_problems(scoped: ScopedClause, codes: Sequence[Code]) -> Iterator[str]:
+    for status in sorted({each.status for each in scoped.facts.statuses}):
         seen = any(status in code.numbers for code in codes)
-        if codes and not seen and status not in UNSEEN_STATUSES.get(told.clause.id, ()):
-            yield f"{told.place} says {status}, which no case of it looks for"
+        if codes and not seen and status not in UNSEEN_STATUSES.get(scoped.clause.id, ()):
+            yield f"{scoped.place} says {status}, which no case of it looks for"
 
 
-def _bound_problems(told: Told, messages: Messages) -> Iterator[str]:
-    for text in told.facts.unread:
-        yield f"{told.place}: {text} cannot be read as bounds"
-    for stated in told.facts.bounds:
-        yield from _stated(told, stated, messages)
+def _bound_problems(scoped: ScopedClause, messages: Messages) -> Iterator[str]:
+    for text in scoped.facts.unread:
+        yield f"{scoped.place}: {text} cannot be read as bounds"
+    for stated in scoped.facts.bounds:
+        yield from _stated(scoped, stated, messages)
 
 
-def _stated(told: Told, stated: Bounds, messages: Messages) -> Iterator[str]:
-    for scope in (told.own, told.scope, messages.calls):
+def _stated(scoped: ScopedClause, stated: Bounds, messages: Messages) -> Iterator[str]:
+    for scope in (scoped.own, scoped.scope, messages.calls):
         calls = sorted(scope & messages.calls)
         places = [place for call in calls for place in messages.places(call, stated.member)]
         if places:
             break
     else:
-        yield f"{told.place} bounds {stated.member}, which the contract does not bound"
+        yield f"{scoped.place} bounds {stated.member}, which the contract does not bound"
         return
-    for call in sorted(told.own & messages.calls):
+    for call in sorted(scoped.own & messages.calls):
         if messages.has_member(call, stated.member) and not messages.places(call, stated.member):
-            yield f"{told.place} bounds {stated.member}, which {call} does not bound"
+            yield f"{scoped.place} bounds {stated.member}, which {call} does not bound"
     if any(_fits(stated, place.bounds) for place in places):
         return
     near = min(places, key=lambda place: -_alike(stated, place.bounds))
     yield (
-        f"{told.place} says {stated.member} is {stated}; the contract says {near.bounds} "
+        f"{scoped.place} says {stated.member} is {stated}; the contract says {near.bounds} "
         f"({near.pointer})"
     )
 
@@ -123,25 +131,27 @@ def _alike(stated: Bounds, found: Bounds) -> int:
     return sum(same)
 
 
-def _name_problems(told: Told, messages: Messages, known: frozenset[str]) -> Iterator[str]:
-    calls = told.scope if told.own | told.wider else messages.calls
+def _name_problems(
+    scoped: ScopedClause, messages: Messages, known: frozenset[str]
+) -> Iterator[str]:
+    calls = scoped.scope if scoped.own | scoped.wider else messages.calls
     names = known | messages.names(calls & messages.calls)
-    for name in told.facts.names:
+    for name in scoped.facts.names:
         if names.isdisjoint({name, name.lower()}) and not names.issuperset(name.split(".")):
             near = nearest(name, names)
-            told_of = f"which neither its operations nor its cases have ({near})"
-            yield f"{told.place} names {name}, {told_of}"
+            source = f"which neither its operations nor its cases have ({near})"
+            yield f"{scoped.place} names {name}, {source}"
 
 
-def _table_problems(told: Told, table: Table, messages: Messages) -> Iterator[str]:
+def _table_problems(scoped: ScopedClause, table: Table, messages: Messages) -> Iterator[str]:
     if table.head[:3] == _ERRORS:
-        yield from _error_problems(told, table, messages)
+        yield from _error_problems(scoped, table, messages)
     elif table.head == _ALIASES:
-        yield from _alias_problems(told, table, messages)
+        yield from _alias_problems(scoped, table, messages)
     elif table.head[0] == "Member":
         for row in table.rows:
             for stated in _row_bounds(table, row):
-                yield from _stated(told, stated, messages)
+                yield from _stated(scoped, stated, messages)
 
 
 def _row_bounds(table: Table, row: Sequence[str]) -> Iterator[Bounds]:
@@ -158,20 +168,20 @@ def _row_bounds(table: Table, row: Sequence[str]) -> Iterator[Bounds]:
         yield Bounds(members[0], default=plain(spans[0]))
 
 
-def _error_problems(told: Told, table: Table, messages: Messages) -> Iterator[str]:
+def _error_problems(scoped: ScopedClause, table: Table, messages: Messages) -> Iterator[str]:
     documented = messages.error_codes()
     for code, status in _rows_of_errors(table):
         if documented and code not in documented:
-            yield f"{told.place} has {code} in its table, which no answer of the contract has"
+            yield f"{scoped.place} has {code} in its table, which no answer of the contract has"
         elif documented and status not in documented[code]:
             found = ", ".join(map(str, sorted(documented[code])))
-            yield f"{told.place} has {code} with {status}; the contract has it with {found}"
+            yield f"{scoped.place} has {code} with {status}; the contract has it with {found}"
     listed = {code for code, _ in _rows_of_errors(table)}
     for code in sorted(documented.keys() - listed):
-        yield f"{told.place} lacks {code} in its table, which answers of the contract have"
+        yield f"{scoped.place} lacks {code} in its table, which answers of the contract have"
 
 
-def _alias_problems(told: Told, table: Table, messages: Messages) -> Iterator[str]:
+def _alias_problems(scoped: ScopedClause, table: Table, messages: Messages) -> Iterator[str]:
     documented = messages.aliases()
     listed: dict[Call, Call] = {}
     for row in table.rows:
@@ -181,7 +191,7 @@ def _alias_problems(told: Told, table: Table, messages: Messages) -> Iterator[st
     for other in sorted(listed.keys() | documented.keys()):
         mine, theirs = listed.get(other), documented.get(other)
         if mine != theirs:
-            yield f"{told.place}: {other} is {mine} in its table, and {theirs} in the contract"
+            yield f"{scoped.place}: {other} is {mine} in its table, and {theirs} in the contract"
 
 
 def _error_rows(spec: Spec) -> dict[str, int]:
@@ -201,11 +211,11 @@ def _rows_of_errors(table: Table) -> Iterator[tuple[str, int]]:
             yield codes[0], int(row[1])
 
 
-def _beside_problems(spec: Spec) -> Iterator[str]:
+def _undocumented_problems(spec: Spec) -> Iterator[str]:
     """Yield the names that a file says are beside the contract, and that no clause of it has."""
     for name in sorted({clause.file for clause in spec.clauses}):
         page = spec.page(name)
-        text = _BESIDE.sub("", page)
-        for each in sorted(beside(page)):
+        text = _NOT_IN_CONTRACT.sub("", page)
+        for each in sorted(undocumented_names(page)):
             if each not in text:
                 yield f"{name} lists the name {each}, which it does not use"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.own import own
+from conformance.data_files import data_path
 
 STRENGTHS = ("must", "should", "may")
 SIDES = ("server", "worker", "client")
@@ -55,7 +55,7 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
         return self.strength == "must" and self.side == "worker"
 
     @property
-    def is_judged(self) -> bool:
+    def is_testable(self) -> bool:
         """True if it needs a case."""
         return self.binds_servers or self.binds_workers
 
@@ -86,7 +86,7 @@ class Spec(msgspec.Struct, frozen=True):
 
 def own_spec() -> Spec:
     """Read the specification that comes with this package."""
-    return read_spec(own("spec"))
+    return read_spec(data_path("spec"))
 
 
 def read_spec(folder: Path) -> Spec:

@@ -22,7 +22,7 @@ class Coverage(msgspec.Struct, frozen=True):
 def coverage(spec: Spec, cases: Iterable[Titled], unseen: Mapping[str, str] = UNSEEN) -> Coverage:
     """Bring clauses and cases together."""
     known = spec.by_id()
-    found: dict[str, list[str]] = {clause.id: [] for clause in spec.clauses if clause.is_judged}
+    found: dict[str, list[str]] = {clause.id: [] for clause in spec.clauses if clause.is_testable}
     problems = []
     for case in cases:
         for clause in case.clauses:
@@ -42,7 +42,7 @@ def coverage(spec: Spec, cases: Iterable[Titled], unseen: Mapping[str, str] = UN
     holes = [
         clause
         for clause in spec.clauses
-        if clause.is_judged and not found[clause.id] and clause.id not in unseen
+        if clause.is_testable and not found[clause.id] and clause.id not in unseen
     ]
     return Coverage(
         found, {name: unseen[name] for name in unseen if name in known}, holes, problems
@@ -57,14 +57,14 @@ def coverage_lines(spec: Spec, found: Coverage) -> Iterator[str]:
             yield f"{clause.id}  {', '.join(cases)}"
         elif clause.id in found.unseen:
             yield f"{clause.id}  (not visible from outside: {found.unseen[clause.id]})"
-        elif clause.is_judged:
+        elif clause.is_testable:
             yield f"{clause.id}  HOLE"
     yield ""
     for clause in found.holes:
         yield f"{clause.file}:{clause.line}: {clause.id} has no case: {clause.summary[:90]}"
     yield from found.problems
     for side in ("server", "worker"):
-        binding = [clause for clause in spec.clauses if clause.is_judged and clause.side == side]
+        binding = [clause for clause in spec.clauses if clause.is_testable and clause.side == side]
         unseen = sum(clause.id in found.unseen for clause in binding)
         holes = sum(clause.side == side for clause in found.holes)
         covered = sum(bool(found.cases[clause.id]) for clause in binding)

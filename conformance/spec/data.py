@@ -11,7 +11,7 @@ from conformance.report.document import Report
 from conformance.report.matrix import Backend, build_matrix
 from conformance.spec.clauses import Spec
 from conformance.spec.coverage import coverage
-from conformance.standing import Profile, Strength, level_of, profile_of, strength_of
+from conformance.strength import Profile, Strength, level_of, profile_of, strength_of
 from conformance.verdict import Verdict
 
 SCHEMA: Final = "ojs-spec-data/1"

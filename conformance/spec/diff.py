@@ -11,7 +11,7 @@ from conformance.played.calls import Kind, call_of
 from conformance.spec.clauses import Clause, Spec, Table
 from conformance.spec.facts import Call
 from conformance.spec.messages import Messages
-from conformance.spec.reach import Told, read_all
+from conformance.spec.reach import ScopedClause, read_all
 from conformance.spec.shapes import Shape, Shapes, Side, Turn
 
 _DECISION: Final = re.compile(r"^\| (\d+) \| (.+) \|$", re.MULTILINE)
@@ -111,7 +111,7 @@ def contract_changes(old: Contract, new: Contract, spec: Spec) -> Iterator[Chang
 
 
 def _about(
-    clauses: Sequence[Told], found: Sequence[Shape], calls: frozenset[Call]
+    clauses: Sequence[ScopedClause], found: Sequence[Shape], calls: frozenset[Call]
 ) -> frozenset[str]:
     """Return the clauses about the members that changed; where there are none, about the calls."""
     names = {shape.place.rpartition(" ")[2].rpartition(".")[2] for shape in found} - {""}
@@ -124,7 +124,7 @@ def _about(
     return frozenset(each.clause.id for each in chosen)
 
 
-def _clauses_with_facts(spec: Spec, contract: Contract | None) -> list[Told]:
+def _clauses_with_facts(spec: Spec, contract: Contract | None) -> list[ScopedClause]:
     return [] if contract is None else read_all(spec, Messages(contract))
 
 
@@ -167,12 +167,12 @@ def _decisions(old: Spec, new: Spec) -> Iterator[Change]:
 
 
 def _turn(found: Sequence[Shape]) -> str:
-    word = found[0].told.partition(" operation")
+    word = found[0].text.partition(" operation")
     return word[0] if word[1] else "changed"
 
 
 def _rest(shape: Shape) -> tuple[str, ...]:
-    return () if shape.told.endswith(" operation") else (shape.told,)
+    return () if shape.text.endswith(" operation") else (shape.text,)
 
 
 def _breaks(shape: Shape, calls: Iterable[Call]) -> set[str]:

@@ -21,7 +21,7 @@ _REFERENCE: Final = re.compile(r"OJS-[A-Z]{3,4}-\d{3}")
 _SPAN: Final = re.compile(r"`([^`]+)`")
 
 
-class Told(msgspec.Struct, frozen=True):
+class ScopedClause(msgspec.Struct, frozen=True):
     """A clause with its facts and the operations that it may speak of."""
 
     clause: Clause
@@ -40,7 +40,7 @@ class Told(msgspec.Struct, frozen=True):
         return f"{self.clause.file}:{self.clause.line}: {self.clause.id}"
 
 
-def read_all(spec: Spec, messages: Messages) -> list[Told]:
+def read_all(spec: Spec, messages: Messages) -> list[ScopedClause]:
     """Read the facts of every clause."""
     facts = {clause.id: facts_of(clause.text) for clause in spec.clauses}
     by_file = {clause.file: calls_in(spec.page(clause.file)) for clause in spec.clauses}
@@ -48,7 +48,7 @@ def read_all(spec: Spec, messages: Messages) -> list[Told]:
         by_file[clause.file].update(facts[clause.id].calls)
     files = {clause.id: clause.file for clause in spec.clauses}
     return [
-        Told(
+        ScopedClause(
             clause,
             facts[clause.id],
             frozenset(facts[clause.id].calls) & messages.calls,

@@ -44,12 +44,12 @@ class Shape(msgspec.Struct, frozen=True):
     """One difference, with its place below an operation or a component."""
 
     place: str
-    told: str
+    text: str
     turn: Turn
     side: Side
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.told}" if self.place else self.told
+        return f"{self.place}: {self.text}" if self.place else self.text
 
 
 class Shapes:

@@ -71,10 +71,10 @@ def change_lines(
     if cases:
         yield f"    cases: {_listed(cases)}"
     for backend in backends:
-        judged = [backend.cases[name] for name in cases if name in backend.cases]
-        if judged:
-            passed = sum(case.verdict is Verdict.PASS for case in judged)
-            yield f"    {backend.name}: passes {passed} of these {len(judged)} cases"
+        affected = [backend.cases[name] for name in cases if name in backend.cases]
+        if affected:
+            passed = sum(case.verdict is Verdict.PASS for case in affected)
+            yield f"    {backend.name}: passes {passed} of these {len(affected)} cases"
     if change.breaks:
         yield f"    breaks: {', '.join(sorted(change.breaks))}"
 

@@ -5,8 +5,8 @@ import signal
 from conformance.case import worker_case
 from conformance.played.book import Job
 from conformance.played.calls import SETTLING, Kind
-from conformance.played.record import Asked
-from conformance.played.script import Odd, garbage, refused, reset, told
+from conformance.played.record import WorkerRequest
+from conformance.played.script import Odd, answer_with, garbage, refused, reset
 from conformance.worker_stage import LONG_GRACE_S, WorkerStage
 
 _STATES = ("running", "quiet", "terminate")
@@ -15,14 +15,14 @@ _TOLERANCE = 0.2
 _MACHINE_S = 1.0
 
 
-def _at_the_interval(stage: WorkerStage, beats: list[Asked]) -> None:
+def _at_the_interval(stage: WorkerStage, beats: list[WorkerRequest]) -> None:
     """Demand that BEATs came in the interval; on average, because single ones may be held up."""
     gaps = len(beats) - 1
-    took, wanted = beats[-1].at - beats[0].at, gaps * stage.times.beat_s
-    most = wanted * (1 + _TOLERANCE) + _MACHINE_S
+    took, expected = beats[-1].at - beats[0].at, gaps * stage.times.beat_s
+    most = expected * (1 + _TOLERANCE) + _MACHINE_S
     text = f"{gaps + 1} BEATs at intervals of {stage.times.beat_s:g} s"
     stage.check(took <= most, f"{text}, within {most:.2f} s", round(took, 2), beats[-1].number)
-    least = wanted / 2
+    least = expected / 2
     stage.check(took >= least, f"{text}, in no less than {least:.2f} s", round(took, 2))
 
 
@@ -67,7 +67,7 @@ async def held_until_the_answer(stage: WorkerStage) -> None:
     await stage.started()
     heal = stage.server.script.add(*SETTLING, do=refused(503))
     job = stage.offer("test.echo", 1)
-    await stage.until(lambda: stage.told(job), "an ACK")
+    await stage.until(lambda: stage.settlements(job), "an ACK")
     await stage.beats(1)
     for beat in (await stage.beats(2))[1:]:
         _lists(stage, beat, job)
@@ -75,9 +75,9 @@ async def held_until_the_answer(stage: WorkerStage) -> None:
     await stage.acked(job, stage.soon_s + 20)
 
 
-def _lists(stage: WorkerStage, beat: Asked, *jobs: Job) -> None:
-    wanted = sorted(job.id for job in jobs)
-    stage.equal(sorted(beat.listed), wanted, "active_job_ids", beat.number)
+def _lists(stage: WorkerStage, beat: WorkerRequest, *jobs: Job) -> None:
+    expected = sorted(job.id for job in jobs)
+    stage.equal(sorted(beat.listed), expected, "active_job_ids", beat.number)
 
 
 @worker_case("OJS-WPR-013", scaled_s=60)
@@ -103,11 +103,11 @@ async def unknown_words(stage: WorkerStage) -> None:
     """Unknown or missing directives change nothing."""
     await stage.started()
     for odd in (
-        told(state="dancing", directive="hop"),
-        told(state="dancing", directive=None),
-        told(state=None, directive=None),
-        told(state=None, directive=None, jobs_lost=None, cancelled_jobs=None),
-        told(state="active", directive="continue"),
+        answer_with(state="dancing", directive="hop"),
+        answer_with(state="dancing", directive=None),
+        answer_with(state=None, directive=None),
+        answer_with(state=None, directive=None, jobs_lost=None, cancelled_jobs=None),
+        answer_with(state="active", directive="continue"),
     ):
         end = stage.server.script.add(Kind.BEAT, do=odd)
         await stage.beats(2)

@@ -5,8 +5,8 @@ import signal
 from conformance.case import worker_case
 from conformance.played.book import Held, Job
 from conformance.played.calls import Kind
-from conformance.played.record import Asked
-from conformance.played.script import told
+from conformance.played.record import WorkerRequest
+from conformance.played.script import answer_with
 from conformance.worker_stage import LONG_GRACE_S, WorkerStage
 
 
@@ -44,7 +44,7 @@ async def own_quiet_stays(stage: WorkerStage) -> None:
     await stage.started()
     stage.worker.send(signal.SIGTSTP)
     quiet_beat = await stage.beat(state="quiet")
-    stage.server.script.add(Kind.BEAT, do=told(state="running", directive=""))
+    stage.server.script.add(Kind.BEAT, do=answer_with(state="running", directive=""))
     for beat in await stage.beats(3):
         stage.equal(beat.body.get("state"), "quiet", "state", beat.number)
     stage.no_fetch(quiet_beat.number, "while the worker is quiet of its own accord")
@@ -72,7 +72,7 @@ async def terminate_over_time(stage: WorkerStage) -> None:
     stage.server.directive = "terminate"
     await _ending(stage)
     fail = await stage.settled(job, stage.soon_s + stage.last_s)
-    stage.equal(fail.outcome, "fail", "what became of the job", fail.asked.number)
+    stage.equal(fail.outcome, "fail", "what became of the job", fail.request.number)
     await stage.end(stage.last_s, 1)
     _no_fetch_after_the_word(stage)
 
@@ -85,9 +85,9 @@ def _no_fetch_after_the_word(stage: WorkerStage) -> None:
     stage.no_fetch(_last_words(stage)[0].number, "once the end has begun")
 
 
-def _last_words(stage: WorkerStage) -> list[Asked]:
+def _last_words(stage: WorkerStage) -> list[WorkerRequest]:
     beats = stage.server.record.of(Kind.BEAT)
-    return [one for one in beats if one.body.get("state") != "running"]
+    return [beat for beat in beats if beat.body.get("state") != "running"]
 
 
 @worker_case("OJS-WPR-030", scaled_s=60)
@@ -98,7 +98,7 @@ async def nothing_moves_it_back(stage: WorkerStage) -> None:
     await stage.held(job)
     stage.worker.send(signal.SIGTERM)
     quiet_beat = await stage.beat(state="quiet")
-    stage.server.script.add(Kind.BEAT, do=told(state="running", directive=""))
+    stage.server.script.add(Kind.BEAT, do=answer_with(state="running", directive=""))
     stage.worker.send(signal.SIGCONT)
     await stage.end(LONG_GRACE_S - 5 + 4 * stage.times.beat_s, 0)
     stage.no_fetch(quiet_beat.number, "once the end has begun")
@@ -132,7 +132,7 @@ async def _taken_away(stage: WorkerStage, state: Held, member: str) -> None:
     stage.silent(gone, f"for the job in {member}")
     await stage.beats(1)
     beat = (await stage.beats(1))[0]
-    wanted = sorted(job.id for job in others)
-    stage.equal(sorted(beat.listed), wanted, "active_job_ids", beat.number)
+    expected = sorted(job.id for job in others)
+    stage.equal(sorted(beat.listed), expected, "active_job_ids", beat.number)
     stage.silent(gone, f"for the job in {member}")
     await stage.acked(stage.offer("test.echo", 1))

@@ -16,7 +16,7 @@ async def the_result(stage: WorkerStage) -> None:
     await stage.started()
     args = ["plain", "ä \U0001f600", 7, -1.5, None, True, [], {"deep": [{"x": "y"}]}]
     ack = await stage.acked(stage.offer("test.echo", *args))
-    stage.equal(ack.result, args, "result", ack.asked.number)
+    stage.equal(ack.result, args, "result", ack.request.number)
 
 
 @worker_case("OJS-WPR-016")
@@ -24,7 +24,7 @@ async def an_empty_result(stage: WorkerStage) -> None:
     """An empty array is a result like any other, and not null."""
     await stage.started()
     ack = await stage.acked(stage.offer("test.echo"))
-    stage.equal(ack.result, [], "result", ack.asked.number)
+    stage.equal(ack.result, [], "result", ack.request.number)
 
 
 @worker_case("OJS-WPR-016", seconds=90)
@@ -38,7 +38,11 @@ async def each_is_settled_once(stage: WorkerStage) -> None:
     await stage.beats(2)
     for jobs, outcome in ((good, "ack"), (bad, "fail")):
         for job in jobs:
-            stage.equal([one.outcome for one in stage.told(job)], [outcome], f"told of {job.type}")
+            stage.equal(
+                [settlement.outcome for settlement in stage.settlements(job)],
+                [outcome],
+                f"told of {job.type}",
+            )
 
 
 @worker_case("OJS-WPR-017")
@@ -49,7 +53,7 @@ async def a_failure(stage: WorkerStage) -> None:
     fail = await _failed(stage, job)
     error = _error(stage, fail)
     text = error.get("message")
-    stage.check(isinstance(text, str) and text != "", "a message", text, fail.asked.number)
+    stage.check(isinstance(text, str) and text != "", "a message", text, fail.request.number)
     named = [error.get(name) for name in ("type", "code") if error.get(name)]
     stage.check(
         bool(named) and all(isinstance(name, str) for name in named), "a type or code", named
@@ -61,12 +65,12 @@ async def a_failure(stage: WorkerStage) -> None:
 async def a_panic(stage: WorkerStage) -> None:
     """A handler that panics fails its job, and no other job is affected."""
     await stage.started()
-    beside = stage.slow(1.0)
-    await stage.held(beside)
+    other = stage.slow(1.0)
+    await stage.held(other)
     for _ in range(2):
         fail = await _failed(stage, stage.offer("test.panic"))
         _error(stage, fail)
-    await stage.acked(beside)
+    await stage.acked(other)
     await stage.acked(stage.offer("test.echo", 1))
 
 
@@ -78,8 +82,10 @@ async def an_unknown_type(stage: WorkerStage) -> None:
     known = stage.server.number
     echo = stage.offer("test.echo", 1)
     await stage.acked(echo)
-    if any(one.body.get("job_types") for one in stage.server.record.fetches(known)):
-        stage.check(not stage.told(job), "no word about a job of another worker", "there is one")
+    if any(fetch.body.get("job_types") for fetch in stage.server.record.fetches(known)):
+        stage.check(
+            not stage.settlements(job), "no word about a job of another worker", "there is one"
+        )
         return
     await _failed(stage, job)
     await stage.acked(stage.offer("test.echo", 2))
@@ -93,18 +99,22 @@ async def too_slow(stage: WorkerStage) -> None:
     job = stage.offer("test.timeout", timeout_ms=1000, max_attempts=5, again=False)
     fail = await _failed(stage, job)
     took = fail.at - job.outs[-1]
-    stage.check(took >= 0.9, "a second for the handler", round(took, 2), fail.asked.number)
-    stage.equal(_error(stage, fail).get("type"), "timeout", "error.type", fail.asked.number)
+    stage.check(took >= 0.9, "a second for the handler", round(took, 2), fail.request.number)
+    stage.equal(_error(stage, fail).get("type"), "timeout", "error.type", fail.request.number)
 
 
 @worker_case("OJS-VIS-008")
 async def delivered_again(stage: WorkerStage) -> None:
     """A job that comes again, to the same worker, is done again."""
     await stage.started()
-    for type_, wanted in (("test.fail_once", ["fail", "ack"]), ("test.fail_twice", _TWICE)):
+    for type_, expected in (("test.fail_once", ["fail", "ack"]), ("test.fail_twice", _TWICE)):
         job = stage.offer(type_, max_attempts=5)
         await stage.until(lambda job=job: job.state in ENDED, "an ACK")  # type: ignore[misc]
-        stage.equal([one.outcome for one in stage.told(job)], wanted, f"told of {type_}")
+        stage.equal(
+            [settlement.outcome for settlement in stage.settlements(job)],
+            expected,
+            f"told of {type_}",
+        )
 
 
 @worker_case("OJS-SET-007", "OJS-WPR-021")
@@ -113,21 +123,21 @@ async def whose_and_which(stage: WorkerStage) -> None:
     await stage.started()
     job = stage.offer("test.fail_twice", max_attempts=5)
     await stage.until(lambda: job.state in ENDED, "an ACK after two FAILs")
-    stage.equal([one.attempt for one in stage.told(job)], [1, 2, 3], "attempt")
+    stage.equal([settlement.attempt for settlement in stage.settlements(job)], [1, 2, 3], "attempt")
     stage.check(job.worker_id != "", "a worker_id in FETCH", "none")
-    for one in stage.told(job):
-        stage.equal(one.worker_id, job.worker_id, "worker_id", one.asked.number)
+    for settlement in stage.settlements(job):
+        stage.equal(settlement.worker_id, job.worker_id, "worker_id", settlement.request.number)
 
 
 async def _failed(stage: WorkerStage, job: Job) -> Settlement:
     settlement = await stage.settled(job)
-    number = settlement.asked.number
+    number = settlement.request.number
     stage.equal(settlement.outcome, "fail", f"what became of the {job.type} job", number)
     return settlement
 
 
 def _error(stage: WorkerStage, fail: Settlement) -> dict[str, Any]:
     error = fail.error
-    stage.check(isinstance(error, dict), "an error object", error, fail.asked.number)
+    stage.check(isinstance(error, dict), "an error object", error, fail.request.number)
     assert isinstance(error, dict)
     return error

@@ -7,8 +7,8 @@ import signal
 from conformance.case import worker_case
 from conformance.played.book import ENDED, Held, Job
 from conformance.played.calls import Kind
-from conformance.played.record import Asked, wants
-from conformance.played.script import Odd, held_until, refused, unheard_answer
+from conformance.played.record import WorkerRequest, wants
+from conformance.played.script import Odd, held_until, lost_answer, refused
 from conformance.subject import QUEUES
 from conformance.worker_stage import CROSSED_S, WorkerStage
 
@@ -23,10 +23,10 @@ async def queues_in_order(stage: WorkerStage) -> None:
     await stage.started()
     for number in range(3):
         await stage.acked(stage.offer("test.echo", number))
-    fetches = [one for one in stage.server.record.all if one.kind is Kind.FETCH]
+    fetches = [request for request in stage.server.record.all if request.kind is Kind.FETCH]
     first = fetches[0].body.get("queues")
-    for one in fetches:
-        stage.equal(one.body.get("queues"), first, "queues, as in the first FETCH", one.number)
+    for fetch in fetches:
+        stage.equal(fetch.body.get("queues"), first, "queues, as in the first FETCH", fetch.number)
     same = isinstance(first, list) and set(map(str, first)) == set(QUEUES)
     stage.need(same, "the worker takes its queues neither from {queues} nor from OJS_QUEUES")
     stage.equal(first, list(QUEUES), "queues", fetches[0].number)
@@ -43,13 +43,16 @@ async def as_many_as_there_are_places(stage: WorkerStage) -> None:
     full = stage.server.number
     settlement = await stage.settled(short, stage.soon_s + 2 * stage.times.beat_s)
     early = [
-        one for one in stage.server.record.fetches(full) if one.number < settlement.asked.number
+        request
+        for request in stage.server.record.fetches(full)
+        if request.number < settlement.request.number
     ]
-    early = [one for one in early if settlement.at - one.at > CROSSED_S]
+    early = [request for request in early if settlement.at - request.at > CROSSED_S]
     number = early[0].number if early else None
     stage.check(not early, f"no FETCH while all {places} places are taken", len(early), number)
     await stage.until(
-        lambda: stage.server.record.fetches(settlement.asked.number), "a FETCH once a place is free"
+        lambda: stage.server.record.fetches(settlement.request.number),
+        "a FETCH once a place is free",
     )
     await stage.beats(1)
     _within_places(stage, places)
@@ -72,16 +75,23 @@ def _within_places(stage: WorkerStage, places: int) -> None:
         stage.check(total <= places, f"at most {places} jobs at once", text, fetch.number)
 
 
-def _taken(stage: WorkerStage, fetch: Asked) -> tuple[int, int]:
+def _taken(stage: WorkerStage, fetch: WorkerRequest) -> tuple[int, int]:
     """Return how many jobs earlier FETCHes may still bring, and how many are held, at a FETCH."""
     record, at = stage.server.record, fetch.at
-    others = [one for one in record.fetches() if one.number < fetch.number]
-    open_ones = sum(wants(one) for one in others if one.ended_at is None or one.ended_at > at)
-    given = [
-        job_id for one in others if one.ended_at and one.ended_at <= at for job_id in one.given
+    others = [other for other in record.fetches() if other.number < fetch.number]
+    open_ones = sum(
+        wants(other) for other in others if other.ended_at is None or other.ended_at > at
+    )
+    delivered = [
+        job_id
+        for other in others
+        if other.ended_at and other.ended_at <= at
+        for job_id in other.delivered
     ]
-    ended = [one.job_id for one in record.settled() if one.at <= at + CROSSED_S]
-    return open_ones, max(0, len(given) - len(ended))
+    ended = [
+        settlement.job_id for settlement in record.settled() if settlement.at <= at + CROSSED_S
+    ]
+    return open_ones, max(0, len(delivered) - len(ended))
 
 
 @worker_case("OJS-WPR-009", scaled_s=30)
@@ -124,9 +134,9 @@ async def answered_too_late(stage: WorkerStage) -> None:
     jobs: list[Job] = []
     handed_out = asyncio.Event()
 
-    def hand_out(asked: Asked) -> Odd | None:
+    def hand_out(request: WorkerRequest) -> Odd | None:
         # The BEAT has no answer yet on which the worker could have dropped the FETCH.
-        if asked.body.get("state") != "running" and not jobs:
+        if request.body.get("state") != "running" and not jobs:
             jobs.append(stage.offer("test.echo", "late"))
             handed_out.set()
         return None
@@ -137,9 +147,11 @@ async def answered_too_late(stage: WorkerStage) -> None:
     await stage.end(stage.last_s)
     stage.check(bool(jobs), "a BEAT that says so at once", "none came")
     (job,) = jobs
-    came = any(one.well and job.id in one.given for one in stage.server.record.fetches())
+    came = any(fetch.well and job.id in fetch.delivered for fetch in stage.server.record.fetches())
     stage.check(
-        not came or bool(stage.told(job)), "an ACK or FAIL of the job that came late", "neither"
+        not came or bool(stage.settlements(job)),
+        "an ACK or FAIL of the job that came late",
+        "neither",
     )
 
 
@@ -163,17 +175,17 @@ async def stopped_with_an_answer(stage: WorkerStage) -> None:
     known = stage.server.number
     stage.worker.go_on()
 
-    def listing(job: Job) -> list[Asked]:
+    def listing(job: Job) -> list[WorkerRequest]:
         beats = stage.server.record.of(Kind.BEAT, after=known)
-        return [one for one in beats if one.ended_at and job.id in one.listed]
+        return [beat for beat in beats if beat.ended_at and job.id in beat.listed]
 
     # They need not be in one BEAT: a worker may take the jobs of an answer one by one.
     await stage.until(
         lambda: all(listing(job) for job in came), "BEATs that list the jobs before they begin"
     )
     ack = await stage.acked(kept)
-    early = kept in came and ack.asked.number < listing(kept)[0].number
-    stage.check(not early, "a BEAT first", "the ACK came first", ack.asked.number)
+    early = kept in came and ack.request.number < listing(kept)[0].number
+    stage.check(not early, "a BEAT first", "the ACK came first", ack.request.number)
     await stage.beats(1)
     stage.silent(lost, "for a job that a BEAT said is lost")
 
@@ -192,10 +204,12 @@ async def no_last_one(stage: WorkerStage) -> None:
     answered.set()
     await stage.rest(2 * stage.times.poll_s + CROSSED_S)
     fetches = stage.server.record.fetches(known)
-    ends = [one.ended_at for one in fetches if one.number < quiet_beat.number]
+    ends = [fetch.ended_at for fetch in fetches if fetch.number < quiet_beat.number]
     last = max((end for end in ends if end is not None), default=quiet_beat.at)
     more = [
-        one for one in fetches if one.number > quiet_beat.number and one.at >= last - _NOTICED_S
+        fetch
+        for fetch in fetches
+        if fetch.number > quiet_beat.number and fetch.at >= last - _NOTICED_S
     ]
     number = more[0].number if more else None
     stage.check(not more, "no FETCH once the worker is quiet", f"{len(more)} of them", number)
@@ -205,7 +219,7 @@ async def _held_fetch(stage: WorkerStage, until: asyncio.Event) -> None:
     """Wait for a FETCH, and answer it only once something has happened."""
     known = stage.server.number
     stage.server.script.add(
-        Kind.FETCH, Kind.SETTLE, do=lambda asked: held_until(until) if wants(asked) else None
+        Kind.FETCH, Kind.SETTLE, do=lambda request: held_until(until) if wants(request) else None
     )
     # A FETCH that waits already has passed the script, so end it at once.
     stage.server.holds_fetches = False
@@ -213,8 +227,8 @@ async def _held_fetch(stage: WorkerStage, until: asyncio.Event) -> None:
     await stage.until(lambda: _waiting(stage, known), "a FETCH")
 
 
-def _waiting(stage: WorkerStage, after: int = 0) -> list[Asked]:
-    return [one for one in stage.server.record.fetches(after) if one.ended_at is None]
+def _waiting(stage: WorkerStage, after: int = 0) -> list[WorkerRequest]:
+    return [fetch for fetch in stage.server.record.fetches(after) if fetch.ended_at is None]
 
 
 @worker_case("OJS-FET-022")
@@ -222,14 +236,14 @@ async def repeats_a_fetch(stage: WorkerStage) -> None:
     """A FETCH whose answer was lost is sent again with the same fetch_id; a new one has its own."""
     await stage.started()
     await stage.acked(stage.offer("test.echo", 0))
-    lost: list[Asked] = []
+    lost: list[WorkerRequest] = []
 
-    def lose(asked: Asked) -> Odd | None:
+    def lose(request: WorkerRequest) -> Odd | None:
         # Lose only an answer with jobs.
         if lost or not stage.server.book.waiting():
             return None
-        lost.append(asked)
-        return unheard_answer()
+        lost.append(request)
+        return lost_answer()
 
     # A FETCH that waits already has passed the script, so end it first.
     stage.server.holds_fetches = False
@@ -248,7 +262,7 @@ async def repeats_a_fetch(stage: WorkerStage) -> None:
     await stage.acked(job)
     stage.equal(job.attempt, 1, "deliveries of the job")
     fetches = stage.server.record.of(Kind.FETCH)
-    others = [one.body.get("fetch_id") for one in fetches if one not in (lost[0], again)]
+    others = [fetch.body.get("fetch_id") for fetch in fetches if fetch not in (lost[0], again)]
     stage.check(name not in others, "another fetch_id for another FETCH", name)
 
 

@@ -39,7 +39,11 @@ async def results_are_kept(stage: WorkerStage) -> None:
     await stage.acked(stage.offer("test.echo", "after"), _BACK_S)
     await stage.beats(2)
     for job in jobs:
-        stage.equal([one.outcome for one in stage.told(job)], ["ack"], "told of each job")
+        stage.equal(
+            [settlement.outcome for settlement in stage.settlements(job)],
+            ["ack"],
+            "told of each job",
+        )
 
 
 @worker_case("OJS-WPR-027", seconds=120, scaled_s=40)
@@ -59,7 +63,9 @@ async def broken_off(stage: WorkerStage) -> None:
         return all(job.state is Held.COMPLETED for job in jobs)
 
     await stage.until(settled, "all 40 jobs", _BACK_S + 30)
-    accepted = [one.job_id for one in stage.server.record.settled() if one.asked.well]
+    accepted = [
+        settlement.job_id for settlement in stage.server.record.settled() if settlement.request.well
+    ]
     twice = len(accepted) - len(set(accepted))
     stage.check(not twice, "each job acknowledged once", f"{twice} of them twice")
 
@@ -68,10 +74,15 @@ def _deliver_again(stage: WorkerStage) -> None:
     """Make jobs available again whose FETCH broke off with the answer, as a lost lease does."""
     beats = stage.server.record.of(Kind.BEAT)[-2:]
     listed = {job_id for beat in beats for job_id in beat.listed}
-    lost = {job_id for one in stage.server.record.fetches() if one.trouble for job_id in one.given}
+    lost = {
+        job_id
+        for fetch in stage.server.record.fetches()
+        if fetch.trouble
+        for job_id in fetch.delivered
+    }
     for job_id in lost - listed:
         job = stage.server.book.jobs[job_id]
-        if job.state is Held.OUT and not stage.told(job):
+        if job.state is Held.OUT and not stage.settlements(job):
             job.state = Held.WAITING
 
 

@@ -3,8 +3,8 @@
 from conformance.case import worker_case
 from conformance.played.book import ENDED, Held
 from conformance.played.calls import ALL, Kind
-from conformance.played.record import Asked
-from conformance.played.script import Odd, refused, reset, told, unheard_answer
+from conformance.played.record import WorkerRequest
+from conformance.played.script import Odd, answer_with, lost_answer, refused, reset
 from conformance.worker_stage import WorkerStage
 
 
@@ -38,27 +38,31 @@ async def each_once(stage: WorkerStage) -> None:
     await stage.until(lambda: all(job.state in ENDED for job in jobs), "all jobs settled", 60)
     await stage.beats(1)
     for job in jobs:
-        (one, *more) = stage.told(job)
-        stage.check(not more, "each outcome told once", f"{len(more)} more", one.asked.number)
-        wanted = (1, job.worker_id)
-        named = (one.attempt, one.worker_id)
-        stage.check(named == wanted, f"attempt and worker {wanted}", f"{named}", one.asked.number)
-    for asked in stage.server.record.of(Kind.SETTLE):
-        results = asked.body.get("results") or []
-        stage.check(len(results) <= 1000, "at most 1000 results", len(results), asked.number)
+        (first, *more) = stage.settlements(job)
+        stage.check(not more, "each outcome told once", f"{len(more)} more", first.request.number)
+        expected = (1, job.worker_id)
+        named = (first.attempt, first.worker_id)
+        stage.check(
+            named == expected, f"attempt and worker {expected}", f"{named}", first.request.number
+        )
+    for request in stage.server.record.of(Kind.SETTLE):
+        results = request.body.get("results") or []
+        stage.check(len(results) <= 1000, "at most 1000 results", len(results), request.number)
 
 
 @worker_case("OJS-STL-013", seconds=90)
 async def repeated_whole(stage: WorkerStage) -> None:
     """A call without an answer is sent again as it was, with the same fetch_id."""
     await _settling(stage)
-    for odd in (unheard_answer(), reset(), refused(503)):
-        marked: list[Asked] = []
+    for odd in (lost_answer(), reset(), refused(503)):
+        marked: list[WorkerRequest] = []
 
-        def lose(asked: Asked, odd: Odd = odd, marked: list[Asked] = marked) -> Odd | None:
-            if marked or not asked.body.get("results"):
+        def lose(
+            request: WorkerRequest, odd: Odd = odd, marked: list[WorkerRequest] = marked
+        ) -> Odd | None:
+            if marked or not request.body.get("results"):
                 return None
-            marked.append(asked)
+            marked.append(request)
             return odd
 
         end = stage.server.script.add(Kind.SETTLE, do=lose)
@@ -74,11 +78,11 @@ async def repeated_whole(stage: WorkerStage) -> None:
         await stage.settled(job)
 
 
-def _next(stage: WorkerStage, lost: Asked) -> list[Asked]:
+def _next(stage: WorkerStage, lost: WorkerRequest) -> list[WorkerRequest]:
     return [
-        one
-        for one in stage.server.record.of(Kind.SETTLE, after=lost.number + 1)
-        if one.body.get("results")
+        request
+        for request in stage.server.record.of(Kind.SETTLE, after=lost.number + 1)
+        if request.body.get("results")
     ]
 
 
@@ -87,7 +91,7 @@ async def one_refused_among_many(stage: WorkerStage) -> None:
     """A result that is refused is given up, and the accepted ones are not sent again."""
     await _settling(stage)
     # Keep the loss out of the answers to BEATs, so that the worker cannot know of it.
-    stage.server.script.add(Kind.BEAT, do=told(jobs_lost=[]))
+    stage.server.script.add(Kind.BEAT, do=answer_with(jobs_lost=[]))
     job, others = stage.slow(0.7), [stage.slow(0.7) for _ in range(stage.places - 1)]
     await stage.out(job, *others)
     stage.server.book.take_back(job.id, Held.RETRYABLE)
@@ -95,7 +99,9 @@ async def one_refused_among_many(stage: WorkerStage) -> None:
         await stage.acked(other)
     await stage.beats(2)
     await stage.acked(stage.offer("test.echo", 1))
-    for one in (job, *others):
-        stage.equal(len(stage.told(one)), 1, f"how often the outcome of {one.id} was told")
+    for each_job in (job, *others):
+        stage.equal(
+            len(stage.settlements(each_job)), 1, f"how often the outcome of {each_job.id} was told"
+        )
     beat = (await stage.beats(1))[0]
     stage.check(job.id not in beat.listed, "a BEAT without the job", beat.listed, beat.number)

@@ -66,9 +66,9 @@ async def beats_to_the_end(stage: WorkerStage) -> None:
     stage.worker.send(signal.SIGTERM)
     quiet = await stage.beat(state="quiet")
     await stage.acked(job, stage.soon_s + 6 * stage.times.beat_s)
-    ack = stage.told(job)[0].asked.number
+    ack = stage.settlements(job)[0].request.number
     beats = list(stage.server.record.of(Kind.BEAT, after=quiet.number))
-    beats = [one for one in beats if one.number < ack]
+    beats = [beat for beat in beats if beat.number < ack]
     stage.check(len(beats) >= 3, "BEATs in the interval until the end", f"{len(beats)} of them")
     for beat in beats:
         stage.check(job.id in beat.listed, "the job that runs", beat.listed, beat.number)
@@ -85,13 +85,13 @@ async def grace_period(stage: WorkerStage) -> None:
     sent = time.monotonic()
     stage.worker.send(signal.SIGTERM)
     fail = await stage.settled(job, grace_s + MARGIN_S + stage.times.patience_s / 2)
-    stage.equal(fail.outcome, "fail", "what became of the job", fail.asked.number)
+    stage.equal(fail.outcome, "fail", "what became of the job", fail.request.number)
     least, most = 0.9 * grace_s, grace_s + min(MARGIN_S, grace_s / 4 + 1)
     took, expected = fail.at - sent, f"{grace_s:g} s of grace, within {least:.1f} and {most:.1f} s"
-    stage.check(least <= took <= most, expected, f"{took:.2f} s", fail.asked.number)
+    stage.check(least <= took <= most, expected, f"{took:.2f} s", fail.request.number)
     if not fail.requeue:
         error = fail.error if isinstance(fail.error, dict) else {}
-        stage.equal(error.get("type"), "shutdown", "error.type", fail.asked.number)
+        stage.equal(error.get("type"), "shutdown", "error.type", fail.request.number)
         stage.check(error.get("retryable") is not False, "an error to be tried again", error)
     await stage.end(MARGIN_S * 2, 1)
     last = stage.server.record.of(Kind.BEAT)[-1]
@@ -170,7 +170,7 @@ async def goodbye(stage: WorkerStage) -> None:
     stage.check(bool(found), "a deregistration", "none came")
     named = stage.server.record.of(Kind.BEAT)[-1].worker_id
     stage.equal(found[0].worker_id, named, "worker_id", found[0].number)
-    ack = stage.told(job)[0].asked
+    ack = stage.settlements(job)[0].request
     stage.check(ack.number < found[0].number, "the ACK first", "the deregistration came first")
 
 
@@ -192,5 +192,7 @@ async def _left(stage: WorkerStage) -> Job:
     await stage.held(job)
     stage.worker.send(signal.SIGTERM)
     await stage.end(LONG_GRACE_S - 5, 0)
-    stage.equal([one.outcome for one in stage.told(job)], ["ack"], "told of the job")
+    stage.equal(
+        [settlement.outcome for settlement in stage.settlements(job)], ["ack"], "told of the job"
+    )
     return job

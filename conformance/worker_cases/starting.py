@@ -32,7 +32,9 @@ async def names_itself(stage: WorkerStage) -> None:
 def _names(stage: WorkerStage, after: int) -> set[str]:
     requests = stage.server.record.of(Kind.BEAT, Kind.FETCH, Kind.REGISTER, after=after)
     # Only a BEAT must name the worker.
-    return {one.worker_id for one in requests if one.worker_id or one.kind is Kind.BEAT}
+    return {
+        request.worker_id for request in requests if request.worker_id or request.kind is Kind.BEAT
+    }
 
 
 @worker_case("OJS-WPR-002")
@@ -135,5 +137,5 @@ async def fits_the_contract(stage: WorkerStage) -> None:
     stage.worker.send(signal.SIGTERM)
     await stage.end(stage.last_s)
     found = request_findings(stage.checker, stage.server.record.all)
-    for one in found:
-        stage.check(False, f"what {one.pointer} says", str(one), one.exchange)
+    for finding in found:
+        stage.check(False, f"what {finding.pointer} says", str(finding), finding.exchange)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from conformance.case import worker_case
 from conformance.played.book import Held, Job
 from conformance.played.calls import SETTLING, Kind
-from conformance.played.script import Odd, garbage, refused, reset, told, unheard_answer
+from conformance.played.script import Odd, answer_with, garbage, lost_answer, refused, reset
 from conformance.worker_stage import WorkerStage
 
 # Long enough for several tries with pauses.
@@ -20,12 +20,12 @@ _SPREAD = 0.1
 
 async def _given_up(stage: WorkerStage, job: Job) -> None:
     """Demand that a refused outcome is not sent again, and that the worker goes on."""
-    await stage.until(lambda: stage.told(job), "an ACK")
+    await stage.until(lambda: stage.settlements(job), "an ACK")
     await stage.acked(stage.offer("test.echo", "after"))
     await stage.beats(2)
     await stage.rest(1.0)
-    tries = stage.told(job)
-    number = tries[-1].asked.number
+    tries = stage.settlements(job)
+    number = tries[-1].request.number
     stage.equal(len(tries), 1, "ACKs of a job that is not this worker's any more", number)
     beat = (await stage.beats(1))[0]
     stage.check(job.id not in beat.listed, "a BEAT without the job", beat.listed, beat.number)
@@ -52,7 +52,7 @@ async def after_the_lease(stage: WorkerStage) -> None:
     """An ACK refused after a lost lease is not repeated; the next delivery is run as usual."""
     await stage.started()
     # Keep the loss out of the answers to BEATs, so that the worker cannot know of it.
-    stage.server.script.add(Kind.BEAT, do=told(jobs_lost=[]))
+    stage.server.script.add(Kind.BEAT, do=answer_with(jobs_lost=[]))
     job = stage.slow(0.7)
     await stage.out(job)
     stage.server.book.take_back(job.id)
@@ -60,9 +60,13 @@ async def after_the_lease(stage: WorkerStage) -> None:
     job.state = Held.WAITING
     stage.server.notify()
     await stage.until(lambda: job.state is Held.COMPLETED, "an ACK of the second delivery")
-    stage.equal([one.outcome for one in stage.told(job)], ["ack", "ack"], "told of two deliveries")
-    last = stage.told(job)[-1]
-    stage.check(last.attempt in (None, 2), "attempt 2", last.attempt, last.asked.number)
+    stage.equal(
+        [settlement.outcome for settlement in stage.settlements(job)],
+        ["ack", "ack"],
+        "told of two deliveries",
+    )
+    last = stage.settlements(job)[-1]
+    stage.check(last.attempt in (None, 2), "attempt 2", last.attempt, last.request.number)
 
 
 @worker_case("OJS-WPR-022", "OJS-WPR-016", seconds=120, scaled_s=20)
@@ -75,20 +79,20 @@ async def until_there_is_an_answer(stage: WorkerStage) -> None:
             job = stage.offer(type_)
             for count in (1, 2, 3):
                 await stage.until(
-                    lambda job=job, count=count: len(stage.told(job)) >= count,  # type: ignore[misc]
+                    lambda job=job, count=count: len(stage.settlements(job)) >= count,  # type: ignore[misc]
                     f"try {count} to tell of the {type_} job",
                 )
             await stage.settled(job)
             end()
-            tries = stage.told(job)
-            stage.equal([one.outcome for one in tries], [outcome] * 3, "what was told")
-            for one in tries[1:]:
-                same = (one.attempt, one.result, one.error) == (
+            tries = stage.settlements(job)
+            stage.equal([attempt.outcome for attempt in tries], [outcome] * 3, "what was told")
+            for attempt in tries[1:]:
+                same = (attempt.attempt, attempt.result, attempt.error) == (
                     tries[0].attempt,
                     tries[0].result,
                     tries[0].error,
                 )
-                stage.check(same, "the same as at first", "something else", one.asked.number)
+                stage.check(same, "the same as at first", "something else", attempt.request.number)
     await stage.beats(1)
 
 
@@ -98,7 +102,7 @@ async def many_tries(stage: WorkerStage) -> None:
     await stage.started()
     stage.server.script.add(*SETTLING, do=refused(503), times=5)
     job = stage.offer("test.echo", 1)
-    await stage.until(lambda: len(stage.told(job)) > 5, "the sixth try to tell of a job", 60)
+    await stage.until(lambda: len(stage.settlements(job)) > 5, "the sixth try to tell of a job", 60)
     await stage.settled(job)
 
 
@@ -106,11 +110,13 @@ async def many_tries(stage: WorkerStage) -> None:
 async def an_answer_that_was_lost(stage: WorkerStage) -> None:
     """An ACK whose answer was lost is sent again, and the refusal of the repetition is accepted."""
     await stage.started()
-    stage.server.script.add(*SETTLING, do=unheard_answer(), times=1)
+    stage.server.script.add(*SETTLING, do=lost_answer(), times=1)
     job = stage.offer("test.echo", 1)
-    await stage.until(lambda: len(stage.told(job)) == 2, "the ACK once more", stage.soon_s + 20)
+    await stage.until(
+        lambda: len(stage.settlements(job)) == 2, "the ACK once more", stage.soon_s + 20
+    )
     await stage.beats(2)
-    stage.equal(len(stage.told(job)), 2, "ACKs; the second one is refused with 409")
+    stage.equal(len(stage.settlements(job)), 2, "ACKs; the second one is refused with 409")
     await stage.acked(stage.offer("test.echo", 2))
 
 
@@ -121,16 +127,18 @@ async def pauses_that_grow(stage: WorkerStage) -> None:
     await stage.acked(stage.offer("test.echo", 0))
     stage.server.script.add(*SETTLING, do=refused(503))
     job = stage.offer("test.echo", 1)
-    await stage.until(lambda: stage.told(job), "an ACK")
+    await stage.until(lambda: stage.settlements(job), "an ACK")
     await stage.rest(_WATCHED_S)
-    _grow(stage, [one.at for one in stage.told(job)], "ACK")
+    _grow(stage, [settlement.at for settlement in stage.settlements(job)], "ACK")
     stage.server.script.add(Kind.FETCH, do=refused(503))
     stage.server.holds_fetches = False
     stage.server.notify()
     known = stage.server.number
     await stage.until(lambda: stage.server.record.of(Kind.FETCH, after=known), "a FETCH")
     await stage.rest(_WATCHED_S)
-    _grow(stage, [one.at for one in stage.server.record.of(Kind.FETCH, after=known)], "FETCH")
+    _grow(
+        stage, [request.at for request in stage.server.record.of(Kind.FETCH, after=known)], "FETCH"
+    )
 
 
 def _grow(stage: WorkerStage, moments: list[float], call: str) -> None:
@@ -155,12 +163,15 @@ async def pauses_by_chance(stage: WorkerStage) -> None:
         await stage.started()
         jobs = [stage.offer("test.echo", number, again=False) for number in range(stage.places)]
         await stage.until(
-            lambda jobs=jobs: all(len(stage.told(job)) >= _TRIES for job in jobs),  # type: ignore[misc]
+            lambda jobs=jobs: all(len(stage.settlements(job)) >= _TRIES for job in jobs),  # type: ignore[misc]
             f"{_TRIES} tries for each job",
             stage.soon_s + 20,
         )
         await stage.worker.close()
-        series += [_gaps([one.at for one in stage.told(job)])[: _TRIES - 1] for job in jobs]
+        series += [
+            _gaps([settlement.at for settlement in stage.settlements(job)])[: _TRIES - 1]
+            for job in jobs
+        ]
     shown = "; ".join(", ".join(f"{gap:.2f}" for gap in gaps) for gaps in series)
     stage.check(not in_step(series), "pauses that differ", f"{shown} s")
 
@@ -187,7 +198,7 @@ async def retry_after(stage: WorkerStage) -> None:
     stage.server.script.add(*SETTLING, do=odd, times=1)
     job = stage.offer("test.echo", 1)
     await stage.acked(job, stage.soon_s + 10)
-    first, second = stage.told(job)[:2]
+    first, second = stage.settlements(job)[:2]
     # Retry-After is in whole seconds, and clocks may differ slightly.
     waited = second.at - first.at
-    stage.check(waited >= 1.9, "2 s before the next try", round(waited, 2), second.asked.number)
+    stage.check(waited >= 1.9, "2 s before the next try", round(waited, 2), second.request.number)

@@ -255,9 +255,9 @@ class Worker:
                 self.beat()
         trust = min([self.dead_s, *(self.lease_of(one.job) for one in taken)])
         while FAULT != "believes_old_answers" and time.monotonic() - sent > trust:
-            asked = time.monotonic()
+            asked_at = time.monotonic()
             if self.beat():
-                sent = asked
+                sent = asked_at
             else:
                 time.sleep(BEAT_S)
         for running in taken:

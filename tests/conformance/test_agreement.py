@@ -8,7 +8,7 @@ import pytest
 
 from conformance.case import all_cases
 from conformance.contract import Contract, own_contract
-from conformance.own import own
+from conformance.data_files import data_path
 from conformance.spec.agreement import agreement_problems
 from conformance.spec.clauses import read_spec
 from conformance.spec.facts import Bounds, Call, Status, facts_of
@@ -19,7 +19,7 @@ FETCH = Call("POST", "/ojs/v1/workers/fetch")
 def contradicted(folder: Path, file: str, said: str, now: str) -> list[str]:
     """Return the problems of our own specification with one thing said otherwise."""
     spec = folder / "spec"
-    shutil.copytree(own("spec"), spec)
+    shutil.copytree(data_path("spec"), spec)
     page = spec / file
     text = page.read_text(encoding="utf-8")
     assert text.count(said) == 1

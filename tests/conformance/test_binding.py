@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.carried import BINDING, NOT_CARRIED, spared
 from conformance.case import own_cases
 from conformance.cli import MISUSED, main
-from conformance.rpc.asked import Asked, Wordless, asked, metadata_of
-from conformance.rpc.told import refused, shown_at, told
+from conformance.grpc_skips import BINDING, NOT_CARRIED, without_unsupported
+from conformance.rpc.requests import NotExpressible, RpcCall, call_of, metadata_of
+from conformance.rpc.responses import http_answer, paths_of, refused
 from conformance.verdict import CaseResult, FailedCheck, SkipReason, Verdict
 from conformance.wire import Exchange
 
@@ -28,8 +28,8 @@ JOB = {
 }
 
 
-def sent(body: Any, path: str = "jobs", method: str = "POST") -> Asked:
-    return asked(method, f"/ojs/v1/{path}", msgspec.json.encode(body))
+def sent(body: Any, path: str = "jobs", method: str = "POST") -> RpcCall:
+    return call_of(method, f"/ojs/v1/{path}", msgspec.json.encode(body))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def sent(body: Any, path: str = "jobs", method: str = "POST") -> Asked:
     ids=["plain", "options", "times", "retry", "unique"],
 )
 def test_an_enqueue_is_a_call(body: Any, members: Any) -> None:
-    assert sent(body) == Asked("Enqueue", members)
+    assert sent(body) == RpcCall("Enqueue", members)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_an_enqueue_is_a_call(body: Any, members: Any) -> None:
     ids=str,
 )
 def test_what_messages_cannot_say_is_not_carried(body: Any) -> None:
-    with pytest.raises(Wordless):
+    with pytest.raises(NotExpressible):
         sent(body)
 
 
@@ -120,19 +120,19 @@ def test_what_messages_cannot_say_is_not_carried(body: Any) -> None:
     "content", [b'{"type":"t","type":"u","args":[]}', b"{", b'{"args":[1e400]}']
 )
 def test_what_is_no_plain_json_is_not_carried(content: bytes) -> None:
-    with pytest.raises(Wordless):
-        asked("POST", "/ojs/v1/jobs", content)
+    with pytest.raises(NotExpressible):
+        call_of("POST", "/ojs/v1/jobs", content)
 
 
 def test_calls_about_one_thing_name_it() -> None:
-    assert asked("GET", "/ojs/v1/jobs/j-1", b"") == Asked("GetJob", {"job_id": "j-1"}, "j-1")
-    assert asked("POST", "/ojs/v1/queues/q/pause", b"").members == {"queue": "q"}
+    assert call_of("GET", "/ojs/v1/jobs/j-1", b"") == RpcCall("GetJob", {"job_id": "j-1"}, "j-1")
+    assert call_of("POST", "/ojs/v1/queues/q/pause", b"").members == {"queue": "q"}
     assert sent({"job_id": "j-1"}, "workers/ack").members == {"job_id": "j-1"}
     failing = sent({"job_id": "j-1", "error": {"code": "x", "message": "m"}}, "workers/nack")
     error = {"retryable": True, "code": "x", "message": "m"}
     assert failing.members == {"job_id": "j-1", "error": error}
     for path, body in (("workers/ack", {"job_id": "j-1", "worker_id": "w"}), ("crons", {})):
-        with pytest.raises(Wordless):
+        with pytest.raises(NotExpressible):
             sent(body, path)
 
 
@@ -140,13 +140,13 @@ def test_headers_are_metadata_or_not_carried() -> None:
     given = [("host", "x"), ("accept", "*/*"), ("idempotency-key", "k"), ("x-request-id", "r")]
     assert metadata_of(given) == {"x-ojs-idempotency-key": "k", "x-ojs-request-id": "r"}
     for header in (("prefer", "wait=5"), ("accept", "text/html"), ("x-ojs-tenant", "ä")):
-        with pytest.raises(Wordless):
+        with pytest.raises(NotExpressible):
             metadata_of([header])
 
 
 def test_an_answer_is_what_http_shows_but_where_grpc_says_otherwise() -> None:
-    call = Asked("GetJob", {"job_id": "j-1"}, "j-1")
-    assert shown_at(call, {"job": JOB}) == ["jobs/j-1"]
+    call = RpcCall("GetJob", {"job_id": "j-1"}, "j-1")
+    assert paths_of(call, {"job": JOB}) == ["jobs/j-1"]
     shown = {
         **JOB,
         "state": "available",
@@ -154,7 +154,7 @@ def test_an_answer_is_what_http_shows_but_where_grpc_says_otherwise() -> None:
         "created_at": "2030-01-01T00:00:00.5Z",
         "lease_expires_at": "2031-01-01T00:00:00Z",
     }
-    status, body = told(call, {"job": JOB}, [{"job": shown}])
+    status, body = http_answer(call, {"job": JOB}, [{"job": shown}])
     assert status == 200
     assert body["job"] == {**shown, "state": "active", "priority": 5, "meta": {}}
     assert (body["id"], body["state"]) == ("j-1", "active")
@@ -189,8 +189,10 @@ def failed(
         (failed("status", "409", "201 {}", binding="gRPC"), Verdict.FAIL),
     ],
 )
-def test_a_case_is_spared_by_what_is_not_told_alone(result: CaseResult, verdict: Verdict) -> None:
-    found = spared(result)
+def test_a_case_that_misses_only_unsupported_parts_skips(
+    result: CaseResult, verdict: Verdict
+) -> None:
+    found = without_unsupported(result)
     assert found.verdict is verdict
     assert (found.skipped is SkipReason.NOT_SUPPORTED) == (verdict is Verdict.SKIPPED)
 

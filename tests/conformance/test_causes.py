@@ -69,18 +69,18 @@ def pushed(**keys: Any) -> dict[str, Any]:
     return step("POST", body=body, **{"assertions": {"status": 200}, **keys})
 
 
-def asked(path: str = "/jobs/q", **wanted: Any) -> dict[str, Any]:
+def send_fetch(path: str = "/jobs/q", **wanted: Any) -> dict[str, Any]:
     return step(id="s2", path=path, assertions=wanted)
 
 
 def answer(**body: Any) -> list[dict[str, Any]]:
-    return [asked("/answer", body={f"$.{path}": wanted for path, wanted in body.items()})]
+    return [send_fetch("/answer", body={f"$.{path}": wanted for path, wanted in body.items()})]
 
 
 @pytest.mark.parametrize(
     ("steps", "quirk", "place"),
     [
-        ([asked("/answer", status=[200])], Quirk.STATUS_LIST, "[s2] status [200]"),
+        ([send_fetch("/answer", status=[200])], Quirk.STATUS_LIST, "[s2] status [200]"),
         (answer(n={"$type": "number"}), Quirk.OPERATORS, "[s2] $.n"),
         (answer(n={"$gte": 5}), Quirk.OPERATORS, "[s2] $.n"),
         (answer(list={"$size": {"$lt": 1}}), Quirk.OPERATORS, "[s2] $.list"),
@@ -100,12 +100,12 @@ def answer(**body: Any) -> list[dict[str, Any]]:
         (
             [
                 pushed(capture={"name": "$.name"}),
-                asked("/jobs/{{name}}", status=200),
+                send_fetch("/jobs/{{name}}", status=200),
             ],
             Quirk.CAPTURES,
             "[s2] path: name",
         ),
-        ([pushed(repeat=3), asked(body={"$.n": 3})], Quirk.REPEAT, "[s1] repeat 3"),
+        ([pushed(repeat=3), send_fetch(body={"$.n": 3})], Quirk.REPEAT, "[s1] repeat 3"),
         (
             [step("POST", raw_body="{", assertions={"status": 400})],
             Quirk.RAW_BODY,
@@ -127,7 +127,7 @@ def test_every_quirk_is_in_the_documentation() -> None:
 
 
 async def test_a_wait_that_is_slept_twice_can_be_mended() -> None:
-    file = case_file(step("WAIT", id="w", delay_ms=300), asked("/answer", status=200))
+    file = case_file(step("WAIT", id="w", delay_ms=300), send_fetch("/answer", status=200))
     naps = []
     for mended in (frozenset[Quirk](), frozenset({Quirk.WAIT})):
         time = FakeTime()
@@ -147,7 +147,7 @@ async def test_what_others_left_behind_is_told_where_it_came_to_light() -> None:
 async def test_several_quirks_are_told_together_and_none_that_makes_no_difference() -> None:
     file = case_file(
         pushed(repeat=2, assertions={"body": {"$.n": {"$in": [1, 2]}}}),
-        asked("/answer", status=[200], body={"$.meta.a.b": 1}),
+        send_fetch("/answer", status=[200], body={"$.meta.a.b": 1}),
     )
     found = await causes(file, Counting(q=7))
     assert [cause.name for cause in found] == [
@@ -161,9 +161,12 @@ async def test_several_quirks_are_told_together_and_none_that_makes_no_differenc
     "steps",
     [
         answer(n=6),
-        [asked("/answer", status=[404])],
-        [pushed(capture={"name": "$.name"}), asked("/jobs/{{name}}", status=200, body={"$.n": 9})],
-        [pushed(repeat=3), asked(body={"$.n": 9})],
+        [send_fetch("/answer", status=[404])],
+        [
+            pushed(capture={"name": "$.name"}),
+            send_fetch("/jobs/{{name}}", status=200, body={"$.n": 9}),
+        ],
+        [pushed(repeat=3), send_fetch(body={"$.n": 9})],
         answer(n={"$type": "string"}, **{"meta.a.b": 1}),
     ],
 )
@@ -173,7 +176,7 @@ async def test_what_is_wrong_without_any_quirk_has_no_cause(steps: list[dict[str
 
 
 async def test_what_fails_once_and_holds_then_has_no_cause() -> None:
-    file = case_file(pushed(), asked("/once", status=200))
+    file = case_file(pushed(), send_fetch("/once", status=200))
     replies = [Reply(500), *(Reply() for _ in range(9))]
     server = Counting()
     server._replies["GET /once"] = replies
@@ -185,7 +188,7 @@ async def test_a_worker_that_was_known_before_tells_what_a_case_met() -> None:
     replies = [Reply(500), *(Reply() for _ in range(9))]
     server = Counting()
     server._replies |= {"GET /once": replies, "GET /ojs/v1/workers/w-1": Reply(json={})}
-    (cause,) = (await played(case_file(beat, asked("/once", status=200)), server)).causes
+    (cause,) = (await played(case_file(beat, send_fetch("/once", status=200)), server)).causes
     assert (cause.name, cause.places) == (Quirk.NAMES, ("[s2] status",))
 
 

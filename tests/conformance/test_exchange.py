@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from conformance.exchange import Trouble, exchange
-from conformance.judge import Answer
+from conformance.step_assertions import Answer
 from conformance.template import Scope
 from conformance.wire import Wire
 from tests.conformance.cases import one_step

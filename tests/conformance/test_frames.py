@@ -13,7 +13,7 @@ from conformance.stage import Stage
 from conformance.wire import Wire
 
 
-class Said(httpx.AsyncByteStream):
+class Parts(httpx.AsyncByteStream):
     """A body that comes in parts, and then ends or stays silent."""
 
     def __init__(self, *parts: bytes, silent: bool = False, every_s: float = 0.0) -> None:
@@ -29,7 +29,7 @@ class Said(httpx.AsyncByteStream):
             await asyncio.Event().wait()
 
 
-def stage_of(said: Said, status: int = 200) -> Stage:
+def stage_of(said: Parts, status: int = 200) -> Stage:
     def answer(request: httpx.Request) -> httpx.Response:
         assert request.headers["accept"] == "text/event-stream"
         return httpx.Response(status, headers={"Content-Type": "text/event-stream"}, stream=said)
@@ -39,7 +39,9 @@ def stage_of(said: Said, status: int = 200) -> Stage:
 
 
 async def test_frames_are_read_across_parts_to_the_end() -> None:
-    said = Said(b"retry: 3000\n\n:heart", b"beat\nid: 1\n\nid: 2\nevent: a\ndata: {", b'"n":1}\n\n')
+    said = Parts(
+        b"retry: 3000\n\n:heart", b"beat\nid: 1\n\nid: 2\nevent: a\ndata: {", b'"n":1}\n\n'
+    )
     async with streaming(stage_of(said), "events/stream") as frames:
         assert frames.headers["content-type"] == "text/event-stream"
         found = await frames.events_to_the_end()
@@ -52,23 +54,23 @@ async def test_frames_are_read_across_parts_to_the_end() -> None:
 
 
 async def test_silence_and_an_early_end_fail_the_case() -> None:
-    async with streaming(stage_of(Said(b":hello\n\n", silent=True)), "events/stream") as frames:
+    async with streaming(stage_of(Parts(b":hello\n\n", silent=True)), "events/stream") as frames:
         with pytest.raises(CheckFailed, match=r"expected an event, got none within 0\.05 s"):
             await frames.event(within_s=0.05)
-    async with streaming(stage_of(Said(b":hello\n\n")), "events/stream") as frames:
+    async with streaming(stage_of(Parts(b":hello\n\n")), "events/stream") as frames:
         with pytest.raises(CheckFailed, match="expected an event, got the end of the stream"):
             await frames.event()
 
 
 async def test_signs_of_life_are_no_event() -> None:
-    beaten = Said(*[b":heartbeat\n\n"] * 1000, every_s=0.02)
+    beaten = Parts(*[b":heartbeat\n\n"] * 1000, every_s=0.02)
     async with streaming(stage_of(beaten), "events/stream") as frames, asyncio.timeout(5):
         with pytest.raises(CheckFailed, match=r"expected an event, got none within 0\.1 s"):
             await frames.event(within_s=0.1)
 
 
 async def test_a_stream_that_goes_on_where_it_should_end_fails_the_case() -> None:
-    async with streaming(stage_of(Said(b":hello\n\n", silent=True)), "events/stream") as frames:
+    async with streaming(stage_of(Parts(b":hello\n\n", silent=True)), "events/stream") as frames:
         with pytest.raises(CheckFailed, match=r"expected the end of the stream, got none within"):
             await frames.events_to_the_end(within_s=0.05)
 
@@ -96,7 +98,7 @@ async def test_a_stream_whose_connection_breaks_fails_the_case() -> None:
 
 async def test_a_stream_that_is_refused_fails_the_case() -> None:
     with pytest.raises(CheckFailed, match="status of GET events/stream: 200"):
-        async with streaming(stage_of(Said(b"{}"), 503), "events/stream"):
+        async with streaming(stage_of(Parts(b"{}"), 503), "events/stream"):
             pass
 
 
@@ -108,9 +110,9 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 @asynccontextmanager
 async def serving(serve: Serve) -> AsyncIterator[Stage]:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked = (await reader.readuntil(b"\r\n\r\n")).decode()
-        assert asked.startswith("GET /ojs/v1/events/stream HTTP/1.1\r\n")
-        assert "accept: text/event-stream\r\n" in asked.lower()
+        request = (await reader.readuntil(b"\r\n\r\n")).decode()
+        assert request.startswith("GET /ojs/v1/events/stream HTTP/1.1\r\n")
+        assert "accept: text/event-stream\r\n" in request.lower()
         try:
             await serve(reader, writer)
         finally:

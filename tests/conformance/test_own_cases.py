@@ -231,14 +231,14 @@ async def test_without_a_manifest_everything_is_judged(manifest: Any) -> None:
 
 async def test_cases_run_side_by_side_except_those_that_must_be_alone() -> None:
     running: list[str] = []
-    most = {"beside": 0, "alone": 0}
+    most = {"shared": 0, "alone": 0}
     met = asyncio.Barrier(3)
 
-    async def beside(stage: Stage) -> None:
-        running.append("beside")
+    async def shared(stage: Stage) -> None:
+        running.append("shared")
         async with asyncio.timeout(5), met:
-            most["beside"] = max(most["beside"], len(running))
-        running.remove("beside")
+            most["shared"] = max(most["shared"], len(running))
+        running.remove("shared")
 
     async def alone(stage: Stage) -> None:
         running.append("alone")
@@ -247,7 +247,7 @@ async def test_cases_run_side_by_side_except_those_that_must_be_alone() -> None:
         running.remove("alone")
 
     server = FakeServer({"GET /ojs/manifest": Reply(json={})})
-    cases = [own(alone, alone=True), *(own(beside) for _ in range(3)), own(alone, alone=True)]
+    cases = [own(alone, alone=True), *(own(shared) for _ in range(3)), own(alone, alone=True)]
     outcome = await run(plan(*cases, jobs=3), transport=server.transport())
     assert [each.verdict for each in outcome.results] == [Verdict.PASS] * 5
-    assert most == {"beside": 3, "alone": 1}
+    assert most == {"shared": 3, "alone": 1}

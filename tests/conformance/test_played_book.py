@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from conformance.played.book import Book, Held, Job, Refused, Wanted
+from conformance.played.book import Book, FetchTerms, Held, Job, Refused
 from conformance.played.calls import Kind, call_of
-from conformance.played.record import Asked, Record, settlements, wants
+from conformance.played.record import Record, WorkerRequest, settlements, wants
 from conformance.played.script import Script, refused, reset
 
 
-def asked(kind: Kind = Kind.ACK, number: int = 0, **body: Any) -> Asked:
+def request_of(kind: Kind = Kind.ACK, number: int = 0, **body: Any) -> WorkerRequest:
     path = f"/ojs/v1/{kind}"
-    return Asked(number=number, at=0.0, kind=kind, method="POST", path=path, body=body)
+    return WorkerRequest(number=number, at=0.0, kind=kind, method="POST", path=path, body=body)
 
 
-def wanted(count: int = 1, **terms: Any) -> Wanted:
-    return Wanted(**{"queues": ["a", "b"], "worker_id": "w", **terms}, count=count)
+def wanted(count: int = 1, **terms: Any) -> FetchTerms:
+    return FetchTerms(**{"queues": ["a", "b"], "worker_id": "w", **terms}, count=count)
 
 
 def job(name: str, **members: Any) -> Job:
@@ -33,7 +33,7 @@ def book() -> Book:
 
 
 def settle(book: Book, kind: Kind, name: str, **said: Any) -> Job:
-    (told,) = settlements(asked(kind, worker_id="w", job_id=name, **said))
+    (told,) = settlements(request_of(kind, worker_id="w", job_id=name, **said))
     return book.settle(told)
 
 
@@ -92,7 +92,7 @@ def test_what_becomes_of_a_settled_job(
 )
 def test_who_may_not_settle(book: Book, said: dict[str, Any], status: int) -> None:
     book.claim(wanted(), 1.0)  # job 2
-    (told,) = settlements(asked(**{"worker_id": "w", **said}))
+    (told,) = settlements(request_of(**{"worker_id": "w", **said}))
     with pytest.raises(Refused) as refusal:
         book.settle(told)
     assert refusal.value.status == status
@@ -100,7 +100,7 @@ def test_who_may_not_settle(book: Book, said: dict[str, Any], status: int) -> No
 
 def test_a_settled_job_is_known_by_its_delivery(book: Book) -> None:
     book.claim(wanted(), 1.0)
-    (told,) = settlements(asked(job_id="2", worker_id="w", attempt=1))
+    (told,) = settlements(request_of(job_id="2", worker_id="w", attempt=1))
     assert not book.settled_before(told)
     book.settle(told)
     assert book.settled_before(told)
@@ -143,41 +143,41 @@ def test_outcomes_are_read_from_single_calls_and_from_many() -> None:
         {"job_id": "2", "attempt": 1, "outcome": "fail", "requeue": True},
         "nonsense",
     ]
-    first, second = settlements(asked(Kind.SETTLE, worker_id="w", results=results))
+    first, second = settlements(request_of(Kind.SETTLE, worker_id="w", results=results))
     assert (first.job_id, first.outcome, first.attempt, first.result) == ("1", "ack", 2, 7)
     assert (second.outcome, second.requeue, second.worker_id) == ("fail", True, "w")
-    assert settlements(asked(Kind.SETTLE, results="none")) == []
-    assert settlements(asked(Kind.BEAT)) == []
+    assert settlements(request_of(Kind.SETTLE, results="none")) == []
+    assert settlements(request_of(Kind.BEAT)) == []
 
 
 @pytest.mark.parametrize(
     ("request_", "count"),
     [
-        (asked(Kind.FETCH, count=3), 3),
-        (asked(Kind.FETCH), 1),
-        (asked(Kind.SETTLE, fetch={"queues": ["a"], "count": 2}), 2),
-        (asked(Kind.SETTLE, fetch=None), 0),
-        (asked(Kind.BEAT, count=3), 0),
+        (request_of(Kind.FETCH, count=3), 3),
+        (request_of(Kind.FETCH), 1),
+        (request_of(Kind.SETTLE, fetch={"queues": ["a"], "count": 2}), 2),
+        (request_of(Kind.SETTLE, fetch=None), 0),
+        (request_of(Kind.BEAT, count=3), 0),
     ],
 )
-def test_how_many_jobs_are_wanted(request_: Asked, count: int) -> None:
+def test_how_many_jobs_are_wanted(request_: WorkerRequest, count: int) -> None:
     assert wants(request_) == count
 
 
 def test_a_beat_lists_jobs_in_any_spelling() -> None:
-    assert asked(Kind.BEAT, active_job_ids=["1"], active_jobs=["2"]).listed == ["1"]
-    assert asked(Kind.BEAT, active_jobs=["2"]).listed == ["2"]
-    assert asked(Kind.BEAT, active_jobs=2).listed == []
-    assert asked(Kind.BEAT, job_id="3").listed == ["3"]
+    assert request_of(Kind.BEAT, active_job_ids=["1"], active_jobs=["2"]).listed == ["1"]
+    assert request_of(Kind.BEAT, active_jobs=["2"]).listed == ["2"]
+    assert request_of(Kind.BEAT, active_jobs=2).listed == []
+    assert request_of(Kind.BEAT, job_id="3").listed == ["3"]
 
 
 def test_the_record_answers_by_kind_and_place() -> None:
     record = Record()
     for one in (
-        asked(Kind.BEAT, 0, worker_id="w"),
-        asked(Kind.FETCH, 1),
-        asked(Kind.ACK, 2, job_id="a"),
-        asked(Kind.SETTLE, 3, results=[{"job_id": name, "outcome": "fail"} for name in "ab"]),
+        request_of(Kind.BEAT, 0, worker_id="w"),
+        request_of(Kind.FETCH, 1),
+        request_of(Kind.ACK, 2, job_id="a"),
+        request_of(Kind.SETTLE, 3, results=[{"job_id": name, "outcome": "fail"} for name in "ab"]),
     ):
         record.add(one)
     assert [one.number for one in record.of(Kind.BEAT, Kind.ACK)] == [0, 2]
@@ -193,10 +193,10 @@ def test_rules_hold_for_their_calls_and_so_many_times() -> None:
     script = Script()
     end = script.add(Kind.BEAT, do=refused(500))
     script.add(Kind.ACK, do=reset(), times=1)
-    assert script.odd(asked(Kind.BEAT)) == refused(500)
-    assert script.odd(asked(Kind.FETCH)) is None
-    assert [script.odd(asked(Kind.ACK)) for _ in range(2)] == [reset(), None]
+    assert script.odd(request_of(Kind.BEAT)) == refused(500)
+    assert script.odd(request_of(Kind.FETCH)) is None
+    assert [script.odd(request_of(Kind.ACK)) for _ in range(2)] == [reset(), None]
     script.add(Kind.BEAT, do=lambda _: None)  # says nothing, so the older one counts
-    assert script.odd(asked(Kind.BEAT)) == refused(500)
+    assert script.odd(request_of(Kind.BEAT)) == refused(500)
     end()
-    assert script.odd(asked(Kind.BEAT)) is None
+    assert script.odd(request_of(Kind.BEAT)) is None

@@ -13,7 +13,7 @@ from conformance.contract import own_contract
 from conformance.played.book import Held, Job
 from conformance.played.calls import PUBLIC, Kind
 from conformance.played.deviations import request_findings, request_of
-from conformance.played.script import garbage, held_until, refused, reset, told, unheard_answer
+from conformance.played.script import answer_with, garbage, held_until, lost_answer, refused, reset
 from conformance.played.server import PlayedServer
 from conformance.wire import Received
 
@@ -65,7 +65,7 @@ async def test_a_second_process_is_answered_but_gets_no_jobs_and_is_not_recorded
     server.directive = "running"
     server.script.add(Kind.FETCH, do=refused(503), times=1)
     assert await fetched(client, **other) == []
-    assert [asked.worker_id for asked in server.record.all] == ["w"]
+    assert [send_fetch.worker_id for send_fetch in server.record.all] == ["w"]
     # The rule was for the one that is judged.
     assert (await post(client, "fetch", queues=["q"])).status_code == 503
     assert [one["id"] for one in await fetched(client)] == [job.id]
@@ -85,7 +85,7 @@ async def test_a_process_that_takes_the_place_of_the_judged_one_gets_jobs(
     async with asyncio.timeout(20):
         await post(client, "ack", job_id=job.id, worker_id="later")
         assert await ended
-    assert {asked.worker_id for asked in server.record.all} == {"w"}
+    assert {send_fetch.worker_id for send_fetch in server.record.all} == {"w"}
 
 
 async def test_the_first_process_of_another_command_is_judged(
@@ -94,7 +94,7 @@ async def test_the_first_process_of_another_command_is_judged(
     await post(client, "register", hostname="h", pid=1)
     server.expect_another()
     await post(client, "register", hostname="h", pid=2, worker_id="later")
-    assert [asked.worker_id for asked in server.record.all] == ["w", "later"]
+    assert [send_fetch.worker_id for send_fetch in server.record.all] == ["w", "later"]
 
 
 @pytest.mark.parametrize(
@@ -138,14 +138,14 @@ async def test_all_honest_answers_are_as_the_contract_has_them(
     await post(client, "fetch")
     await post(client, "deregister")
     checker = own_contract()
-    for asked in server.record.all:
-        assert asked.status is not None
+    for send_fetch in server.record.all:
+        assert send_fetch.status is not None
         kind = "application/openjobspec+json"
         headers = {"content-type": kind, "ojs-version": "1.0", "x-request-id": "x"}
         received = Received(
-            status=asked.status, headers=headers, content=asked.answer, duration_ms=0
+            status=send_fetch.status, headers=headers, content=send_fetch.answer, duration_ms=0
         )
-        found = checker.findings(request_of(asked), received)
+        found = checker.findings(request_of(send_fetch), received)
         assert [str(one) for one in found if one.side == "response"] == []
 
 
@@ -157,7 +157,7 @@ async def test_headers_are_those_that_a_worker_looks_for(
     ours = await client.post(f"{V1}/heartbeat", json=ME, headers={"X-Request-Id": "r-1"})
     assert ours.headers["content-type"] == "application/openjobspec+json"
     assert (ours.headers["ojs-version"], ours.headers["x-request-id"]) == ("1.0", "r-1")
-    assert [asked.worker_id for asked in server.record.all] == ["w", "w"]
+    assert [send_fetch.worker_id for send_fetch in server.record.all] == ["w", "w"]
 
 
 async def test_directives_stand_above_what_a_worker_says(
@@ -225,13 +225,13 @@ async def test_answers_are_lost_with_and_without_an_effect(
     server: PlayedServer, client: httpx.AsyncClient
 ) -> None:
     job = offered(server, 1)
-    for odd, state in ((reset(), Held.WAITING), (unheard_answer(), Held.OUT)):
+    for odd, state in ((reset(), Held.WAITING), (lost_answer(), Held.OUT)):
         server.script.add(Kind.FETCH, do=odd, times=1)
         with pytest.raises(httpx.TransportError):
             await fetched(client)
         assert job.state is state
     assert not server.record.all[1].well
-    assert server.record.all[1].given == (job.id,)
+    assert server.record.all[1].delivered == (job.id,)
 
 
 async def test_errors_garbage_delays_and_other_members(
@@ -244,7 +244,7 @@ async def test_errors_garbage_delays_and_other_members(
     server.script.add(Kind.BEAT, do=garbage(), times=1)
     with pytest.raises(httpx.RemoteProtocolError):
         await post(client, "heartbeat")
-    server.script.add(Kind.BEAT, do=told(state="dance", directive=None), times=1)
+    server.script.add(Kind.BEAT, do=answer_with(state="dance", directive=None), times=1)
     answer = await post(client, "heartbeat")
     assert answer.json()["state"] == "dance"
     assert "directive" not in answer.json()
@@ -254,7 +254,7 @@ async def test_errors_garbage_delays_and_other_members(
     await server.changed(lambda: server.number == 4, 10)
     let_go.set()
     assert (await held).json()["state"] == "running"
-    assert [asked.status for asked in server.record.all] == [503, None, 200, 200]
+    assert [send_fetch.status for send_fetch in server.record.all] == [503, None, 200, 200]
 
 
 async def test_it_goes_away_and_comes_back_to_its_port(
@@ -292,12 +292,12 @@ async def test_a_flood_is_heard_no_more() -> None:
 async def test_a_fault_in_a_rule_is_kept_apart(
     server: PlayedServer, client: httpx.AsyncClient
 ) -> None:
-    server.script.add(Kind.BEAT, do=lambda asked: refused(asked.body["nothing"]))
+    server.script.add(Kind.BEAT, do=lambda send_fetch: refused(send_fetch.body["nothing"]))
     assert (await post(client, "heartbeat")).status_code == 200
     assert isinstance(server.fault, KeyError)
 
 
-async def spoken(server: PlayedServer, content: bytes) -> bytes:
+async def send_raw(server: PlayedServer, content: bytes) -> bytes:
     """Say bytes, and hear everything that comes back."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(content)
@@ -307,10 +307,10 @@ async def spoken(server: PlayedServer, content: bytes) -> bytes:
 
 
 async def test_what_is_no_http_is_refused(server: PlayedServer) -> None:
-    assert b" 400 " in await spoken(server, b"\x16\x03\x01 hello\r\n\r\n")
+    assert b" 400 " in await send_raw(server, b"\x16\x03\x01 hello\r\n\r\n")
     assert server.nonsense[0].startswith(b"\x16\x03\x01")
     head = b"POST /x HTTP/1.1\r\nConnection: close\r\n"
-    assert b" 431 " in await spoken(server, head + b"X-Long: " + b"x" * 70_000 + b"\r\n\r\n")
+    assert b" 431 " in await send_raw(server, head + b"X-Long: " + b"x" * 70_000 + b"\r\n\r\n")
     assert server.number == 0
 
 
@@ -324,10 +324,10 @@ async def test_requests_come_in_pieces_upgraded_chunked_and_one_behind_the_other
     upgrade = sized + b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n" + body
     expecting = sized + b"Expect: 100-continue\r\n\r\n" + body
     last = sized + b"Connection: close\r\n\r\n" + body
-    heard = await spoken(server, chunked + upgrade + expecting + last)
+    heard = await send_raw(server, chunked + upgrade + expecting + last)
     assert heard.count(b"HTTP/1.1 200 OK") == 4
     assert heard.count(b"HTTP/1.1 100 Continue") == 1
-    assert [asked.body for asked in server.record.all] == [{"worker_id": "w"}] * 4
+    assert [send_fetch.body for send_fetch in server.record.all] == [{"worker_id": "w"}] * 4
 
 
 @pytest.mark.parametrize("turns", range(6))

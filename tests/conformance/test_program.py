@@ -14,11 +14,11 @@ from conformance.program import Program, StartError, Tail
 
 def test_a_tail_keeps_what_is_short() -> None:
     tail = Tail()
-    assert tail.told() == ""
+    assert tail.excerpt() == ""
     for piece in (b"one\r\ntw", b"o\nthree\n"):
         tail.feed(piece)
     assert tail.text == "one\ntwo\nthree"
-    assert tail.told() == "\n    one\n    two\n    three"
+    assert tail.excerpt() == "\n    one\n    two\n    three"
 
 
 def test_a_tail_keeps_the_end_of_what_is_long() -> None:
@@ -37,7 +37,7 @@ def test_a_line_without_an_end_stays_in_bounds() -> None:
     for _ in range(100):
         tail.feed(b"\xff" * 500)
     assert 0 < len(tail.text) <= 1500
-    assert len(tail.told()) < 5000
+    assert len(tail.excerpt()) < 5000
 
 
 async def test_a_flood_of_output_is_read_and_not_kept() -> None:

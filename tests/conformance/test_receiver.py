@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from conformance.played.listener import Said
+from conformance.played.listener import HttpReply
 from conformance.receiver import Receiver
 from conformance.reply import CheckFailed
 from conformance.runner import Plan, run
@@ -35,7 +35,7 @@ async def test_a_target_answers_as_told_and_remembers(
     receiver: Receiver, client: httpx.AsyncClient
 ) -> None:
     target, other = receiver.target(), receiver.target()
-    target.answers(Said(status=503), Said(status=302, headers={"Location": other.url}))
+    target.answers(HttpReply(status=503), HttpReply(status=302, headers={"Location": other.url}))
     codes = [
         (
             await client.post(target.url, json={"n": n}, headers={"X-OJS-Delivery-ID": "d"})
@@ -45,7 +45,7 @@ async def test_a_target_answers_as_told_and_remembers(
     assert codes == [503, 302, 200]
     first, second, third = await target.called(3)
     assert [call.event for call in (first, second, third)] == [{"n": 0}, {"n": 1}, {"n": 2}]
-    assert (first.delivery, first.heard.method) == ("d", "POST")
+    assert (first.delivery, first.request.method) == ("d", "POST")
     assert first.at <= second.at <= third.at
     assert other.calls == []
     strange = await client.post(target.url.rpartition("/")[0] + "/nobody")

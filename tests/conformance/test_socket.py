@@ -104,12 +104,12 @@ async def test_a_talk_from_the_handshake_to_the_close() -> None:
         await peer.put(CloseConnection(1001))
 
     async with serving(serve) as stage:
-        async with connected(stage) as heard:
-            assert heard.subprotocol == "ojs.v1"
-            assert (await heard.subscribe("all"))["channel"] == "all"
-            assert (await heard.event())["id"] == "1"
-            await heard.refused("c")
-            assert await heard.ended() == 1001
+        async with connected(stage) as connection:
+            assert connection.subprotocol == "ojs.v1"
+            assert (await connection.subscribe("all"))["channel"] == "all"
+            assert (await connection.event())["id"] == "1"
+            await connection.refused("c")
+            assert await connection.ended() == 1001
         (shown,) = stage.wire.exchanges
     assert met == [TextMessage('{"action":"subscribe","channel":"all"}'), Pong(b"there")]
     assert shown.url.endswith("/base/ojs/v1/ws")
@@ -127,11 +127,11 @@ async def test_a_deaf_client_leaves_pings_unanswered() -> None:
         assert isinstance(await peer.next(), TextMessage)
         answered.set()
 
-    async with serving(serve) as stage, connected(stage) as heard:
-        heard.deaf = True
-        await heard.say("ping me")
-        await heard.pinged(5)
-        await heard.say("that was no pong")
+    async with serving(serve) as stage, connected(stage) as connection:
+        connection.deaf = True
+        await connection.send_message("ping me")
+        await connection.pinged(5)
+        await connection.send_message("that was no pong")
         await asyncio.wait_for(answered.wait(), 5)
 
 
@@ -158,7 +158,7 @@ async def resetting(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("serve", "told"),
+    ("serve", "message"),
     [
         (html, "expected a WebSocket, got the answer 200"),
         (smtp, "expected a WebSocket, got the end of the connection, with 1006"),
@@ -169,7 +169,7 @@ async def resetting(peer: Peer) -> None:
     ],
 )
 async def test_what_is_no_websocket_fails_the_case(
-    monkeypatch: pytest.MonkeyPatch, serve: Serve, told: str
+    monkeypatch: pytest.MonkeyPatch, serve: Serve, message: str
 ) -> None:
     if serve is never:
         monkeypatch.setattr(socket, "_SECONDS", 0.2)
@@ -177,7 +177,7 @@ async def test_what_is_no_websocket_fails_the_case(
         with pytest.raises(CheckFailed) as caught:
             async with connected(stage):
                 pass
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert caught.value.failure.exchange == 0
 
 
@@ -207,7 +207,7 @@ async def gone(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("serve", "told"),
+    ("serve", "message"),
     [
         (garbage, "expected WebSocket frames, got "),
         (no_utf8, "expected WebSocket frames, got "),
@@ -219,7 +219,7 @@ async def gone(peer: Peer) -> None:
     ],
 )
 async def test_what_is_said_badly_fails_the_case(
-    monkeypatch: pytest.MonkeyPatch, serve: Serve, told: str
+    monkeypatch: pytest.MonkeyPatch, serve: Serve, message: str
 ) -> None:
     monkeypatch.setattr(socket, "MOST_BYTES", 3_000_000)
 
@@ -229,9 +229,9 @@ async def test_what_is_said_badly_fails_the_case(
 
     async with serving(accepted) as stage:
         with pytest.raises(CheckFailed) as caught:
-            async with connected(stage) as heard:
-                await heard.next(0.05 if serve is never else 10)
-    assert told in str(caught.value)
+            async with connected(stage) as connection:
+                await connection.next(0.05 if serve is never else 10)
+    assert message in str(caught.value)
 
 
 async def test_other_messages_than_the_wanted_ones_fail_the_case() -> None:
@@ -244,14 +244,14 @@ async def test_other_messages_than_the_wanted_ones_fail_the_case() -> None:
         )
         await peer.next()
 
-    async with serving(serve) as stage, connected(stage) as heard:
+    async with serving(serve) as stage, connected(stage) as connection:
         with pytest.raises(CheckFailed, match="expected a message of the type event"):
-            await heard.event()
+            await connection.event()
         with pytest.raises(CheckFailed, match="expected an error mine with a message"):
-            await heard.refused("mine")
-        assert await heard.ended() == 1000 != UNCLEAN
+            await connection.refused("mine")
+        assert await connection.ended() == 1000 != UNCLEAN
         with pytest.raises(CheckFailed, match="expected a ping, got the end of the connection"):
-            await heard.pinged(5)
+            await connection.pinged(5)
 
 
 async def test_where_nobody_listens_the_case_fails() -> None:

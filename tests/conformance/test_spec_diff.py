@@ -12,7 +12,7 @@ import yaml
 
 from conformance.cli import main
 from conformance.contract import Contract, own_contract
-from conformance.own import own
+from conformance.data_files import data_path
 from conformance.report.document import WORKER_MODE, build_report
 from conformance.spec.clauses import own_spec, read_spec
 from conformance.spec.commands import diff_command
@@ -29,7 +29,7 @@ CASE = "fetch.queues_are_named"
 def clause_change(folder: Path, file: str, said: str, now: str) -> Change:
     """Return the one change between our specification and a version that says something else."""
     spec = folder / "spec"
-    shutil.copytree(own("spec"), spec)
+    shutil.copytree(data_path("spec"), spec)
     page = spec / file
     text = page.read_text(encoding="utf-8")
     assert text.count(said) == 1
@@ -250,8 +250,8 @@ def test_workers_are_judged_by_their_requests(
         body = {"content": {"application/openjobspec+json": {"schema": count}}}
         document["paths"][FETCH.path]["post"]["requestBody"] = body
         (version / "openapi.yaml").write_text(yaml.safe_dump(document))
-    asked = msgspec.structs.replace(fetched(200, '{"n": 7}'), request_body='{"count": 10}')
-    worker = report(tmp_path / "worker.json", asked, mode=WORKER_MODE)
+    send_fetch = msgspec.structs.replace(fetched(200, '{"n": 7}'), request_body='{"count": 10}')
+    worker = report(tmp_path / "worker.json", send_fetch, mode=WORKER_MODE)
     assert diff_command(str(old), str(new), [worker]) == 0
     told = "    POST /ojs/v1/workers/fetch at /count: 10 is greater than the maximum of 5"
     assert told in capsys.readouterr().out.splitlines()
@@ -265,7 +265,7 @@ def test_versions_are_folders_or_revisions(
     git("init")
     git("add", ".")
     git("commit", "-m", "first")
-    assert main(["spec", "diff", str(tmp_path / "nowhere"), str(own("spec"))]) == 2
+    assert main(["spec", "diff", str(tmp_path / "nowhere"), str(data_path("spec"))]) == 2
     assert "nowhere, and git knows no such revision here" in capsys.readouterr().err
     assert main(["spec", "diff", "HEAD", str(old)]) == 0
     assert capsys.readouterr().out == "nothing changed\n"

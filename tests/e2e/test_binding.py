@@ -2,8 +2,8 @@
 
 import pytest
 
-from conformance.carried import BINDING
 from conformance.case import own_cases
+from conformance.grpc_skips import BINDING
 from conformance.runner import Plan, run
 from conformance.verdict import Verdict
 from tests.faulty.fault import UNBROKEN

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ojs_server.cli import main
 from ojs_server.domain.jobs import request_shape
 from tests.faulty.planting import put
-from tests.faulty.traffic import answered, dropped
+from tests.faulty.traffic import change_answer, drop_members
 
 # Capabilities of the published levels, and of extensions of other backends.
 _CLAIMED: Final = frozenset(
@@ -31,14 +31,14 @@ _CLAIMED: Final = frozenset(
 def options_only() -> None:
     """Options are read in `options` only, FETCH does not wait, and extensions are not known."""
     put(request_shape, "merge", lambda body, options: dict(options))
-    dropped("/workers/fetch", "wait_ms", "fetch_id")
-    dropped("/workers/(ack|nack)", "attempt")
+    drop_members("/workers/fetch", "wait_ms", "fetch_id")
+    drop_members("/workers/(ack|nack)", "attempt")
 
     def modest(body: dict[str, Any]) -> None:
         body["capabilities"] = {name: name in _CLAIMED for name in body["capabilities"]}
         body["extensions"] = []
 
-    answered("/ojs/manifest", modest, status=200)
+    change_answer("/ojs/manifest", modest, status=200)
 
 
 def flat_only() -> None:

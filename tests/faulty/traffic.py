@@ -16,7 +16,7 @@ V1 = "/ojs/v1"
 Body = dict[str, Any]
 
 
-def asked(path: str, change: Callable[[Body, Call], object]) -> None:
+def change_request(path: str, change: Callable[[Body, Call], object]) -> None:
     """Change the JSON objects sent to paths that match, before the server reads them."""
 
     def crooked(content: bytes, call: Call) -> bytes:
@@ -49,12 +49,12 @@ def asked(path: str, change: Callable[[Body, Call], object]) -> None:
     wrap(Dispatcher, "take", refuse)
 
 
-def dropped(path: str, *members: str) -> None:
+def drop_members(path: str, *members: str) -> None:
     """Take no notice of members of the requests to paths that match."""
-    asked(path, lambda body, _: [body.pop(name, None) for name in members])
+    change_request(path, lambda body, _: [body.pop(name, None) for name in members])
 
 
-def unheard(name: str) -> None:
+def drop_header(name: str) -> None:
     """Take no notice of a header."""
 
     def make(begin: Callable[..., None]) -> Callable[..., None]:
@@ -67,7 +67,7 @@ def unheard(name: str) -> None:
     wrap(Call, "__init__", make)
 
 
-def queried(change: Callable[[dict[str, str]], object]) -> None:
+def change_query(change: Callable[[dict[str, str]], object]) -> None:
     """Change the parameters of the query."""
 
     def make(reads: property) -> property:
@@ -81,7 +81,7 @@ def queried(change: Callable[[dict[str, str]], object]) -> None:
     wrap(Call, "query_params", make)
 
 
-def answered(
+def change_answer(
     path: str,
     change: Callable[[Body], object] = lambda _: None,
     *,
@@ -108,7 +108,7 @@ def answered(
     wrap(responses, "whole", make)
 
 
-def unsaid(header: str) -> None:
+def drop_answer_header(header: str) -> None:
     """Leave a header out of every answer."""
     name = header.lower().encode()
     after(

@@ -21,25 +21,25 @@ from ojs_server.http.system.inventory import Inventories
 from ojs_server.http.workers import fetch
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import V1, answered, queried, unheard, unsaid
+from tests.faulty.traffic import V1, change_answer, change_query, drop_answer_header, drop_header
 
 
 @fault("OJS-JOB-003")
 def missing_jobs_are_well() -> None:
     """A job that is not there is answered with 200."""
-    answered(f"{V1}/jobs/.*", status=404, becomes=200)
+    change_answer(f"{V1}/jobs/.*", status=404, becomes=200)
 
 
 @fault("OJS-HTP-005")
 def missing_paths_are_wrong_requests() -> None:
     """A path that is not there is answered with 400."""
-    answered(f"{V1}/nothing.*", status=404, becomes=400)
+    change_answer(f"{V1}/nothing.*", status=404, becomes=400)
 
 
 @fault("OJS-HTP-005")
 def methods_are_not_told() -> None:
     """A 405 has no `Allow`."""
-    unsaid("Allow")
+    drop_answer_header("Allow")
 
 
 @fault("OJS-HTP-013")
@@ -51,7 +51,7 @@ def media_type_is_plain_json() -> None:
 @fault("OJS-HTP-015")
 def version_is_missing() -> None:
     """Answers do not say their version."""
-    unsaid("OJS-Version")
+    drop_answer_header("OJS-Version")
 
 
 @fault("OJS-HTP-016")
@@ -63,7 +63,7 @@ def every_version_is_spoken() -> None:
 @fault("OJS-HTP-017")
 def request_id_is_missing() -> None:
     """Answers have no X-Request-Id."""
-    unsaid("X-Request-Id")
+    drop_answer_header("X-Request-Id")
 
 
 @fault("OJS-HTP-017")
@@ -75,13 +75,13 @@ def request_ids_are_replaced() -> None:
 @fault("OJS-HTP-018")
 def location_is_missing() -> None:
     """The answer to an enqueue has no `Location`."""
-    unsaid("Location")
+    drop_answer_header("Location")
 
 
 @fault("OJS-HTP-021")
 def pages_have_no_limit() -> None:
     """`limit` is ignored."""
-    queried(lambda query: query.pop("limit", None))
+    change_query(lambda query: query.pop("limit", None))
 
 
 @fault("OJS-HTP-023")
@@ -91,7 +91,7 @@ def totals_count_the_page() -> None:
     def short(body: dict[str, Any]) -> None:
         body["pagination"]["total"] = len(body["jobs"]) - 1
 
-    answered(f"{V1}/dead-letter", short, status=200)
+    change_answer(f"{V1}/dead-letter", short, status=200)
 
 
 @fault("OJS-HTP-012")
@@ -110,7 +110,7 @@ def times_have_no_zone() -> None:
             if isinstance(value, str) and re.fullmatch(r"\d{4}-.*T.*Z", value):
                 job[name] = value[:-1]
 
-    answered(f"{V1}/jobs", strip, status=201)
+    change_answer(f"{V1}/jobs", strip, status=201)
 
 
 @fault("OJS-ENV-013")
@@ -120,11 +120,11 @@ def empty_members_are_null() -> None:
     def add(body: dict[str, Any]) -> None:
         body["job"].setdefault("started_at", None)
 
-    answered(f"{V1}/jobs", add, status=201)
+    change_answer(f"{V1}/jobs", add, status=201)
 
 
 def _errors(change: Callable[[dict[str, Any]], object]) -> None:
-    answered(".*", lambda body: change(body["error"]) if "error" in body else None)
+    change_answer(".*", lambda body: change(body["error"]) if "error" in body else None)
 
 
 @fault("OJS-ERR-001")
@@ -148,7 +148,7 @@ def errors_name_another_request() -> None:
 @fault("OJS-ERR-005")
 def what_is_missing_is_not_told() -> None:
     """A 404 does not name the kind of the missing resource."""
-    answered(".*", lambda body: body["error"].pop("details", None), status=404)
+    change_answer(".*", lambda body: body["error"].pop("details", None), status=404)
 
 
 @fault("OJS-MAN-002")
@@ -164,13 +164,13 @@ def claims_are_empty() -> None:
 @fault("OJS-HTP-029")
 def preferences_are_not_heard() -> None:
     """The preference `wait` is ignored."""
-    unheard("prefer")
+    drop_header("prefer")
 
 
 @fault("OJS-HTP-029")
 def preferences_are_not_told() -> None:
     """No answer has `Preference-Applied`."""
-    unsaid("Preference-Applied")
+    drop_answer_header("Preference-Applied")
 
 
 @fault("OJS-HTP-029")
@@ -192,13 +192,13 @@ def the_last_preference_counts() -> None:
 @fault("OJS-MAN-019")
 def workers_are_forgotten_in_health() -> None:
     """Health in detail counts no workers."""
-    answered(f"{V1}/health/detail", lambda body: body.update(workers=None), status=200)
+    change_answer(f"{V1}/health/detail", lambda body: body.update(workers=None), status=200)
 
 
 @fault("OJS-MAN-016")
 def version_stands_inside_alone() -> None:
     """The manifest says its name and version below `implementation` alone."""
-    answered("/ojs/manifest", lambda body: body.pop("version"), status=200)
+    change_answer("/ojs/manifest", lambda body: body.pop("version"), status=200)
 
 
 @fault("OJS-MAN-017")
@@ -221,7 +221,7 @@ def names_are_not_told() -> None:
         body.pop("queues", None)
         body.pop("job_types", None)
 
-    answered("/ojs/manifest", without, status=200)
+    change_answer("/ojs/manifest", without, status=200)
 
 
 @fault("OJS-ACC-004")
@@ -269,7 +269,7 @@ def right_keys_wait_as_well() -> None:
 @fault("OJS-ACC-003")
 def keys_are_not_asked_for() -> None:
     """A 401 has no `WWW-Authenticate`."""
-    unsaid("WWW-Authenticate")
+    drop_answer_header("WWW-Authenticate")
 
 
 @fault("OJS-HTP-010")

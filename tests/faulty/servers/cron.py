@@ -15,7 +15,7 @@ from ojs_server.ops.cron import firing as cron_firing
 from ojs_server.ops.cron.firing import Firing
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import V1, answered, asked
+from tests.faulty.traffic import V1, change_answer, change_request
 
 
 @fault("OJS-CRN-021")
@@ -81,7 +81,7 @@ def weeks_begin_on_monday() -> None:
         if isinstance(expression, str) and expression.endswith((" 0", " 7", " sun")):
             body["expression"] = f"{expression.rsplit(' ', 1)[0]} 1"
 
-    asked("/cron", shift)
+    change_request("/cron", shift)
 
 
 @fault("OJS-CRN-004")
@@ -120,13 +120,13 @@ def disabled_entries_have_a_next_run() -> None:
         for name in ("cron", "cron_job"):
             body[name]["next_run_at"] = body[name]["next_run_at"] or body[name]["created_at"]
 
-    answered(f"{V1}/cron/[^/]+", pretend, status=200)
+    change_answer(f"{V1}/cron/[^/]+", pretend, status=200)
 
 
 @fault("OJS-CRN-032")
 def runs_have_one_name() -> None:
     """The history of an entry has no `executions`."""
-    answered(f"{V1}/cron/[^/]+/history", lambda body: body.update(executions=[]), status=200)
+    change_answer(f"{V1}/cron/[^/]+/history", lambda body: body.update(executions=[]), status=200)
 
 
 @fault("OJS-CRN-036")

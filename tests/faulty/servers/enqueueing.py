@@ -27,7 +27,7 @@ from ojs_server.ops.schemas import registry as schema_ops
 from ojs_wire.values import JOB_TYPE
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import V1, answered, asked, unheard
+from tests.faulty.traffic import V1, change_answer, change_request, drop_header
 
 JOBS = "/jobs"
 BATCH = "/jobs/batch"
@@ -48,7 +48,7 @@ def options_are_outranked() -> None:
         if isinstance(options, dict):
             options.update({name: body[name] for name in options if name in body})
 
-    asked(JOBS, outrank)
+    change_request(JOBS, outrank)
 
 
 @fault("OJS-ENQ-032")
@@ -60,7 +60,7 @@ def outranked_members_are_not_read() -> None:
         for name in options if isinstance(options, dict) else ():
             body.pop(name, None)
 
-    asked(JOBS, drop)
+    change_request(JOBS, drop)
 
 
 @fault("OJS-ENQ-018")
@@ -71,7 +71,7 @@ def batches_forget_when() -> None:
         for job in body["jobs"]:
             job.get("options", {}).pop("scheduled_at", None)
 
-    asked(BATCH, forget)
+    change_request(BATCH, forget)
 
 
 @fault("OJS-ENQ-018")
@@ -83,7 +83,7 @@ def batches_forget_limits() -> None:
             for name in ("timeout_ms", "expires_at"):
                 job.get("options", {}).pop(name, None)
 
-    asked(BATCH, forget)
+    change_request(BATCH, forget)
 
 
 @fault("OJS-SCH-008")
@@ -164,19 +164,19 @@ def metadata_is_dropped() -> None:
         if isinstance(options := body.get("options"), dict):
             options.pop("metadata", None)
 
-    asked(JOBS, drop)
+    change_request(JOBS, drop)
 
 
 @fault("OJS-ENQ-011")
 def nobody_waits_for_activation() -> None:
     """`pending` is ignored."""
-    asked(JOBS, lambda body, _: body.get("options", {}).pop("pending", None))
+    change_request(JOBS, lambda body, _: body.get("options", {}).pop("pending", None))
 
 
 @fault("OJS-ENQ-014")
 def wrong_members_are_not_named() -> None:
     """The details of a refusal do not name the member."""
-    answered(f"{V1}/jobs", lambda body: body["error"].pop("details", None), status=400)
+    change_answer(f"{V1}/jobs", lambda body: body["error"].pop("details", None), status=400)
 
 
 @fault("OJS-ENV-004")
@@ -209,7 +209,7 @@ def large_numbers_are_rounded() -> None:
             return [rounded(item) for item in value]
         return float(value) if type(value) is int else value
 
-    asked(JOBS, lambda body, _: body.update({"args": rounded(body.get("args"))}))
+    change_request(JOBS, lambda body, _: body.update({"args": rounded(body.get("args"))}))
 
 
 _STORING: Final[set["asyncio.Task[Any]"]] = set()
@@ -230,7 +230,7 @@ def batches_are_stored_in_part() -> None:
             stored = call.server.engine.run(enqueue.Enqueue(tuple(drafts)))
             _STORING.add(asyncio.ensure_future(stored))
 
-    asked(BATCH, store_good)
+    change_request(BATCH, store_good)
 
 
 @fault("OJS-ENQ-022")
@@ -242,13 +242,13 @@ def batches_have_no_limit() -> None:
 @fault("OJS-ENQ-024")
 def batches_are_turned_round() -> None:
     """The jobs of a batch are stored from behind."""
-    asked(BATCH, lambda body, _: body.get("jobs", []).reverse())
+    change_request(BATCH, lambda body, _: body.get("jobs", []).reverse())
 
 
 @fault("OJS-IDM-002")
 def keys_are_not_heard() -> None:
     """`Idempotency-Key` is ignored."""
-    unheard("idempotency-key")
+    drop_header("idempotency-key")
 
 
 @fault("OJS-IDM-003")
@@ -270,7 +270,7 @@ def known_ids_are_refused() -> None:
 @fault("OJS-IDM-007")
 def repetitions_are_not_told() -> None:
     """The answer to a repeated enqueue does not say so."""
-    answered(f"{V1}/jobs", lambda body: body.pop("deduplicated", None), status=200)
+    change_answer(f"{V1}/jobs", lambda body: body.pop("deduplicated", None), status=200)
 
 
 @fault("OJS-LIF-003")
@@ -297,5 +297,5 @@ def producers_are_corrected() -> None:
     put(
         validate,
         "recorded",
-        lambda meta, asked: {**meta, "request_id": asked} if asked else meta,
+        lambda meta, request_id: {**meta, "request_id": request_id} if request_id else meta,
     )

@@ -17,7 +17,7 @@ from ojs_server.store.sqlite.statements import QUERIES
 from ojs_server.store.tables.queues import QueueWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import V1, answered, dropped
+from tests.faulty.traffic import V1, change_answer, drop_members
 
 FETCH = "/workers/fetch"
 
@@ -25,25 +25,25 @@ FETCH = "/workers/fetch"
 @fault("OJS-FET-002")
 def fetches_bring_one_job() -> None:
     """`count` is ignored."""
-    dropped(FETCH, "count")
+    drop_members(FETCH, "count")
 
 
 @fault("OJS-FET-002")
 def batch_sizes_are_ignored() -> None:
     """`batch_size` is ignored."""
-    dropped(FETCH, "batch_size")
+    drop_members(FETCH, "batch_size")
 
 
 @fault("OJS-FET-004")
 def types_are_not_chosen() -> None:
     """`job_types` is ignored."""
-    dropped(FETCH, "job_types")
+    drop_members(FETCH, "job_types")
 
 
 @fault("OJS-VER-006")
 def handlers_are_not_heeded() -> None:
     """The handlers that a worker registers are forgotten."""
-    dropped("/workers/register", "handlers")
+    drop_members("/workers/register", "handlers")
 
 
 @fault("OJS-VER-008")
@@ -59,13 +59,13 @@ def half_of_the_tags_are_enough() -> None:
 @fault("OJS-FET-014")
 def nobody_waits() -> None:
     """`wait_ms` is ignored."""
-    dropped(FETCH, "wait_ms")
+    drop_members(FETCH, "wait_ms")
 
 
 @fault("OJS-FET-020")
 def asking_again_is_asking_for_more() -> None:
     """`fetch_id` is ignored."""
-    dropped(FETCH, "fetch_id")
+    drop_members(FETCH, "fetch_id")
 
 
 @fault("OJS-QUE-001")
@@ -111,7 +111,7 @@ def deliveries_are_given_twice() -> None:
             body["jobs"] = list(before)
             before.clear()
 
-    answered(V1 + FETCH, repeat, status=200)
+    change_answer(V1 + FETCH, repeat, status=200)
 
 
 @fault("OJS-FET-024")
@@ -135,7 +135,7 @@ def quiet_workers_are_served() -> None:
 @fault("OJS-FET-012")
 def quiet_workers_are_not_told() -> None:
     """The empty answer to a quiet worker does not say why it is empty."""
-    answered(V1 + FETCH, lambda body: body.pop("state", None), status=200)
+    change_answer(V1 + FETCH, lambda body: body.pop("state", None), status=200)
 
 
 @fault("OJS-FET-025")

@@ -9,13 +9,13 @@ from ojs_server.http.paths import Paths
 from ojs_server.http.server import framing
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
-from tests.faulty.traffic import unheard, unsaid
+from tests.faulty.traffic import drop_answer_header, drop_header
 
 
 @fault("OJS-ACC-008")
 def any_page_may_call() -> None:
     """Calls of pages of other origins are carried out."""
-    unheard("origin")
+    drop_header("origin")
 
 
 @fault("OJS-ACC-008")
@@ -52,10 +52,10 @@ def nul_is_passed_over() -> None:
 @fault("OJS-HTP-028")
 def types_may_be_guessed() -> None:
     """Answers lack `X-Content-Type-Options`."""
-    unsaid("X-Content-Type-Options")
+    drop_answer_header("X-Content-Type-Options")
 
 
 @fault("OJS-HTP-028")
 def answers_may_be_kept() -> None:
     """Answers lack `Cache-Control`."""
-    unsaid("Cache-Control")
+    drop_answer_header("Cache-Control")

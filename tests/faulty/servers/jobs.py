@@ -16,7 +16,7 @@ from ojs_server.ops.unit_of_work import Work
 from ojs_server.store.tables.dead_letters import DeadLetterWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import V1, answered, asked, dropped
+from tests.faulty.traffic import V1, change_answer, change_request, drop_members
 
 DEAD = f"{V1}/dead-letter"
 
@@ -40,7 +40,7 @@ def ended_jobs_forget_their_start() -> None:
         if isinstance(job, dict) and job.get("state") in ("completed", "discarded"):
             job.pop("started_at", None)
 
-    answered(f"{V1}/jobs/[^/]+", forget, status=200)
+    change_answer(f"{V1}/jobs/[^/]+", forget, status=200)
 
 
 @fault("OJS-LIF-001")
@@ -52,7 +52,7 @@ def a_state_is_misspelt() -> None:
             if isinstance(part, dict) and part.get("state") == "cancelled":
                 part["state"] = "canceled"
 
-    answered(f"{V1}/jobs.*", misspell, status=200)
+    change_answer(f"{V1}/jobs.*", misspell, status=200)
 
 
 @fault("OJS-LIF-004")
@@ -86,7 +86,7 @@ def activation_jumps_the_queue() -> None:
 @fault("OJS-JOB-009")
 def results_come_too_early() -> None:
     """The result of a job that has not ended is answered with 200."""
-    answered(f"{V1}/jobs/[^/]+/result", status=202, becomes=200)
+    change_answer(f"{V1}/jobs/[^/]+/result", status=202, becomes=200)
 
 
 @fault("OJS-JOB-010")
@@ -100,7 +100,7 @@ def _counted(change: Any) -> None:
         if isinstance(body.get("queue"), dict):
             change(body["queue"])
 
-    answered(f"{V1}/queues/[^/]+/stats", both, status=200)
+    change_answer(f"{V1}/queues/[^/]+/stats", both, status=200)
 
 
 @fault("OJS-QUE-006")
@@ -135,7 +135,7 @@ def purges_take_held_jobs() -> None:
 @fault("OJS-QCF-013")
 def purges_need_no_word() -> None:
     """A purge is carried out without `confirm`."""
-    asked("/queues/[^/]+/jobs", lambda body, _: body.update(confirm=True))
+    change_request("/queues/[^/]+/jobs", lambda body, _: body.update(confirm=True))
 
 
 @fault("OJS-QCF-012")
@@ -152,7 +152,7 @@ def pages_overlap() -> None:
         if len(body["jobs"]) > 1 and "next_cursor" in body["pagination"]:
             body["pagination"]["next_cursor"] = body["jobs"][-2]["id"]
 
-    answered(f"{V1}/jobs", step_back, status=200)
+    change_answer(f"{V1}/jobs", step_back, status=200)
 
 
 @fault("OJS-BLK-018")
@@ -164,13 +164,13 @@ def full_pages_have_more() -> None:
         if body["jobs"] and len(body["jobs"]) == mark["limit"]:
             mark |= {"has_more": True, "next_cursor": body["jobs"][-1]["id"]}
 
-    answered(f"{V1}/jobs", more, status=200)
+    change_answer(f"{V1}/jobs", more, status=200)
 
 
 @fault("OJS-BLK-007")
 def filters_need_no_word() -> None:
     """A call by filter is carried out without `confirm`."""
-    asked("/jobs/bulk/.*", lambda body, _: body.update(confirm=True))
+    change_request("/jobs/bulk/.*", lambda body, _: body.update(confirm=True))
 
 
 @fault("OJS-BLK-007")
@@ -182,7 +182,7 @@ def filters_always_need_a_word() -> None:
 @fault("OJS-BLK-002")
 def all_or_nothing_is_some() -> None:
     """`atomicity` is ignored."""
-    dropped("/jobs/bulk", "atomicity")
+    drop_members("/jobs/bulk", "atomicity")
 
 
 @fault("OJS-DLQ-001")
@@ -195,13 +195,13 @@ def some_letters_are_not_listed() -> None:
             job for job in body["jobs"] if job.get("retry", {}).get("on_exhaustion") == wanted
         ]
 
-    answered(DEAD, choose, status=200)
+    change_answer(DEAD, choose, status=200)
 
 
 @fault("OJS-DLQ-004")
 def old_letters_come_first() -> None:
     """Dead letters are listed with the longest discarded first."""
-    answered(DEAD, lambda body: body["jobs"].reverse(), status=200)
+    change_answer(DEAD, lambda body: body["jobs"].reverse(), status=200)
 
 
 def _revived(**members: Any) -> None:
@@ -248,13 +248,13 @@ def groups_know_only_their_size() -> None:
         for group in body["groups"]:
             group["newest_id"] = None
 
-    answered(f"{V1}/dead-letter/stats", forget, status=200)
+    change_answer(f"{V1}/dead-letter/stats", forget, status=200)
 
 
 @fault("OJS-DLQ-016")
 def replays_change_nothing() -> None:
     """`override` is ignored."""
-    dropped("/dead-letter/[^/]+/retry", "override")
+    drop_members("/dead-letter/[^/]+/retry", "override")
 
 
 @fault("OJS-JOB-012")

@@ -7,7 +7,7 @@ from ojs_server.ops import sweep
 from ojs_server.ops.workers import heartbeat
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import dropped
+from tests.faulty.traffic import drop_members
 
 
 @fault("OJS-VIS-005")
@@ -25,13 +25,13 @@ def beats_extend_nothing() -> None:
 @fault("OJS-VIS-003")
 def beats_name_no_length() -> None:
     """A BEAT's own visibility timeout is ignored."""
-    dropped("/workers/heartbeat", "visibility_timeout_ms")
+    drop_members("/workers/heartbeat", "visibility_timeout_ms")
 
 
 @fault("OJS-FET-005")
 def fetches_name_no_length() -> None:
     """A FETCH's own visibility timeout is ignored."""
-    dropped("/workers/fetch", "visibility_timeout_ms", "visibility_timeout")
+    drop_members("/workers/fetch", "visibility_timeout_ms", "visibility_timeout")
 
 
 @fault("OJS-LIF-009")

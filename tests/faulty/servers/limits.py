@@ -13,7 +13,7 @@ from ojs_server.ops.limits.backpressure import BoundedQueues
 from ojs_server.store.tables.queues import QueueWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import asked
+from tests.faulty.traffic import change_request
 
 
 def _in_force(change: Any) -> None:
@@ -76,7 +76,7 @@ def workers_cannot_close_keys() -> None:
         if isinstance(error := body.get("error"), dict):
             error.pop("rate_limit_until", None)
 
-    asked("/workers/nack", forget)
+    change_request("/workers/nack", forget)
 
 
 @fault("OJS-RLM-019")

@@ -12,7 +12,7 @@ from ojs_server.domain.workers.worker import Thresholds
 from ojs_server.ops.workers import eligibility
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
-from tests.faulty.traffic import V1, answered
+from tests.faulty.traffic import V1, change_answer
 
 
 def _profiles(**changes: Any) -> None:
@@ -61,7 +61,7 @@ def registering_is_being_online() -> None:
 @fault("OJS-PRS-004")
 def the_unreachable_are_not_told() -> None:
     """A worker that is not online gets an empty answer without a word."""
-    answered(f"{V1}/workers/fetch", lambda body: body.pop("presence", None), status=200)
+    change_answer(f"{V1}/workers/fetch", lambda body: body.pop("presence", None), status=200)
 
 
 @fault("OJS-PRS-004")

@@ -12,13 +12,13 @@ from ojs_server.domain.jobs.retry import RetryPolicy
 from ojs_server.http.call import Call
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import asked
+from tests.faulty.traffic import change_request
 
 
 @fault("OJS-RET-022")
 def attempts_count_in_the_policy_only() -> None:
     """`max_attempts` beside the policy is ignored."""
-    asked("/jobs", _without_attempts)
+    change_request("/jobs", _without_attempts)
 
 
 @fault("OJS-RET-023")

@@ -14,7 +14,7 @@ from ojs_server.ops.jobs import settle
 from ojs_server.ops.workers import settle_and_fetch
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import V1, answered, asked, dropped
+from tests.faulty.traffic import V1, change_answer, change_request, drop_members
 
 ACK = "/workers/ack"
 NACK = "/workers/nack"
@@ -27,7 +27,7 @@ def _also_legal(call: str, state: str) -> None:
 @fault("OJS-SET-012")
 def empty_results_are_null() -> None:
     """A result that is an empty array becomes null."""
-    asked("/workers/ack", lambda body, _: body.update(result=body.get("result") or None))
+    change_request("/workers/ack", lambda body, _: body.update(result=body.get("result") or None))
 
 
 @fault("OJS-SET-002")
@@ -55,7 +55,7 @@ def strangers_repeat_acks() -> None:
 @fault("OJS-SET-026")
 def repeated_acks_pass_for_new_ones() -> None:
     """The answer to a repeated ACK does not say that it is one."""
-    answered(V1 + ACK, lambda body: body.pop("repeated", None), status=200)
+    change_answer(V1 + ACK, lambda body: body.pop("repeated", None), status=200)
 
 
 @fault("OJS-SET-027")
@@ -83,7 +83,7 @@ def jobs_given_back_forget_it() -> None:
 @fault("OJS-SET-027")
 def repeated_fails_pass_for_new_ones() -> None:
     """The answer to a repeated FAIL does not say that it is one."""
-    answered(V1 + NACK, lambda body: body.pop("repeated", None), status=200)
+    change_answer(V1 + NACK, lambda body: body.pop("repeated", None), status=200)
 
 
 @fault("OJS-SET-008")
@@ -138,7 +138,7 @@ def any_delivery_settles() -> None:
 @fault("OJS-SET-012")
 def results_get_lost() -> None:
     """An ACK's result is not stored."""
-    dropped(ACK, "result")
+    drop_members(ACK, "result")
 
 
 @fault("OJS-SET-013")
@@ -161,7 +161,7 @@ def large_results_are_kept() -> None:
 @fault("OJS-SET-011")
 def acks_do_not_say_when() -> None:
     """The answer to an ACK has no completed_at."""
-    answered(V1 + ACK, lambda body: body.pop("completed_at", None), status=200)
+    change_answer(V1 + ACK, lambda body: body.pop("completed_at", None), status=200)
 
 
 @fault("OJS-SET-021")
@@ -197,7 +197,7 @@ def requeued_jobs_join_the_end() -> None:
 @fault("OJS-RET-011")
 def final_errors_are_retried() -> None:
     """A FAIL that says `retryable: false` is retried."""
-    asked(NACK, lambda body, _: _error(body).pop("retryable", None))
+    change_request(NACK, lambda body, _: _error(body).pop("retryable", None))
 
 
 @fault("OJS-SET-022")
@@ -219,7 +219,7 @@ def failures_are_settled_as_done() -> None:
         for result in body.get("results", ()):
             result["outcome"] = "ack"
 
-    asked("/workers/settle", lambda body, _: all_done(body))
+    change_request("/workers/settle", lambda body, _: all_done(body))
 
 
 @fault("OJS-STL-007")
@@ -232,7 +232,7 @@ def one_refusal_refuses_all() -> None:
             result.pop("state", None)
             result["error"] = refused[0]
 
-    answered(f"{V1}/workers/settle", refuse, status=200)
+    change_answer(f"{V1}/workers/settle", refuse, status=200)
 
 
 @fault("OJS-STL-014")

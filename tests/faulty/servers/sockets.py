@@ -8,7 +8,7 @@ from ojs_server.http.streams.channels import ChannelStream
 from ojs_server.http.streams.websocket import Order, Socket
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
-from tests.faulty.traffic import unheard
+from tests.faulty.traffic import drop_header
 
 
 @fault("OJS-WSK-001")
@@ -20,7 +20,7 @@ def subprotocols_are_not_taken() -> None:
 @fault("OJS-WSK-002")
 def any_page_may_connect() -> None:
     """Pages of other origins may connect."""
-    unheard("origin")
+    drop_header("origin")
 
 
 @fault("OJS-WSK-004")

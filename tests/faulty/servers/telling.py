@@ -23,7 +23,7 @@ from ojs_server.store.tables.attachments import AttachmentWrites
 from ojs_server.store.tables.events import EventReads, EventWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import V1, answered, queried, unheard
+from tests.faulty.traffic import V1, change_answer, change_query, drop_header
 
 EVENTS = f"{V1}/events"
 
@@ -31,13 +31,13 @@ EVENTS = f"{V1}/events"
 @fault("OJS-EVT-006")
 def newest_events_come_first() -> None:
     """Events are answered newest first."""
-    answered(EVENTS, lambda body: body["events"].reverse(), status=200)
+    change_answer(EVENTS, lambda body: body["events"].reverse(), status=200)
 
 
 @fault("OJS-EVT-008")
 def cursors_skip_an_event() -> None:
     """Each page of several events loses its last one."""
-    answered(EVENTS, lambda body: len(body["events"]) > 1 and body["events"].pop(), status=200)
+    change_answer(EVENTS, lambda body: len(body["events"]) > 1 and body["events"].pop(), status=200)
 
 
 @fault("OJS-EVT-016")
@@ -72,7 +72,7 @@ def a_start_counts_all_again() -> None:
 @fault("OJS-EVT-021")
 def pages_begin_with_their_oldest_event() -> None:
     """A page by its number has its events oldest first."""
-    answered(EVENTS, lambda body: body["items"].reverse(), status=200)
+    change_answer(EVENTS, lambda body: body["items"].reverse(), status=200)
 
 
 @fault("OJS-EVT-009")
@@ -83,7 +83,7 @@ def stars_are_letters() -> None:
         if "types" in query:
             query["types"] = query["types"].replace("*", "")
 
-    queried(strip)
+    change_query(strip)
 
 
 def _silent(kinds: str) -> None:
@@ -118,7 +118,9 @@ def workflows_are_not_told() -> None:
 
 
 def _data(change: Callable[[dict[str, Any]], object]) -> None:
-    answered(EVENTS, lambda body: [change(event["data"]) for event in body["events"]], status=200)
+    change_answer(
+        EVENTS, lambda body: [change(event["data"]) for event in body["events"]], status=200
+    )
 
 
 @fault("OJS-EVT-003")
@@ -136,7 +138,7 @@ def traces_are_dropped() -> None:
 @fault("OJS-STR-014")
 def coming_back_is_beginning() -> None:
     """`Last-Event-ID` is ignored."""
-    unheard("last-event-id")
+    drop_header("last-event-id")
 
 
 @fault("OJS-STR-006")
@@ -159,7 +161,7 @@ def streams_are_not_sifted() -> None:
         query.pop("types", None)
         query.pop("event_types", None)
 
-    queried(all_types)
+    change_query(all_types)
 
 
 @fault("OJS-STR-017")
@@ -219,13 +221,13 @@ def checkpoints_are_not_counted() -> None:
             if isinstance(part, dict) and "sequence" in part:
                 part["sequence"] = 1
 
-    answered(f"{V1}/jobs/[^/]+/checkpoint", first, status=200)
+    change_answer(f"{V1}/jobs/[^/]+/checkpoint", first, status=200)
 
 
 @fault("OJS-CHK-015")
 def notes_of_checkpoints_get_lost() -> None:
     """A checkpoint comes back without the metadata that was saved with it."""
-    answered(
+    change_answer(
         f"{V1}/checkpoints/[^/]+/resume",
         lambda body: body.get("checkpoint", {}).pop("metadata", None),
         status=200,
@@ -240,7 +242,7 @@ def first_attempts_find_no_checkpoint() -> None:
         if not body.get("has_checkpoint"):
             body.pop("has_checkpoint", None)
 
-    answered(f"{V1}/checkpoints/[^/]+/resume", missing, status=200)
+    change_answer(f"{V1}/checkpoints/[^/]+/resume", missing, status=200)
 
 
 @fault("OJS-CHK-013")
@@ -294,7 +296,7 @@ def history_has_one_name() -> None:
 @fault("OJS-ADM-026")
 def searches_pass_the_text_over() -> None:
     """A search for a text lists every job."""
-    queried(lambda query: query.pop("text", None))
+    change_query(lambda query: query.pop("text", None))
 
 
 @fault("OJS-ADM-027")
@@ -305,7 +307,7 @@ def retries_are_not_in_the_depth() -> None:
         for span in body["data"]:
             span.pop("retryable")
 
-    answered(f"{V1}/admin/stats/history", forget, status=200)
+    change_answer(f"{V1}/admin/stats/history", forget, status=200)
 
 
 @fault("OJS-ADM-028")
@@ -316,7 +318,7 @@ def no_node_is_the_one_asked() -> None:
         for node in body["items"]:
             node["is_this"] = False
 
-    answered(f"{V1}/admin/nodes", forget, status=200)
+    change_answer(f"{V1}/admin/nodes", forget, status=200)
 
 
 @fault("OJS-ADM-025")
@@ -327,7 +329,7 @@ def waits_are_not_told() -> None:
         for span in body["data"]:
             span["wait_p50_ms"] = None
 
-    answered(f"{V1}/admin/stats/history", blank, status=200)
+    change_answer(f"{V1}/admin/stats/history", blank, status=200)
 
 
 @fault("OJS-MAN-018")
@@ -345,10 +347,10 @@ def weights_do_not_matter() -> None:
 @fault("OJS-ADM-024")
 def scheduled_jobs_stand_as_they_were_made() -> None:
     """Jobs that are asked for by their time are listed in the order of their making."""
-    queried(lambda query: query.pop("sort", None) and query.pop("order", None))
+    change_query(lambda query: query.pop("sort", None) and query.pop("order", None))
 
 
 @fault("OJS-ADM-023")
 def steps_are_in_no_order() -> None:
     """The steps of an enqueue are listed from the last to the first."""
-    answered(f"{V1}/middleware", lambda body: body["items"].reverse(), status=200)
+    change_answer(f"{V1}/middleware", lambda body: body["items"].reverse(), status=200)

@@ -12,14 +12,14 @@ from ojs_server.ops.jobs import unique
 from ojs_server.store.tables import job_lists
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import asked
+from tests.faulty.traffic import change_request
 
 
 @fault("OJS-UNI-005")
 def jobs_without_a_policy_are_compared() -> None:
     """A job without a policy takes the place of an equal one that waits."""
     default = {"keys": ["type", "queue", "args", "meta"], "on_conflict": "ignore"}
-    asked("/jobs", lambda body, _: body.setdefault("unique", default))
+    change_request("/jobs", lambda body, _: body.setdefault("unique", default))
 
 
 @fault("OJS-UNI-012")

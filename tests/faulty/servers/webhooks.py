@@ -17,7 +17,7 @@ from ojs_server.ops.webhooks.deliveries import NewEvents
 from ojs_server.webhooks import client, posting
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import asked
+from tests.faulty.traffic import change_request
 
 
 @fault("OJS-WHK-007")
@@ -87,7 +87,7 @@ def failed_targets_are_asked_at_once() -> None:
 @fault("OJS-WHK-006")
 def pauses_are_not_heard() -> None:
     """A subscription that is paused goes on."""
-    asked("/webhooks/subscriptions/[^/]+", lambda body, _: body.pop("active", None))
+    change_request("/webhooks/subscriptions/[^/]+", lambda body, _: body.pop("active", None))
 
 
 @fault("OJS-WHK-013")

@@ -13,7 +13,7 @@ from ojs_server.ops.workers import eligibility, heartbeat, presence, signs_of_li
 from ojs_server.store.tables.leases import LeaseWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import V1, answered
+from tests.faulty.traffic import V1, change_answer
 
 BEAT = f"{V1}/workers/heartbeat"
 
@@ -97,7 +97,7 @@ def quiet_is_not_answered() -> None:
 @fault("OJS-WRK-010")
 def lost_jobs_are_not_told() -> None:
     """A BEAT never says that a job is lost."""
-    answered(BEAT, lambda body: body.update(jobs_lost=[]), status=200)
+    change_answer(BEAT, lambda body: body.update(jobs_lost=[]), status=200)
 
 
 @fault("OJS-WRK-011")
@@ -108,13 +108,13 @@ def cancelled_jobs_are_told_as_lost() -> None:
         body["jobs_lost"] += body.pop("cancelled_jobs")
         body["cancelled_jobs"] = []
 
-    answered(BEAT, mix, status=200)
+    change_answer(BEAT, mix, status=200)
 
 
 @fault("OJS-WRK-018")
 def everybody_is_known() -> None:
     """The answer to a BEAT of an unknown worker says that it was known."""
-    answered(BEAT, lambda body: body.update(registered=True), status=200)
+    change_answer(BEAT, lambda body: body.update(registered=True), status=200)
 
 
 @fault("OJS-WRK-028")
@@ -150,4 +150,4 @@ def lives_are_not_counted() -> None:
 @fault("OJS-WRK-039")
 def everybody_is_well() -> None:
     """The health of a worker is always 200."""
-    answered(f"{V1}/workers/[^/]+/health", becomes=200)
+    change_answer(f"{V1}/workers/[^/]+/health", becomes=200)

@@ -13,7 +13,7 @@ from ojs_server.ops.workflows import advance as workflow_moves
 from ojs_wire import codec
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import V1, answered
+from tests.faulty.traffic import V1, change_answer
 
 Run = workflow._Run
 
@@ -95,7 +95,7 @@ def cancelled_workflows_go_on() -> None:
 @fault("OJS-WFL-038")
 def retried_workflows_stay_failed() -> None:
     """A workflow that is tried again is answered as it was before."""
-    answered(
+    change_answer(
         f"{V1}/workflows/[^/]+/retry",
         lambda body: body["workflow"].update(state="failed"),
         status=200,
@@ -105,7 +105,7 @@ def retried_workflows_stay_failed() -> None:
 @fault("OJS-WFL-039")
 def workflows_are_retried_without_their_jobs() -> None:
     """A retry of a workflow is answered with 200 although the dead letter of a step was deleted."""
-    answered(f"{V1}/workflows/[^/]+/retry", lambda body: None, status=409, becomes=200)
+    change_answer(f"{V1}/workflows/[^/]+/retry", lambda body: None, status=409, becomes=200)
 
 
 @fault("OJS-WFL-008")

@@ -44,9 +44,9 @@ class Claims(msgspec.Struct, frozen=True):
             return None if claimed else f"extension {names[0]} not claimed"
         if not self.known or file.level is None:
             return None
-        wanted = _BY_CATEGORY.get(file.case.category if file.case else "", ())
-        if any(name in self.capabilities for name in wanted):
-            return None if self.has(wanted) else f"capability {wanted[0]} not claimed"
+        expected = _BY_CATEGORY.get(file.case.category if file.case else "", ())
+        if any(name in self.capabilities for name in expected):
+            return None if self.has(expected) else f"capability {expected[0]} not claimed"
         return self.lacks_level(file.level)
 
     def lacks_level(self, level: int) -> str | None:

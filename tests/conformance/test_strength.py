@@ -12,7 +12,7 @@ from conformance.report.console import case_line, summary_lines
 from conformance.report.document import build_report
 from conformance.report.junit import junit_xml
 from conformance.spec.clauses import own_spec
-from conformance.standing import is_published, level_of, profile_of, strength_of
+from conformance.strength import is_published, level_of, profile_of, strength_of
 from conformance.verdict import CaseResult, FailedCheck, Verdict
 from tests.conformance.fake_server import FakeServer
 

@@ -5,7 +5,7 @@ from conformance.values import same, show
 from conformance.verdict import FailedCheck, SkipReason
 
 
-class Demands:
+class Checks:
     """The demands of one case, in order."""
 
     def latest(self) -> int | None:
@@ -27,9 +27,11 @@ class Demands:
                 )
             )
 
-    def equal(self, actual: object, wanted: object, what: str, exchange: int | None = None) -> None:
+    def equal(
+        self, actual: object, expected: object, what: str, exchange: int | None = None
+    ) -> None:
         """Demand that two JSON values are the same."""
-        self.check(same(actual, wanted), f"{what}: {show(wanted)}", show(actual), exchange)
+        self.check(same(actual, expected), f"{what}: {show(expected)}", show(actual), exchange)
 
     def need(self, holds: bool, why: str) -> None:
         """Skip the case unless its precondition holds."""

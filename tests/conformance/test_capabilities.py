@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.claims import read_claims
+from conformance.capabilities import read_claims
 from tests.conformance.cases import case_file, step
 
 

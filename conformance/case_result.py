@@ -11,7 +11,7 @@ import msgspec
 from conformance.case import Titled
 from conformance.program import StartError
 from conformance.reply import CheckFailed, Skipped
-from conformance.standing import profile_of, strength_of
+from conformance.strength import profile_of, strength_of
 from conformance.verdict import CaseResult, FailedCheck, Verdict
 from conformance.wire import Exchange
 
@@ -31,11 +31,11 @@ _NO_ANSWER: Final = FailedCheck(
 )
 
 
-async def judged(
+async def outcome_of(
     playing: Awaitable[None],
     seconds: float,
     unstarted: Callable[[StartError], tuple[Verdict, str]],
-    heard: Callable[[], Sequence[Exchange]] = tuple,
+    exchanges_of: Callable[[], Sequence[Exchange]] = tuple,
 ) -> dict[str, Any]:
     """Play a case to its end; return the members of a result about its outcome.
 
@@ -62,7 +62,7 @@ async def judged(
         else:
             failures = [_NO_ANSWER]
     except Exception as error:
-        exchanges = heard()
+        exchanges = exchanges_of()
         if exchanges and isinstance(error, _MISREAD):
             verdict, failures = Verdict.FAIL, [_misread(error, exchanges)]
         else:

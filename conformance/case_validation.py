@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from conformance import paths
-from conformance.judge import status_matcher
 from conformance.match import Matcher, compile_matcher
 from conformance.model import (
     ANSWER_CHECKS,
@@ -17,6 +16,7 @@ from conformance.model import (
 )
 from conformance.nearest import nearest
 from conformance.order import loose_parallel_steps
+from conformance.step_assertions import status_matcher
 from conformance.template import has_reference, referred_steps
 from conformance.words import BadMatcher
 
@@ -105,11 +105,11 @@ def _assertion_problems(assertions: Assertions) -> Iterator[str]:
     yield from _body_problems(assertions.body or {})
     for path in assertions.body_absent or ():
         yield from _path_problems(path)
-    for name, wanted in (assertions.headers or {}).items():
-        if isinstance(wanted, dict):
-            yield from _matcher_problems(wanted)
-        elif not isinstance(wanted, str):
-            yield f"header {name!r} takes a text or an operator, not {wanted!r}"
+    for name, expected in (assertions.headers or {}).items():
+        if isinstance(expected, dict):
+            yield from _matcher_problems(expected)
+        elif not isinstance(expected, str):
+            yield f"header {name!r} takes a text or an operator, not {expected!r}"
 
 
 def _claim_problems(claim: ExclusiveClaim) -> Iterator[str]:

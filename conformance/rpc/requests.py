@@ -33,7 +33,7 @@ _TYPES: Final = {
 Kind = TypeVar("Kind")
 
 
-class Asked(msgspec.Struct, frozen=True):
+class RpcCall(msgspec.Struct, frozen=True):
     """A gRPC call: the members of its message, and the id in the path of the HTTP request."""
 
     method: str
@@ -41,18 +41,18 @@ class Asked(msgspec.Struct, frozen=True):
     id: str = ""
 
 
-class Wordless(Exception):
+class NotExpressible(Exception):
     """The request cannot be expressed in gRPC."""
 
 
-def asked(method: str, path: str, content: bytes) -> Asked:
+def call_of(method: str, path: str, content: bytes) -> RpcCall:
     """Translate a request into a call; raises Wordless if there is none."""
     for verb, pattern, name, members in _CALLS:
-        found = pattern.fullmatch(path) if verb == method else None
-        if found is not None:
-            given = found.groupdict()
-            return Asked(name, members(given, content), given.get("id", ""))
-    raise Wordless
+        match = pattern.fullmatch(path) if verb == method else None
+        if match is not None:
+            names = match.groupdict()
+            return RpcCall(name, members(names, content), names.get("id", ""))
+    raise NotExpressible
 
 
 def metadata_of(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -62,39 +62,39 @@ def metadata_of(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
         if name in _NAMES and name not in metadata and value.isascii() and value:
             metadata[_NAMES[name]] = value
         elif name not in _SILENT and value not in _TYPES.get(name, ()):
-            raise Wordless
+            raise NotExpressible
     return metadata
 
 
-def _job(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
+def _job(names: Mapping[str, str], content: bytes) -> dict[str, Any]:
     body = _object(content)
     options = _part(body.pop("options", {}), dict)
     meta = _part(body.pop("meta", {}), dict)
-    told = {"type": _text(body.pop("type", None)), "args": _values(body.pop("args", None))}
+    members = {"type": _text(body.pop("type", None)), "args": _values(body.pop("args", None))}
     if body and options:
         # HTTP has a rule about which of the two wins; gRPC has no words for it.
-        raise Wordless
-    said = _each({**body, **options}, _OPTIONS)
+        raise NotExpressible
+    converted = _each({**body, **options}, _OPTIONS)
     if meta:
-        said["meta"] = _carried(meta)
-    return {**told, "options": said}
+        converted["meta"] = _representable(meta)
+    return {**members, "options": converted}
 
 
-def _fetch(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
+def _fetch(names: Mapping[str, str], content: bytes) -> dict[str, Any]:
     return _each(
         _object(content), {"queues": ("", _texts), "worker_id": ("", _text), "count": ("", _count)}
     )
 
 
-def _ack(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
+def _ack(names: Mapping[str, str], content: bytes) -> dict[str, Any]:
     body = _object(content)
     members = {"job_id": _text(body.pop("job_id", None))}
     if "result" in body:
-        members["result"] = _carried(_part(body.pop("result"), dict))
-    return members if not body else _wordless()
+        members["result"] = _representable(_part(body.pop("result"), dict))
+    return members if not body else _not_expressible()
 
 
-def _nack(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
+def _nack(names: Mapping[str, str], content: bytes) -> dict[str, Any]:
     body = _object(content)
     members: dict[str, Any] = {"job_id": _text(body.pop("job_id", None))}
     error = _part(body.pop("error", None), dict)
@@ -104,12 +104,12 @@ def _nack(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
         error, {"code": ("", _text), "message": ("", _text), "details": ("", _filled_object)}
     )
     members["error"] = converted
-    return members if not body else _wordless()
+    return members if not body else _not_expressible()
 
 
 def _named(member: str, name: str = "id") -> Callable[[Mapping[str, str], bytes], dict[str, Any]]:
-    def members(given: Mapping[str, str], content: bytes) -> dict[str, Any]:
-        return {member: given[name]} if content in (b"", b"{}") else _wordless()
+    def members(names: Mapping[str, str], content: bytes) -> dict[str, Any]:
+        return {member: names[name]} if content in (b"", b"{}") else _not_expressible()
 
     return members
 
@@ -139,66 +139,68 @@ _CALLS: Final = (
 
 def _object(content: bytes) -> dict[str, Any]:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        return found if len(found) == len(pairs) else _wordless()
+        members = dict(pairs)
+        return members if len(members) == len(pairs) else _not_expressible()
 
     if len(content) > _LARGEST:
-        raise Wordless
+        raise NotExpressible
     try:
         return _part(json.loads(content, object_pairs_hook=once), dict)
     except (ValueError, RecursionError):
-        raise Wordless from None
+        raise NotExpressible from None
 
 
 def _each(
-    given: Mapping[str, Any], known: Mapping[str, tuple[str, Callable[[Any], Any]]]
+    members_: Mapping[str, Any], translations: Mapping[str, tuple[str, Callable[[Any], Any]]]
 ) -> dict[str, Any]:
     """Translate members to the names and values of a message; raises Wordless for unknown ones."""
     members: dict[str, Any] = {}
-    for name, value in given.items():
-        if name not in known:
-            raise Wordless
-        other, say = known[name]
-        if (other or name) in members:
-            raise Wordless
-        members[other or name] = say(value)
+    for name, value in members_.items():
+        if name not in translations:
+            raise NotExpressible
+        new_name, translate = translations[name]
+        if (new_name or name) in members:
+            raise NotExpressible
+        members[new_name or name] = translate(value)
     return members
 
 
-def _wordless() -> NoReturn:
-    raise Wordless
+def _not_expressible() -> NoReturn:
+    raise NotExpressible
 
 
 def _part(value: Any, kind: type[Kind]) -> Kind:
-    return value if type(value) is kind else _wordless()  # not isinstance, as a bool is an int
+    return (
+        value if type(value) is kind else _not_expressible()
+    )  # not isinstance, as a bool is an int
 
 
 def _text(value: Any) -> str:
     # Protobuf cannot tell an empty string from an unset one.
     text = _part(value, str)
-    return text if text and text.isprintable() else _wordless()
+    return text if text and text.isprintable() else _not_expressible()
 
 
 def _texts(value: Any) -> list[str]:
-    return [_text(one) for one in _part(value, list)] or _wordless()
+    return [_text(item) for item in _part(value, list)] or _not_expressible()
 
 
 def _whole(value: Any) -> int:
     number = _part(value, int)
     # Protobuf cannot tell zero from an unset number.
-    return number if number and abs(number) < 2**31 else _wordless()
+    return number if number and abs(number) < 2**31 else _not_expressible()
 
 
 def _count(value: Any) -> int:
-    return number if (number := _whole(value)) > 0 else _wordless()
+    return number if (number := _whole(value)) > 0 else _not_expressible()
 
 
 def _values(value: Any) -> list[Any]:
-    return [_carried(one) for one in _part(value, list)]
+    return [_representable(item) for item in _part(value, list)]
 
 
 def _filled_object(value: Any) -> Any:
-    return _carried(_part(value, dict)) or _wordless()
+    return _representable(_part(value, dict)) or _not_expressible()
 
 
 def _milliseconds(value: Any) -> str:
@@ -206,8 +208,8 @@ def _milliseconds(value: Any) -> str:
 
 
 def _interval(value: Any) -> str:
-    found = _INTERVAL.fullmatch(_text(value)) or _wordless()
-    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    match = _INTERVAL.fullmatch(_text(value)) or _not_expressible()
+    hours, minutes, seconds = (float(part or 0) for part in match.groups())
     return _milliseconds(round((hours * 3600 + minutes * 60 + seconds) * 1000))
 
 
@@ -216,26 +218,26 @@ def _moment(value: Any) -> str:
     try:
         datetime.fromisoformat(text)
     except ValueError:
-        raise Wordless from None
-    return text if _MOMENT.fullmatch(text) else _wordless()
+        raise NotExpressible from None
+    return text if _MOMENT.fullmatch(text) else _not_expressible()
 
 
-def _carried(value: Any, level: int = 0) -> Any:
+def _representable(value: Any, level: int = 0) -> Any:
     """Return a JSON value that survives the way into a message and back; else raises Wordless."""
     if level > _DEEPEST:
-        raise Wordless
+        raise NotExpressible
     match value:
         case None | bool():
             return value
         case int():
-            return value if abs(value) <= _EXACT else _wordless()
+            return value if abs(value) <= _EXACT else _not_expressible()
         case float():
-            return value if isfinite(value) and not value.is_integer() else _wordless()
+            return value if isfinite(value) and not value.is_integer() else _not_expressible()
         case str():
-            return value if value.isascii() or value.isprintable() else _wordless()
+            return value if value.isascii() or value.isprintable() else _not_expressible()
         case list():
-            return [_carried(one, level + 1) for one in value]
-    return {name: _carried(one, level + 1) for name, one in value.items()}
+            return [_representable(item, level + 1) for item in value]
+    return {name: _representable(item, level + 1) for name, item in value.items()}
 
 
 def _retry(value: Any) -> dict[str, Any]:
@@ -254,16 +256,19 @@ def _conflict(value: Any) -> str:
 
 
 def _states(value: Any) -> list[str]:
-    return [f"JOB_STATE_{_of(one, _STATES).upper()}" for one in _texts(value)]
+    return [f"JOB_STATE_{_of(item, _STATES).upper()}" for item in _texts(value)]
 
 
 def _of(value: Any, known: Sequence[str]) -> str:
-    return word if (word := _text(value)) in known else _wordless()
+    return word if (word := _text(value)) in known else _not_expressible()
 
 
 _CONFLICTS: Final = ("reject", "replace", "ignore", "replace_except_schedule")
 _STATES: Final = ("scheduled", "available", "pending", "active", "completed", "retryable")
-_NUMBER: Final = ("", lambda value: value if type(value) in (int, float) and value else _wordless())
+_NUMBER: Final = (
+    "",
+    lambda value: value if type(value) in (int, float) and value else _not_expressible(),
+)
 _RETRY: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "max_attempts": ("", _count),
     "initial_interval": ("", _interval),

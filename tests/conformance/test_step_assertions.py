@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.judge import Answer, failed_checks
+from conformance.step_assertions import Answer, failed_checks
 from conformance.template import Scope
 from conformance.values import Missing
 from conformance.wire import parse_body

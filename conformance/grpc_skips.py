@@ -34,17 +34,17 @@ NOT_CARRIED: Final[Mapping[str, str]] = {
 }
 
 
-def spared(result: CaseResult) -> CaseResult:
+def without_unsupported(result: CaseResult) -> CaseResult:
     """Turn a failure into a skip if it only misses what gRPC does not carry.
 
     It carries no members that its messages do not have, and no status of a success such as 201.
     """
     if result.verdict is not Verdict.FAIL or not result.failures:
         return result
-    untold = [failure for failure in result.failures if _is_untold(failure, result)]
-    if len(untold) < len(result.failures):
+    unsupported = [failure for failure in result.failures if _is_unsupported(failure, result)]
+    if len(unsupported) < len(result.failures):
         return result
-    fields = ", ".join(sorted({failure.field for failure in untold}))
+    fields = ", ".join(sorted({failure.field for failure in unsupported}))
     return msgspec.structs.replace(
         result,
         verdict=Verdict.SKIPPED,
@@ -54,7 +54,7 @@ def spared(result: CaseResult) -> CaseResult:
     )
 
 
-def _is_untold(failure: FailedCheck, result: CaseResult) -> bool:
+def _is_unsupported(failure: FailedCheck, result: CaseResult) -> bool:
     if failure.exchange is None or not 0 <= failure.exchange < len(result.exchanges):
         return False
     exchange = result.exchanges[failure.exchange]

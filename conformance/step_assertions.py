@@ -86,21 +86,21 @@ def _held(
         yield field, bad
 
 
-def _answer_findings(wanted: Assertions, answer: Answer, scope: Scope) -> Iterator[Finding]:
-    yield from _held("status", status_matcher(wanted.status), answer.status)
-    for codes in (wanted.status_in, wanted.status_one_of):
+def _answer_findings(expected: Assertions, answer: Answer, scope: Scope) -> Iterator[Finding]:
+    yield from _held("status", status_matcher(expected.status), answer.status)
+    for codes in (expected.status_in, expected.status_one_of):
         yield from _held("status", status_matcher(codes), answer.status)
-    yield from _body_findings(wanted, answer, scope)
-    for name, value in (wanted.headers or {}).items():
+    yield from _body_findings(expected, answer, scope)
+    for name, value in (expected.headers or {}).items():
         yield from _held(f"header:{name}", _header, name, value, answer, scope)
-    if wanted.timing_ms:
-        yield from _timing_findings(wanted.timing_ms, answer.duration_ms)
-    for text in wanted.body_contains or ():
+    if expected.timing_ms:
+        yield from _timing_findings(expected.timing_ms, answer.duration_ms)
+    for text in expected.body_contains or ():
         yield from _held("body_contains", _contained, text, answer, scope)
 
 
-def _body_findings(wanted: Assertions, answer: Answer, scope: Scope) -> Iterator[Finding]:
-    body, absent = wanted.body, wanted.body_absent or []
+def _body_findings(expected: Assertions, answer: Answer, scope: Scope) -> Iterator[Finding]:
+    body, absent = expected.body, expected.body_absent or []
     if _asks_for_object(body, absent) and not isinstance(answer.json, dict):
         yield "body", Mismatch("", "a JSON object", show(answer.json))
         absent = []
@@ -142,11 +142,11 @@ def _any_alternative(
     return Mismatch("", f"one of {show(alternatives)}", show(answer.json))
 
 
-def _header(name: str, wanted: object, answer: Answer, scope: Scope) -> Mismatch | None:
+def _header(name: str, expected: object, answer: Answer, scope: Scope) -> Mismatch | None:
     value = answer.headers.get(name.lower(), Missing("no such header"))
-    if isinstance(wanted, str):
-        wanted = {"$eq": fill_text(wanted, scope)}
-    return match(fill_matcher(wanted, scope), value)
+    if isinstance(expected, str):
+        expected = {"$eq": fill_text(expected, scope)}
+    return match(fill_matcher(expected, scope), value)
 
 
 def _contained(text: str, answer: Answer, scope: Scope) -> Mismatch | None:
@@ -168,10 +168,10 @@ def _timing_findings(timing: Timing, took: int) -> Iterator[Finding]:
             yield "timing", Mismatch("", expected, f"{took} ms")
 
 
-def _claim_findings(wanted: Assertions, scope: Scope) -> Iterator[Finding]:
-    if wanted.exclusive_claim:
-        yield from _held("exclusive_claim", _exclusive, wanted.exclusive_claim, scope)
-    for left, right in (wanted.equality or {}).items():
+def _claim_findings(expected: Assertions, scope: Scope) -> Iterator[Finding]:
+    if expected.exclusive_claim:
+        yield from _held("exclusive_claim", _exclusive, expected.exclusive_claim, scope)
+    for left, right in (expected.equality or {}).items():
         yield from _held(f"equality {left}", _equal, left, right, scope)
 
 

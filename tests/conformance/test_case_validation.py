@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from conformance.soundness import problems_of
+from conformance.case_validation import problems_of
 from tests.conformance.cases import case, step
 
 OK = {"status": 200}

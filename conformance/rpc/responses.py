@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from conformance.rpc.asked import Asked
+from conformance.rpc.requests import RpcCall
 
 Json = dict[str, Any]
 # A result that is no object is wrapped in one, under this name.
@@ -22,39 +22,39 @@ _LONG: Final = {"args", "meta", "result", "error", "errors"}
 _WHOLE: Final = {"Enqueue", "GetJob", "Fetch"}
 
 
-def shown_at(asked: Asked, said: Json) -> list[str]:
+def paths_of(call: RpcCall, answer: Json) -> list[str]:
     """Return the paths below `/ojs/v1/` of the things that an answer is about."""
-    match asked.method:
+    match call.method:
         case "Fetch":
-            return [f"jobs/{job['id']}" for job in said["jobs"]]
+            return [f"jobs/{job['id']}" for job in answer["jobs"]]
         case "QueueStats" | "PauseQueue" | "ResumeQueue":
-            return [f"queues/{asked.members['queue']}/stats"]
+            return [f"queues/{call.members['queue']}/stats"]
         case "GetWorkflow" | "CancelWorkflow":
-            return [f"workflows/{asked.id}"]
+            return [f"workflows/{call.id}"]
         case "Enqueue":
-            return [f"jobs/{said['job']['id']}"]
-    return [f"jobs/{asked.members['job_id']}"]
+            return [f"jobs/{answer['job']['id']}"]
+    return [f"jobs/{call.members['job_id']}"]
 
 
-def told(asked: Asked, said: Json, seen: list[Json]) -> tuple[int, Json]:
+def http_answer(call: RpcCall, answer: Json, seen: list[Json]) -> tuple[int, Json]:
     """Return the status and the body of the HTTP answer."""
-    match asked.method:
+    match call.method:
         case "Fetch":
-            pairs = zip(said["jobs"], seen, strict=True)
-            return 200, {"jobs": [_job(one, shown.get("job", {})) for one, shown in pairs]}
+            pairs = zip(answer["jobs"], seen, strict=True)
+            return 200, {"jobs": [_job(job, shown.get("job", {})) for job, shown in pairs]}
         case "QueueStats":
-            return 200, _stats(said, seen[0])
+            return 200, _stats(answer, seen[0])
         case "PauseQueue" | "ResumeQueue":
             queue = {name: seen[0].get("queue", {}).get(name) for name in ("name", "paused")}
             return 200, {"queue": queue, "status": seen[0].get("status")}
         case "GetWorkflow" | "CancelWorkflow":
-            return 200, _workflow(said["workflow"], seen[0])
+            return 200, _workflow(answer["workflow"], seen[0])
         case "Ack" | "Nack":
-            return 200, _settled(asked, said, seen[0].get("job", {}))
-    whole = asked.method in _WHOLE
-    job = _job(said["job"], seen[0].get("job", {}), whole=whole)
+            return 200, _settled(call, answer, seen[0].get("job", {}))
+    whole = call.method in _WHOLE
+    job = _job(answer["job"], seen[0].get("job", {}), whole=whole)
     body = {"job": job, **{name: job[name] for name in _SHOWN}}
-    return 201 if asked.method == "Enqueue" else 200, body
+    return 201 if call.method == "Enqueue" else 200, body
 
 
 def _job(message: Json, shown: Json, *, whole: bool = True) -> Json:
@@ -80,8 +80,8 @@ def _job(message: Json, shown: Json, *, whole: bool = True) -> Json:
             job[name] = _moment(message[name], job.get(name))
     if message["errors"] and len(message["errors"]) == len(job.get("errors", ())):
         job["errors"] = [
-            {**known, **{name: one[name] for name in ("code", "message", "retryable", "attempt")}}
-            for known, one in zip(job["errors"], message["errors"], strict=True)
+            {**known, **{name: error[name] for name in ("code", "message", "retryable", "attempt")}}
+            for known, error in zip(job["errors"], message["errors"], strict=True)
         ]
     return job
 
@@ -95,16 +95,16 @@ def _retry(message: Json, shown: Json) -> Json:
     return {**shown, **known}
 
 
-def _settled(asked: Asked, said: Json, job: Json) -> Json:
+def _settled(call: RpcCall, answer: Json, job: Json) -> Json:
     names = ("id", "state", "attempt", "max_attempts", "completed_at", "discarded_at")
     body = {name: job[name] for name in names if name in job}
     short = {name: value for name, value in job.items() if name not in _LONG}
-    body |= {"job": short, "job_id": asked.members["job_id"]}
-    if asked.method == "Ack":
-        return {**body, "acknowledged": said["acknowledged"]}
-    body["state"] = _word(said["state"], "JOB_STATE_")
-    if "next_attempt_at" in said:
-        body["next_attempt_at"] = _moment(said["next_attempt_at"], job.get("next_attempt_at"))
+    body |= {"job": short, "job_id": call.members["job_id"]}
+    if call.method == "Ack":
+        return {**body, "acknowledged": answer["acknowledged"]}
+    body["state"] = _word(answer["state"], "JOB_STATE_")
+    if "next_attempt_at" in answer:
+        body["next_attempt_at"] = _moment(answer["next_attempt_at"], job.get("next_attempt_at"))
     return body
 
 
