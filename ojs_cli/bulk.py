@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from ojs_cli import filters, finding
-from ojs_cli.asking import confirm
+from ojs_cli.confirmation import confirm
 from ojs_cli.failures import CONFLICT, MISUSED, OK, PART_DONE, Failure
 from ojs_cli.filters import Filter
 from ojs_cli.progress import Progress
@@ -51,9 +51,9 @@ class Tally(msgspec.Struct):
         """Add the answer of one call."""
         self.matched += answer.get("matched") or 0
         self.done += answer.get("succeeded") or 0
-        for one in answer.get("items") or answer.get("errors") or ():
-            if isinstance(one, dict) and (one.get("error") or one.get("reason")):
-                self.undone.append(one)
+        for item in answer.get("items") or answer.get("errors") or ():
+            if isinstance(item, dict) and (item.get("error") or item.get("reason")):
+                self.undone.append(item)
 
 
 def change(
@@ -67,16 +67,18 @@ def change(
         hint = f"write ids or a filter, such as state:{action.states.split(',')[0]} queue:mail"
         raise Failure(f"which jobs are to be {action.past}?", hint, exit_code=MISUSED)
     if ids:
-        whole = [finding.job_id(session.server, one) for one in ids]
+        whole = [finding.job_id(session.server, job_id) for job_id in ids]
         return _by_ids(session, action, whole, yes=yes, dry_run=dry_run)
-    return _by_filter(session, action, _meant(session, action, words), yes=yes, dry_run=dry_run)
+    return _by_filter(session, action, _filter_of(session, action, words), yes=yes, dry_run=dry_run)
 
 
-def _meant(session: Session, action: Action, words: Sequence[str]) -> Filter:
-    wanted = filters.parse(words, session.environment.wall_ms())
-    if "states" in wanted.asked:
-        return wanted
-    return msgspec.structs.replace(wanted, asked={**wanted.asked, "states": action.states})
+def _filter_of(session: Session, action: Action, words: Sequence[str]) -> Filter:
+    job_filter = filters.parse(words, session.environment.wall_ms())
+    if "states" in job_filter.parameters:
+        return job_filter
+    return msgspec.structs.replace(
+        job_filter, parameters={**job_filter.parameters, "states": action.states}
+    )
 
 
 def _by_ids(session: Session, action: Action, ids: list[str], *, yes: bool, dry_run: bool) -> int:
@@ -87,7 +89,7 @@ def _by_ids(session: Session, action: Action, ids: list[str], *, yes: bool, dry_
     if action.destroys:
         confirm(session, question, len(ids), yes=yes, destroys=True, sample=ids[:SAMPLE])
     if len(ids) == 1 and not action.destroys:
-        return _one(session, action, ids[0])
+        return _change_one(session, action, ids[0])
     tally = Tally()
     with Progress(session, action.past, len(ids)) as progress:
         for chunk in _chunks(ids):
@@ -96,12 +98,12 @@ def _by_ids(session: Session, action: Action, ids: list[str], *, yes: bool, dry_
     return _report(session, action, tally)
 
 
-def _one(session: Session, action: Action, job_id: str) -> int:
+def _change_one(session: Session, action: Action, job_id: str) -> int:
     """Change one job by a call that every server has."""
     part = segment(job_id)
     try:
         if action.verb == "cancel":
-            session.server.ask("DELETE", f"/jobs/{part}")
+            session.server.call("DELETE", f"/jobs/{part}")
         else:
             session.server.first("POST", f"/admin/jobs/{part}/retry", f"/dead-letter/{part}/retry")
     except NotFound as error:
@@ -109,25 +111,25 @@ def _one(session: Session, action: Action, job_id: str) -> int:
             finding.job(session.server, job_id)
         raise
     if session.output.for_people:
-        session.output.say(f"{action.past} {job_id}", style="")
+        session.output.write_line(f"{action.past} {job_id}", style="")
     else:
         session.output.whole({"id": job_id, "status": action.past}, ())
     return OK
 
 
 def _by_filter(
-    session: Session, action: Action, wanted: Filter, *, yes: bool, dry_run: bool
+    session: Session, action: Action, job_filter: Filter, *, yes: bool, dry_run: bool
 ) -> int:
     server = session.server
-    sample = list(islice(finding.matching(server, wanted), SAMPLE))
+    sample = list(islice(finding.matching(server, job_filter), SAMPLE))
     ids: list[str] | None = None
-    if wanted.is_local:
-        ids = [str(job["id"]) for job in finding.matching(server, wanted)]
+    if job_filter.is_local:
+        ids = [str(job["id"]) for job in finding.matching(server, job_filter)]
         number, exact = len(ids), True
     else:
-        number, exact = finding.count(server, wanted)
+        number, exact = finding.count(server, job_filter)
     most = count(number, "job") if exact else f"at least {count(number, 'job')}"
-    question = f"{action.verb} {most} with {wanted.text}"
+    question = f"{action.verb} {most} with {job_filter.text}"
     if dry_run or not sample:
         session.output.note(f"would {question}")
         return OK
@@ -135,23 +137,23 @@ def _by_filter(
     confirm(session, question, number, yes=yes, destroys=action.destroys, sample=lines)
     tally = Tally()
     with Progress(session, action.past, number if exact else None) as progress:
-        for answer in _answers(server, action, wanted, ids):
+        for answer in _answers(server, action, job_filter, ids):
             tally.add(answer)
             progress.at(tally.done)
     return _report(session, action, tally)
 
 
 def _answers(
-    server: Server, action: Action, wanted: Filter, ids: list[str] | None
+    server: Server, action: Action, job_filter: Filter, ids: list[str] | None
 ) -> Iterator[Json]:
     if ids is not None:
         for chunk in _chunks(ids):
             yield _call(server, action, {"job_ids": chunk})
         return
-    meant = wanted.body()
+    criteria = job_filter.body()
     if action.dead:
-        meant.pop("states", None)
-    body = {"filter": meant, "confirm": True}
+        criteria.pop("states", None)
+    body = {"filter": criteria, "confirm": True}
     while True:
         answer = _call(server, action, body)
         yield answer
@@ -162,22 +164,22 @@ def _answers(
 
 def _call(server: Server, action: Action, body: Json) -> Json:
     if not action.dead:
-        return server.ask("POST", f"/jobs/bulk/{action.verb}", body, timeout_s=300)
+        return server.call("POST", f"/jobs/bulk/{action.verb}", body, timeout_s=300)
     if action.verb == "retry":
-        return server.ask("POST", "/dead-letter/retry", body, timeout_s=300)
+        return server.call("POST", "/dead-letter/retry", body, timeout_s=300)
     if "job_ids" in body:
         body = {**body, "confirm": True}
-    return server.ask("DELETE", "/dead-letter", body, timeout_s=300)
+    return server.call("DELETE", "/dead-letter", body, timeout_s=300)
 
 
 def _report(session: Session, action: Action, tally: Tally) -> int:
     output = session.output
     if output.for_people:
-        output.say(f"{action.past} {count(tally.done, 'job')}", style="")
-        for one in tally.undone:
-            error = one.get("error")
-            reason = error.get("message") if isinstance(error, dict) else one.get("reason")
-            output.note(f"ojs: {one.get('job_id')}: {reason}")
+        output.write_line(f"{action.past} {count(tally.done, 'job')}", style="")
+        for item in tally.undone:
+            error = item.get("error")
+            reason = error.get("message") if isinstance(error, dict) else item.get("reason")
+            output.note(f"ojs: {item.get('job_id')}: {reason}")
     else:
         summary = {"action": action.verb, "succeeded": tally.done, "undone": tally.undone}
         output.whole(summary, ())

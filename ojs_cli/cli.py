@@ -42,12 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        return _tell(session, _misuse(error))
+        return _print_failure(session, _misuse(error))
     except Exception as error:
         failure = failures.explain(error)
         if failure is None:
             raise
-        return _tell(session, failure)
+        return _print_failure(session, failure)
 
 
 def _run(arguments: list[str], session: Session) -> object:
@@ -65,7 +65,7 @@ def _misuse(error: click.ClickException) -> Failure:
     return Failure(error.format_message(), hint, exit_code=failures.MISUSED)
 
 
-def _tell(session: Session, failure: Failure) -> int:
+def _print_failure(session: Session, failure: Failure) -> int:
     """Print an error and the next step; as a JSON object for programs."""
     from ojs_cli.text import printable
 

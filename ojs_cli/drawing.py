@@ -34,9 +34,9 @@ def drawn(steps: Sequence[Json]) -> list[Line]:
     below: dict[str, list[Json]] = {}
     roots = []
     for step in steps:
-        after = [one for one in map(str, step.get("depends_on") or ()) if one in by_id]
+        after = [id for id in map(str, step.get("depends_on") or ()) if id in by_id]
         if after:
-            below.setdefault(max(after, key=lambda one: depths[one]), []).append(step)
+            below.setdefault(max(after, key=lambda id: depths[id]), []).append(step)
         else:
             roots.append(step)
     return list(_branch(roots, below, depths, ""))
@@ -51,9 +51,9 @@ def _branch(
     for place, step in enumerate(steps):
         last = place == len(steps) - 1
         name = str(step.get("id"))
-        after = [str(one) for one in step.get("depends_on") or ()]
-        parent = max(after, key=lambda one: depths.get(one, 0), default=None)
-        also = tuple(one for one in after if one != parent)
+        after = [str(id) for id in step.get("depends_on") or ()]
+        parent = max(after, key=lambda id: depths.get(id, 0), default=None)
+        also = tuple(id for id in after if id != parent)
         yield Line(f"{indent}{'└─ ' if last else '├─ '}", step, also)
         further = indent + ("   " if last else "│  ")
         for nested in drawn(step.get("steps") or ()):
@@ -69,9 +69,9 @@ def _depth(
     name = str(step.get("id"))
     if name not in depths:
         before = [
-            _depth(by_id[one], by_id, depths, (*path, name))
-            for one in map(str, step.get("depends_on") or ())
-            if one in by_id and one not in path and one != name
+            _depth(by_id[id], by_id, depths, (*path, name))
+            for id in map(str, step.get("depends_on") or ())
+            if id in by_id and id not in path and id != name
         ]
         depths[name] = 1 + max(before, default=-1)
     return depths[name]

@@ -35,7 +35,7 @@ class Filter(msgspec.Struct, frozen=True):
 
     text: str = ""
     # Query parameters for the server.
-    asked: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     # Criteria checked here: a path into the job, and the text that it must equal or contain.
     paths: tuple[tuple[str, str], ...] = ()
     errors: tuple[str, ...] = ()
@@ -55,10 +55,10 @@ class Filter(msgspec.Struct, frozen=True):
 
     def body(self) -> Json:
         """Return the filter in the form of a bulk call's body."""
-        found: Json = dict(self.asked)
-        if "priority" in found:
-            found["priority"] = int(found["priority"])
-        return found
+        body: Json = dict(self.parameters)
+        if "priority" in body:
+            body["priority"] = int(body["priority"])
+        return body
 
 
 def parse(words: Sequence[str], now_ms: int) -> Filter:
@@ -77,7 +77,7 @@ def parse(words: Sequence[str], now_ms: int) -> Filter:
             )
         match name:
             case "state" | "states":
-                parameters["states"] = ",".join(_state(one) for one in value.split(","))
+                parameters["states"] = ",".join(_state(state) for state in value.split(","))
             case "queue" | "type":
                 parameters[name] = value
             case "priority":
@@ -155,7 +155,7 @@ def _failed_by(job: Json, text: str) -> bool:
     error = job.get("error")
     if not isinstance(error, dict):
         return False
-    wanted = text.casefold()
+    folded = text.casefold()
     return any(
-        wanted in str(error.get(name, "")).casefold() for name in ("type", "code", "message")
+        folded in str(error.get(name, "")).casefold() for name in ("type", "code", "message")
     )

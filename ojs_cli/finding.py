@@ -31,28 +31,28 @@ def is_id(word: str) -> bool:
     return ":" not in word
 
 
-def matching(server: Server, wanted: Filter, *, scan: int = SCAN) -> Iterator[Json]:
+def matching(server: Server, job_filter: Filter, *, scan: int = SCAN) -> Iterator[Json]:
     """Yield the jobs that a filter means, the newest first."""
     looked = 0
-    limit = 1000 if wanted.is_local else 100
-    for page in server.pages(*JOBS, **{**wanted.asked, **wanted.hints}, limit=limit):
+    limit = 1000 if job_filter.is_local else 100
+    for page in server.pages(*JOBS, **{**job_filter.parameters, **job_filter.hints}, limit=limit):
         for job in page["items"]:
-            if wanted.matches(job):
+            if job_filter.matches(job):
                 yield job
         looked += len(page["items"])
-        if wanted.is_local and looked >= scan:
+        if job_filter.is_local and looked >= scan:
             return
 
 
-def count(server: Server, wanted: Filter) -> tuple[int, bool]:
+def count(server: Server, job_filter: Filter) -> tuple[int, bool]:
     """Count the jobs that match the server's part of a filter; tells whether that is the whole
     filter."""
-    page = server.get("/jobs", **wanted.asked, limit=1)
+    page = server.get("/jobs", **job_filter.parameters, limit=1)
     pagination = page.get("pagination") or page
     if pagination.get("total_is_exact", False):
         return int(pagination["total"]), True
     found = 0
-    for page in server.pages(*JOBS, **wanted.asked, limit=1000):
+    for page in server.pages(*JOBS, **job_filter.parameters, limit=1000):
         found += len(page["items"])
         if found >= COUNTED:
             return found, False
@@ -106,7 +106,7 @@ def job(server: Server, text: str) -> Json:
 
 def known(server: Server, path: str, member: str, name: str, kind: str) -> Failure:
     """Return the failure for an unknown name, with a similar one."""
-    names = [str(identity(one)) for one in server.items(path, member, most=1000)]
+    names = [str(identity(item)) for item in server.items(path, member, most=1000)]
     return Failure(f"there is no {kind} {name}", _near(name, names), exit_code=NOT_FOUND)
 
 
@@ -126,7 +126,7 @@ def _near_job(server: Server, whole: str) -> str:
         newest = server.items(*JOBS, most=100)
     except NotFound:
         return _finished()
-    return _near(whole, [str(one["id"]) for one in newest]) or _finished()
+    return _near(whole, [str(job["id"]) for job in newest]) or _finished()
 
 
 def _near(name: str, names: list[str]) -> str:

@@ -182,8 +182,8 @@ def _no_such(word: str, known: list[str]) -> str:
 
 
 def _version() -> click.Option:
-    def show(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
-        if asked and not ctx.resilient_parsing:
+    def show(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+        if value and not ctx.resilient_parsing:
             from ojs_worker.version import installed
 
             click.echo(f"ojs {installed()}")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ojs_cli import finding
-from ojs_cli.asking import confirm_delete, yes_option
+from ojs_cli.confirmation import confirm_delete, yes_option
 from ojs_cli.grammar import Noun
 from ojs_cli.names import completer
 from ojs_cli.output import Column, column
@@ -40,12 +40,12 @@ class Kind:
             shell_complete=self.complete,
         )
 
-    def ask(
+    def call(
         self, session: Session, method: str, name: str, part: str = "", body: Json | None = None
     ) -> Json:
         """Call the server about one of them; for an unknown name, the failure has a similar one."""
         with finding.naming(session.server, *self.list, name, self._noun):
-            return session.server.ask(method, f"{self.path}/{segment(name)}{part}", body)
+            return session.server.call(method, f"{self.path}/{segment(name)}{part}", body)
 
     def of(self, answer: Json) -> Json:
         """Return the thing of an answer."""
@@ -70,10 +70,10 @@ class Kind:
         @click.pass_obj
         def _(session: Session, names: Sequence[str]) -> None:
             for name in names:
-                found = self.of(self.ask(session, "GET", name))
+                found = self.of(self.call(session, "GET", name))
                 session.output.whole(found, found.items())
 
-    def add_delete(self, command: Noun, one: str, several: str, help: str) -> None:
+    def add_delete(self, command: Noun, singular: str, plural: str, help: str) -> None:
         """Add the verb that deletes some of them, after a question that counts them."""
         columns = (column(self._word.upper(), self._word), column("DONE", "done"))
 
@@ -82,8 +82,8 @@ class Kind:
         @yes_option
         @click.pass_obj
         def _(session: Session, names: Sequence[str], yes: bool) -> None:
-            confirm_delete(session, one, several, names, yes=yes)
+            confirm_delete(session, singular, plural, names, yes=yes)
             for name in names:
-                self.ask(session, "DELETE", name)
+                self.call(session, "DELETE", name)
             deleted = [{self._word: name, "done": "deleted"} for name in names]
             session.output.listing(columns, deleted)

@@ -22,8 +22,8 @@ def completer(path: str, member: str) -> Completer:
         session = Session(os.environ)
         session.given.update(context.find_root().params)
         try:
-            found = session.server.ask("GET", path, query={"limit": 100}, timeout_s=PATIENCE_S)
-            names = {str(identity(one)) for one in found.get(member) or ()}
+            found = session.server.call("GET", path, query={"limit": 100}, timeout_s=PATIENCE_S)
+            names = {str(identity(item)) for item in found.get(member) or ()}
         except Exception:
             # An error message would appear in the middle of the command line.
             return []

@@ -80,11 +80,11 @@ def column(
     return Column(head, lambda item, _: cell(read(item)), read, wide, right, cut, states)
 
 
-def colours(stream: TextIO, wanted: str, environ: Mapping[str, str]) -> bool:
+def colours(stream: TextIO, choice: str, environ: Mapping[str, str]) -> bool:
     """Return True if colours are to be used: by the option, else the environment, else on a
     terminal."""
-    if wanted != "auto":
-        return wanted == "always"
+    if choice != "auto":
+        return choice == "always"
     if environ.get("NO_COLOR"):
         return False
     if environ.get("CLICOLOR_FORCE", "0") != "0":
@@ -137,8 +137,8 @@ class Output:
     ) -> None:
         """Write a list. `page` is the server's information about it."""
         if self.form == "json":
-            beside = {name: value for name, value in (page or {}).items() if value is not None}
-            self._write(_json({"items": list(items), **beside}, indent=2))
+            more = {name: value for name, value in (page or {}).items() if value is not None}
+            self._write(_json({"items": list(items), **more}, indent=2))
         elif self.form == "yaml":
             self._write(_yaml(list(items)))
         elif self.for_people:
@@ -156,7 +156,7 @@ class Output:
         elif self.form == "id":
             self._write(printable(str(identity(item))))
         else:
-            self._write("\t".join(self._raw(one, item) for one in self.chosen(columns)))
+            self._write("\t".join(self._raw(column, item) for column in self.chosen(columns)))
         self._stream.flush()
 
     def table(self, columns: Sequence[Column], items: Sequence[Json]) -> None:
@@ -165,7 +165,7 @@ class Output:
             self.print(self.grid(columns, items))
         else:
             for item in items:
-                self._write("\t".join(self._raw(one, item) for one in self.chosen(columns)))
+                self._write("\t".join(self._raw(column, item) for column in self.chosen(columns)))
 
     def whole(self, item: Json, lines: Iterable[tuple[str, Any]]) -> None:
         """Write one thing: its members for programs, these lines for people."""
@@ -177,13 +177,13 @@ class Output:
             shown = [(name, text) for name, value in lines if (text := cell(value))]
             size = max((len(name) for name, _ in shown), default=0)
             for name, text in shown:
-                self.say(f"{name:{size}}  {text}", style="")
+                self.write_line(f"{name:{size}}  {text}", style="")
 
     def document(self, value: Any) -> None:
         """Write a JSON document."""
         self._write(_yaml(value) if self.form == "yaml" else _json(value, indent=2))
 
-    def say(self, text: str, *, style: str = "dim") -> None:
+    def write_line(self, text: str, *, style: str = "dim") -> None:
         """Write a line for people; programs see nothing of it."""
         if not self.for_people:
             return
@@ -200,7 +200,7 @@ class Output:
 
     def chosen(self, columns: Sequence[Column]) -> list[Column]:
         """The columns of this form."""
-        return [one for one in columns if self.form == "wide" or not one.wide]
+        return [column for column in columns if self.form == "wide" or not column.wide]
 
     def grid(self, columns: Sequence[Column], items: Sequence[Json]) -> "Table":
         """Make the table that a terminal is shown."""
@@ -210,7 +210,7 @@ class Output:
         now = self.now_ms
         chosen = self.chosen(columns)
         narrow = self.width < ROOM_FOR_IDS
-        texts = [[_text(one, item, now, narrow) for one in chosen] for item in items]
+        texts = [[_text(column, item, now, narrow) for column in chosen] for item in items]
         fitting = _fitting(chosen, texts, self.width)
         grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for place in fitting:
@@ -253,18 +253,18 @@ class Output:
             soft_wrap=False,
         )
 
-    def _raw(self, one: Column, item: Json) -> str:
-        if one.raw is None:
-            return one.show(item, self.now_ms)
-        return cell(one.raw(item))
+    def _raw(self, column: Column, item: Json) -> str:
+        if column.raw is None:
+            return column.show(item, self.now_ms)
+        return cell(column.raw(item))
 
     def _write(self, text: str) -> None:
         self._stream.write(text if text.endswith("\n") else text + "\n")
 
 
-def _text(one: Column, item: Json, now_ms: int, narrow: bool) -> str:
-    text = one.show(item, now_ms)
-    return one.narrow(text) if narrow and one.narrow is not None else text
+def _text(column: Column, item: Json, now_ms: int, narrow: bool) -> str:
+    text = column.show(item, now_ms)
+    return column.narrow(text) if narrow and column.narrow is not None else text
 
 
 def _fitting(columns: Sequence[Column], texts: Sequence[Sequence[str]], width: int) -> list[int]:
@@ -273,8 +273,8 @@ def _fitting(columns: Sequence[Column], texts: Sequence[Sequence[str]], width: i
     from rich.cells import cell_len
 
     sizes = [
-        12 if one.cut else max([len(one.head), *(cell_len(row[place]) for row in texts)])
-        for place, one in enumerate(columns)
+        12 if column.cut else max([len(column.head), *(cell_len(row[place]) for row in texts)])
+        for place, column in enumerate(columns)
     ]
     places = list(range(len(columns)))
     while len(places) > 1 and sum(sizes[place] + 2 for place in places) - 2 > width:
@@ -282,10 +282,10 @@ def _fitting(columns: Sequence[Column], texts: Sequence[Sequence[str]], width: i
     return places
 
 
-def _least(one: Column, texts: Sequence[Sequence[str]], place: int) -> int:
+def _least(column: Column, texts: Sequence[Sequence[str]], place: int) -> int:
     from rich.cells import cell_len
 
-    return max([len(one.head), *(cell_len(row[place]) for row in texts)])
+    return max([len(column.head), *(cell_len(row[place]) for row in texts)])
 
 
 def _json(value: Any, indent: int | None = None) -> str:

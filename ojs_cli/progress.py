@@ -20,7 +20,7 @@ class Progress:
         self._begun = self._now()
         self._shown: Any = None
         self._task: Any = None
-        self._wanted = sys.stderr.isatty()
+        self._enabled = sys.stderr.isatty()
 
     def __enter__(self) -> Self:
         return self
@@ -36,7 +36,7 @@ class Progress:
 
     def at(self, done: int, what: str | None = None) -> None:
         """Show the count that is done, and what it counts."""
-        if not self._wanted:
+        if not self._enabled:
             return
         if self._shown is None:
             if self._now() - self._begun < PATIENCE_S:

@@ -23,7 +23,7 @@ def _nothing_done(status: int, body: bytes) -> bool:
     return status == 422 and _has_items(body)
 
 
-def _says_health(status: int, body: bytes) -> bool:
+def _is_health(status: int, body: bytes) -> bool:
     found = _decoded(body)
     return status == 503 and isinstance(found, dict) and isinstance(found.get("status"), str)
 
@@ -60,13 +60,13 @@ class Server:
 
     def get(self, path: str, **query: Any) -> Json:
         """Read something."""
-        return self.ask("GET", path, query=query)
+        return self.call("GET", path, query=query)
 
     def health(self, path: str = "/health") -> Json:
         """Read the health of a server; one that is not healthy tells it with 503."""
-        return self._decoded(self.send("GET", path, well=_says_health))
+        return self._decoded(self.send("GET", path, well=_is_health))
 
-    def ask(
+    def call(
         self,
         method: str,
         path: str,
@@ -157,11 +157,11 @@ class Server:
         """Call the first of these paths that the server has."""
         for path in paths[:-1]:
             try:
-                return self.ask(method, path, body)
+                return self.call(method, path, body)
             except NotFound as error:
                 if error.code and error.details.get("resource_type") not in (None, "route"):
                     raise
-        return self.ask(method, paths[-1], body)
+        return self.call(method, paths[-1], body)
 
     def pages(self, path: str, member: str, **query: Any) -> Iterator[Json]:
         """Yield the pages of a list; `member` names its items where the server does not say
@@ -191,11 +191,11 @@ class Server:
 def _items(page: Json, member: str) -> list[Json]:
     for name in (member, "items", "data"):
         if isinstance(found := page.get(name), list):
-            return [one for one in found if isinstance(one, dict)]
+            return [item for item in found if isinstance(item, dict)]
     lists = [value for value in page.values() if isinstance(value, list)]
     if len(lists) == 1:
         # This server uses another name for the list.
-        return [one for one in lists[0] if isinstance(one, dict)]
+        return [list for list in lists[0] if isinstance(list, dict)]
     raise Failure(f"the server's answer has no {member}")
 
 

@@ -88,12 +88,12 @@ class Session:
         """The output, in the form that the options ask for."""
         from ojs_cli.output import Output, colours
 
-        wanted = self.given.get("color", "auto")
+        choice = self.given.get("color", "auto")
         form = self.given.get("output", "table")
         return Output(
             form,
             sys.stdout,
-            colours(sys.stdout, wanted, self.environ),
+            colours(sys.stdout, choice, self.environ),
             now_ms=self.environment.wall_ms,
             width=self.environ.get("COLUMNS"),
         )

@@ -19,7 +19,10 @@ def printable(text: str) -> str:
     """Escape what would move the cursor, change colours or turn the line around."""
     if text.isprintable():
         return text
-    return "".join(_escaped(one) if unicodedata.category(one) in _HIDDEN else one for one in text)
+    return "".join(
+        _escaped(character) if unicodedata.category(character) in _HIDDEN else character
+        for character in text
+    )
 
 
 def _escaped(character: str) -> str:

@@ -65,15 +65,15 @@ def configure(
     save: Callable[[Json], object],
 ) -> None:
     """Show settings, or save those of `--set` and `--unset` and show them before and after."""
-    changes = (pair(one, "--set", ", such as concurrency=4") for one in given)
-    wanted = dict[str, Any].fromkeys(unset) | dict(changes)
-    if not wanted:
+    changes = (pair(text, "--set", ", such as concurrency=4") for text in given)
+    changes_ = dict[str, Any].fromkeys(unset) | dict(changes)
+    if not changes_:
         rows = [{"name": key, "value": value} for key, value in found.items()]
         session.output.listing(SETTINGS, rows)
         return
-    rows = [{"name": key, "now": found.get(key), "after": value} for key, value in wanted.items()]
+    rows = [{"name": key, "now": found.get(key), "after": value} for key, value in changes_.items()]
     if not dry_run:
-        save(wanted)
+        save(changes_)
     session.output.listing(CHANGES, rows)
 
 

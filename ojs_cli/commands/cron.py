@@ -27,7 +27,7 @@ KIND.add_delete(command, "cron entry", "cron entries", "Delete entries.")
 def list_cron(session: Session) -> None:
     """List entries, the next to fire first."""
     entries = session.server.items(*KIND.list)
-    entries.sort(key=lambda one: (one.get("next_run_at") or "~", str(one.get("name"))))
+    entries.sort(key=lambda entry: (entry.get("next_run_at") or "~", str(entry.get("name"))))
     session.output.listing(CRON, entries)
 
 
@@ -37,7 +37,7 @@ def list_cron(session: Session) -> None:
 @click.pass_obj
 def history(session: Session, name: str, most: int) -> None:
     """List when an entry fired, and what became of it."""
-    KIND.ask(session, "GET", name)
+    KIND.call(session, "GET", name)
     runs = session.server.items(f"/cron/{segment(name)}/history", "history", most=most)
     session.output.listing(CRON_RUNS, runs)
 
@@ -72,7 +72,7 @@ def add(
     body: Json = {"name": name, "expression": expression, "job_template": template}
     options = {"timezone": zone, "overlap_policy": overlap, "description": description}
     body |= {key: value for key, value in options.items() if value is not None}
-    answer = session.server.ask("POST", "/cron", body)
+    answer = session.server.call("POST", "/cron", body)
     session.output.listing(CRON, [KIND.of(answer)])
 
 
@@ -103,7 +103,7 @@ def resume(session: Session, names: Sequence[str]) -> None:
 def _each(session: Session, names: Sequence[str], method: str, part: str, done: str) -> None:
     rows = []
     for name in names:
-        answer = KIND.ask(session, method, name, part)
+        answer = KIND.call(session, method, name, part)
         job = answer.get("job") or {}
         rows.append({"name": name, "done": done, "job_id": job.get("id")})
     session.output.listing(DONE, rows)

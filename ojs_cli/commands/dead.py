@@ -46,8 +46,8 @@ def list_dead(
     session: Session, words: Sequence[str], most: int, everything: bool, by_error: bool
 ) -> None:
     """List dead jobs, the latest first."""
-    wanted = filters.parse(words, session.environment.wall_ms())
-    found = _matching(session.server, wanted)
+    job_filter = filters.parse(words, session.environment.wall_ms())
+    found = _matching(session.server, job_filter)
     jobs = list(found if everything or by_error else islice(found, most))
     if by_error:
         session.output.listing(GROUPS, _grouped(jobs))
@@ -73,10 +73,10 @@ def delete(session: Session, words: Sequence[str], yes: bool, dry_run: bool) -> 
     return bulk.change(session, bulk.DELETE_DEAD, words, yes=yes, dry_run=dry_run)
 
 
-def _matching(server: Server, wanted: Filter) -> Any:
-    filters = {name: value for name, value in wanted.asked.items() if name != "states"}
+def _matching(server: Server, job_filter: Filter) -> Any:
+    filters = {name: value for name, value in job_filter.parameters.items() if name != "states"}
     for page in server.pages("/dead-letter", "jobs", **filters):
-        yield from (job for job in page["items"] if wanted.matches(job))
+        yield from (job for job in page["items"] if job_filter.matches(job))
 
 
 def _grouped(jobs: Sequence[Json]) -> list[Json]:

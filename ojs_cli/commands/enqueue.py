@@ -63,7 +63,7 @@ def command(
     if dry_run:
         click.echo(json.dumps(request.wire(), indent=2))
         return OK
-    answer = session.server.ask("POST", "/jobs", request.wire())
+    answer = session.server.call("POST", "/jobs", request.wire())
     job = answer.get("job", answer)
     if wait:
         from ojs_cli.commands.jobs import watch_ids
@@ -87,13 +87,13 @@ def _meta(options: Json) -> Json:
     pairs = options.get("meta")
     if pairs is None:
         return {}
-    return {"meta": dict(pair(one, "--meta") for one in pairs)}
+    return {"meta": dict(pair(text, "--meta") for text in pairs)}
 
 
 def job_arguments(args: Sequence[str], text: str | None) -> list[Any]:
     """The arguments of a job from words, from JSON, from a file, or from standard input."""
     if text is None:
-        return [json_or_text(one) for one in args]
+        return [json_or_text(arg) for arg in args]
     if args:
         raise Failure("give arguments as words or by --args, not both", exit_code=MISUSED)
     found = document(text, "--args")

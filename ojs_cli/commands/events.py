@@ -41,7 +41,7 @@ def list_events(
     found: list[Json] = []
     query = {"types": types, "queues": queues}
     for page in session.server.pages("/events", "items", **query, page=1, limit=PAGE):
-        found += [one for one in page["items"] if subject in (None, one.get("subject"))]
+        found += [event for event in page["items"] if subject in (None, event.get("subject"))]
         if len(found) >= most:
             break
     session.output.listing(EVENTS, found[:most][::-1])

@@ -37,39 +37,39 @@ def command(session: Session, words: Sequence[str], out: Path | None) -> None:
     Without states in the filter, those that wait. Killed at any time, the same command with the
     same --out goes on where it was.
     """
-    wanted = filters.parse(words, session.environment.wall_ms())
-    if wanted.is_local:
+    job_filter = filters.parse(words, session.environment.wall_ms())
+    if job_filter.is_local:
         raise Failure(
             "export takes what the server looks for",
             "that is state:, queue:, type:, priority:, since:, until: and older:",
             exit_code=MISUSED,
         )
-    wanted.asked.setdefault("states", WAITING)
+    job_filter.parameters.setdefault("states", WAITING)
     if out is None:
-        for _ in _written(session.server, wanted, Place("", ""), sys.stdout.buffer):
+        for _ in _written(session.server, job_filter, Place("", ""), sys.stdout.buffer):
             pass
         return
-    _to_file(session, wanted, out)
+    _to_file(session, job_filter, out)
 
 
-def _to_file(session: Session, wanted: Filter, out: Path) -> None:
-    beside = places.beside(out, "exporting")
-    place = places.read(beside)
+def _to_file(session: Session, job_filter: Filter, out: Path) -> None:
+    place_file = places.path_of(out, "exporting")
+    place = places.read(place_file)
     if place is None:
         if out.exists():
             raise Failure(f"{out} is there already", "remove it, or name another file")
-        place = Place(wanted.text, session.environment.new_id())
+        place = Place(job_filter.text, session.environment.new_id())
         out.touch(mode=0o600)
-        places.write(beside, place)
-    elif place.what != wanted.text:
+        places.write(place_file, place)
+    elif place.what != job_filter.text:
         raise Failure(
             f"{out} was begun with {place.what or 'no filter'}",
-            f"go on with that, or remove {beside}",
+            f"go on with that, or remove {place_file}",
             exit_code=MISUSED,
         )
     else:
         session.output.note(f"ojs: goes on behind {count(place.jobs, 'job')}")
-    total, exact = finding.count(session.server, wanted)
+    total, exact = finding.count(session.server, job_filter)
     with (
         out.open("r+b") as file,
         Progress(session, "exported", total if exact else None, start=place.jobs) as progress,
@@ -77,19 +77,19 @@ def _to_file(session: Session, wanted: Filter, out: Path) -> None:
         # Bytes after this position are from an interrupted step.
         file.truncate(place.bytes)
         file.seek(place.bytes)
-        for reached in _written(session.server, wanted, place, file):
+        for reached in _written(session.server, job_filter, place, file):
             os.fsync(file.fileno())
-            places.write(beside, reached)
+            places.write(place_file, reached)
             progress.at(reached.jobs)
             place = reached
-    beside.unlink()
+    place_file.unlink()
     session.output.note(f"ojs: {count(place.jobs, 'job')} in {out}")
 
 
-def _written(server: Server, wanted: Filter, place: Place, file: BinaryIO) -> Iterator[Place]:
+def _written(server: Server, job_filter: Filter, place: Place, file: BinaryIO) -> Iterator[Place]:
     """Write from a place on; yields each that is reached."""
     while True:
-        page = server.read("/jobs", Page, **wanted.asked, limit=PAGE, cursor=place.cursor)
+        page = server.read("/jobs", Page, **job_filter.parameters, limit=PAGE, cursor=place.cursor)
         text = b"".join(line_of(job) for job in page.found)
         file.write(text)
         file.flush()

@@ -24,7 +24,7 @@ CHUNK: Final = 1000
 CHUNK_BYTES: Final = 4 * 1024 * 1024
 TRIES: Final = 6
 # Most refusals that are printed.
-TOLD: Final = 20
+MAX_PRINTED: Final = 20
 
 
 class Chunk(msgspec.Struct):
@@ -58,12 +58,12 @@ def command(session: Session, source: str) -> int:
         place = Place(source, session.environment.new_id())
         return _imported(session, sys.stdin.buffer, place, None, None)
     file = Path(source)
-    beside = places.beside(file, "importing")
-    place = places.read(beside) or Place(session.server.url, session.environment.new_id())
+    place_file = places.path_of(file, "importing")
+    place = places.read(place_file) or Place(session.server.url, session.environment.new_id())
     if place.what != session.server.url:
         raise Failure(
             f"{file} was begun to be imported into {place.what}",
-            f"go on there, or remove {beside}",
+            f"go on there, or remove {place_file}",
         )
     if place.bytes:
         session.output.note(f"ojs: goes on behind {count(place.jobs, 'line')}")
@@ -73,14 +73,14 @@ def command(session: Session, source: str) -> int:
         raise Failure(f"{file}: {error.strerror}") from None
     with opened:
         opened.seek(place.bytes)
-        places.write(beside, place)
-        code = _imported(session, opened, place, beside, file.stat().st_size)
-    beside.unlink()
+        places.write(place_file, place)
+        code = _imported(session, opened, place, place_file, file.stat().st_size)
+    place_file.unlink()
     return code
 
 
 def _imported(
-    session: Session, file: BinaryIO, place: Place, beside: Path | None, size: int | None
+    session: Session, file: BinaryIO, place: Place, place_file: Path | None, size: int | None
 ) -> int:
     tally = Tally()
     with Progress(session, "bytes", size, start=place.bytes) as progress:
@@ -93,8 +93,8 @@ def _imported(
             place = msgspec.structs.replace(
                 place, bytes=chunk.end, jobs=place.jobs + len(chunk.lines) + len(chunk.wrong)
             )
-            if beside is not None:
-                places.write(beside, place)
+            if place_file is not None:
+                places.write(place_file, place)
             progress.at(place.bytes, count(tally.stored, "job"))
     known = f", {tally.known:,} were there already" if tally.known else ""
     refused = f", {tally.refused:,} refused" if tally.refused else ""
@@ -151,19 +151,19 @@ def _stopped(error: OjsError, place: Place) -> OjsError:
 
 
 def _count(session: Session, tally: Tally, chunk: Chunk, items: list[dict[str, Any]]) -> None:
-    for place, one in enumerate(items):
-        status = one.get("status")
-        error = one.get("error") or {}
+    for place, item in enumerate(items):
+        status = item.get("status")
+        error = item.get("error") or {}
         # A job that an earlier request made, with the same id.
         known = status == "duplicate" or error.get("code") == "duplicate"
         tally.stored += status == "created"
         tally.known += known
         if status == "failed" and not known:
-            index = one.get("index", place)
+            index = item.get("index", place)
             _refused(session, tally, chunk.numbers[index], str(error.get("message")))
 
 
 def _refused(session: Session, tally: Tally, number: int, reason: str) -> None:
     tally.refused += 1
-    if tally.refused <= TOLD:
+    if tally.refused <= MAX_PRINTED:
         session.output.note(f"ojs: line {number}: {reason}")

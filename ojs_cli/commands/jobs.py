@@ -8,8 +8,8 @@ from typing import Any, Final
 import click
 
 from ojs_cli import bulk, filters, finding
-from ojs_cli.asking import yes_option
 from ojs_cli.columns import JOBS, counted_attempts
+from ojs_cli.confirmation import yes_option
 from ojs_cli.failures import NOT_SO, OK, Failure
 from ojs_cli.grammar import Noun
 from ojs_cli.output import Column
@@ -71,17 +71,17 @@ def list_jobs(
     interval: float,
 ) -> None:
     """List jobs, the newest first."""
-    wanted = filters.parse(words, session.environment.wall_ms())
+    job_filter = filters.parse(words, session.environment.wall_ms())
 
     def look() -> list[Json]:
-        found = finding.matching(session.server, wanted, scan=scan)
+        found = finding.matching(session.server, job_filter, scan=scan)
         return list(found if everything else islice(found, most))
 
     if watched:
         watch(session, JOBS, look, interval_s=interval)
         return
     if everything and session.output.form in ("ndjson", "id"):
-        for job in finding.matching(session.server, wanted, scan=scan):
+        for job in finding.matching(session.server, job_filter, scan=scan):
             session.output.item(JOBS, job)
         return
     session.output.listing(JOBS, look())
@@ -95,11 +95,11 @@ def list_jobs(
 @click.pass_obj
 def search(session: Session, text: str, words: Sequence[str], most: int, scan: int) -> None:
     """Find a text in the arguments, meta, tags and errors of jobs, the newest first."""
-    wanted = filters.parse(words, session.environment.wall_ms())
+    job_filter = filters.parse(words, session.environment.wall_ms())
     sought = text.casefold()
     looked = 0
     found: list[Json] = []
-    for job in islice(finding.matching(session.server, wanted, scan=scan), scan):
+    for job in islice(finding.matching(session.server, job_filter, scan=scan), scan):
         looked += 1
         searched = [job.get(name) for name in ("id", "type", "args", "meta", "tags", "error")]
         if sought in json.dumps(searched, ensure_ascii=False).casefold():
@@ -143,13 +143,13 @@ def _lines(job: Json, now_ms: int) -> list[tuple[str, Any]]:
 def _show_error(session: Session, error: Json) -> None:
     kind = error.get("type") or error.get("code")
     head = f"attempt {error.get('attempt', '?')}: {kind}: {error.get('message', '')}"
-    session.output.say(printable(head), style="red")
+    session.output.write_line(printable(head), style="red")
     if ran := between(error.get("started_at"), error.get("occurred_at")):
         by = f" by {cell(error['worker_id'])}" if error.get("worker_id") else ""
-        session.output.say(f"  started {cell(error['started_at'])}{by}, ran {ran}")
+        session.output.write_line(f"  started {cell(error['started_at'])}{by}, ran {ran}")
     backtrace = error.get("backtrace") or ()
     for frame in backtrace if isinstance(backtrace, list) else str(backtrace).splitlines():
-        session.output.say(f"  {cell(frame)}")
+        session.output.write_line(f"  {cell(frame)}")
 
 
 @command.command("result")
@@ -179,7 +179,7 @@ def result(session: Session, id: str, wait: bool) -> int:
 def move(session: Session, id: str, priority: int) -> None:
     """Give a job that waits another priority."""
     job_id = finding.job_id(session.server, id)
-    session.server.ask("PATCH", f"/admin/jobs/{segment(job_id)}", {"priority": priority})
+    session.server.call("PATCH", f"/admin/jobs/{segment(job_id)}", {"priority": priority})
     moved = {"id": job_id, "priority": priority}
     session.output.whole(moved, moved.items())
 
@@ -195,11 +195,11 @@ def watch_jobs(session: Session, words: Sequence[str], interval: float) -> int:
     """
     if words and all(map(finding.is_id, words)):
         return watch_ids(session, words, interval)
-    wanted = filters.parse(words, session.environment.wall_ms())
+    job_filter = filters.parse(words, session.environment.wall_ms())
     watch(
         session,
         WATCHED,
-        lambda: list(islice(finding.matching(session.server, wanted), 30)),
+        lambda: list(islice(finding.matching(session.server, job_filter), 30)),
         interval_s=interval,
     )
     return OK
@@ -209,10 +209,10 @@ def watch_ids(
     session: Session, ids: Sequence[str], interval_s: float, *, shown: bool = True
 ) -> int:
     """Follow jobs until all have ended; 3 where one did not complete."""
-    whole = [finding.job_id(session.server, one) for one in ids]
+    whole = [finding.job_id(session.server, job_id) for job_id in ids]
 
     def look() -> list[Json]:
-        return [finding.job(session.server, one) for one in whole]
+        return [finding.job(session.server, job_id) for job_id in whole]
 
     def ended(jobs: list[Json]) -> bool:
         return all(job.get("state") in ENDED for job in jobs)
@@ -233,9 +233,9 @@ def _progress(job: Json, _: int = 0) -> str:
 
 # Progress comes before the queue, which a narrow terminal cuts off.
 WATCHED: Final = (
-    *(one for one in JOBS if one.head in ("ID", "TYPE", "STATE")),
+    *(shown for shown in JOBS if shown.head in ("ID", "TYPE", "STATE")),
     Column("PROGRESS", _progress, lambda job: job.get("progress")),
-    *(one for one in JOBS if one.head in ("RUN", "ATT", "QUEUE", "AGE")),
+    *(shown for shown in JOBS if shown.head in ("RUN", "ATT", "QUEUE", "AGE")),
 )
 
 

@@ -48,9 +48,11 @@ KIND.add_show(command, "Show rate keys.")
 def list_limits(session: Session, waiting: bool) -> None:
     """List rate keys: those with the most waiting jobs first."""
     found = [
-        one for one in session.server.items(*KIND.list) if one.get("waiting_count") or not waiting
+        limit
+        for limit in session.server.items(*KIND.list)
+        if limit.get("waiting_count") or not waiting
     ]
-    found.sort(key=lambda one: (-int(one.get("waiting_count") or 0), str(one.get("key"))))
+    found.sort(key=lambda limit: (-int(limit.get("waiting_count") or 0), str(limit.get("key"))))
     session.output.listing(LIMITS, found)
 
 
@@ -86,7 +88,7 @@ def set_limit(
         raise Failure("which limit?", hint, exit_code=MISUSED)
     if length is not None:
         body["expires_at"] = later(length, "--for")
-    session.output.listing(LIMITS, [KIND.ask(session, "PUT", key, body=body)])
+    session.output.listing(LIMITS, [KIND.call(session, "PUT", key, body=body)])
 
 
 @command.command("unset")
@@ -94,4 +96,4 @@ def set_limit(
 @click.pass_obj
 def unset(session: Session, names: Sequence[str]) -> None:
     """End overrides; the limits that the jobs name apply again."""
-    session.output.listing(LIMITS, [KIND.ask(session, "DELETE", key) for key in names])
+    session.output.listing(LIMITS, [KIND.call(session, "DELETE", key) for key in names])

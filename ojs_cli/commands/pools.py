@@ -70,7 +70,7 @@ def add(
     \b
     ojs pools add critical email=3 sms --concurrency 20
     """
-    weighted = [_weighted(one) for one in queues]
+    weighted = [_weighted(queue) for queue in queues]
     body: Json = {"queues": [queue for queue, _ in weighted], "isolated": isolated}
     if weights := {queue: weight for queue, weight in weighted if weight is not None}:
         body["weights"] = weights
@@ -79,7 +79,7 @@ def add(
         "concurrency": concurrency,
     }
     body |= {key: value for key, value in options.items() if value is not None}
-    answer = KIND.ask(session, "PUT", name, body=body)
+    answer = KIND.call(session, "PUT", name, body=body)
     session.output.listing(POOLS, [KIND.of(answer)])
 
 

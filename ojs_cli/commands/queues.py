@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from ojs_cli import filters, finding
-from ojs_cli.asking import confirm, yes_option
 from ojs_cli.columns import QUEUES
+from ojs_cli.confirmation import confirm, yes_option
 from ojs_cli.failures import MISUSED, Failure
 from ojs_cli.grammar import Noun
 from ojs_cli.names import completer
@@ -45,7 +45,9 @@ def list_queues(session: Session, paused: bool, watched: bool, interval: float) 
     """List queues: those that are paused first, then those in which most waits."""
 
     def look() -> list[Json]:
-        found = [one for one in read_queues(session.server) if one.get("paused") or not paused]
+        found = [
+            queue for queue in read_queues(session.server) if queue.get("paused") or not paused
+        ]
         return sorted(found, key=_trouble)
 
     list_or_watch(session, QUEUES, look, watched=watched, interval_s=interval)
@@ -80,7 +82,7 @@ def pause(session: Session, names: Sequence[str], new: bool) -> None:
     """Hand out no more jobs of these queues; what runs goes on."""
     if not new:
         # Pausing an unknown queue would create it, even if the name is misspelt.
-        known = {str(one.get("name")) for one in session.server.items(*LIST)}
+        known = {str(entry.get("name")) for entry in session.server.items(*LIST)}
         for name in names:
             if name not in known:
                 raise finding.known(session.server, *LIST, name, "queue")
@@ -99,7 +101,7 @@ def _switch(session: Session, names: Sequence[str], verb: str, state: str) -> No
     done = []
     for name in names:
         with _naming(session, name):
-            session.server.ask("POST", f"/queues/{segment(name)}/{verb}")
+            session.server.call("POST", f"/queues/{segment(name)}/{verb}")
         done.append({"name": name, "state": state})
     session.output.listing((column("NAME", "name"), column("STATE", "state", states=True)), done)
 
@@ -123,7 +125,7 @@ def config(
         given,
         unset,
         dry_run=dry_run,
-        save=lambda wanted: session.server.ask("PATCH", path, wanted),
+        save=lambda changes: session.server.call("PATCH", path, changes),
     )
 
 
@@ -134,22 +136,22 @@ def config(
 @click.pass_obj
 def purge(session: Session, name: str, words: Sequence[str], yes: bool) -> None:
     """Remove the jobs of a queue for good, but those that workers hold."""
-    wanted = filters.parse([f"queue:{name}", *words], session.environment.wall_ms())
-    if wanted.is_local or wanted.asked.keys() - {"queue", "states", "until"}:
+    job_filter = filters.parse([f"queue:{name}", *words], session.environment.wall_ms())
+    if job_filter.is_local or job_filter.parameters.keys() - {"queue", "states", "until"}:
         raise Failure("purge takes state: and older:", exit_code=MISUSED)
-    states = wanted.asked.get("states")
+    states = job_filter.parameters.get("states")
     body: Json = {"confirm": True}
     body |= {} if states is None else {"states": states.split(",")}
-    if "until" in wanted.asked:
-        body["older_than"] = wanted.asked["until"]
-    number, exact = finding.count(session.server, wanted)
+    if "until" in job_filter.parameters:
+        body["older_than"] = job_filter.parameters["until"]
+    number, exact = finding.count(session.server, job_filter)
     most = count(number, "job") if exact else f"at least {count(number, 'job')}"
     question = f"remove {most} of the queue {name} for good"
     confirm(session, question, number, yes=yes, destroys=True)
-    answer = session.server.ask("DELETE", f"/queues/{segment(name)}/jobs", body, timeout_s=600)
+    answer = session.server.call("DELETE", f"/queues/{segment(name)}/jobs", body, timeout_s=600)
     removed = int(answer.get("purged_count", 0))
     session.output.whole({"name": name, "removed": removed}, ())
-    session.output.say(f"removed {count(removed, 'job')} of {name}", style="")
+    session.output.write_line(f"removed {count(removed, 'job')} of {name}", style="")
 
 
 def _naming(session: Session, name: str) -> AbstractContextManager[None]:

@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from ojs_cli import dumps, embedded
-from ojs_cli.asking import confirm, yes_option
 from ojs_cli.commands.backup import copied, database, file_of, is_postgres, postgres
+from ojs_cli.confirmation import confirm, yes_option
 from ojs_cli.failures import CONFLICT, Failure
 from ojs_cli.grammar import Verb
 from ojs_cli.session import Session

@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from ojs_cli import finding
-from ojs_cli.asking import confirm_delete, yes_option
 from ojs_cli.columns import age_of
 from ojs_cli.commands.enqueue import job_arguments
+from ojs_cli.confirmation import confirm_delete, yes_option
 from ojs_cli.failures import NOT_SO, OK, REFUSED, Failure
 from ojs_cli.grammar import Noun
 from ojs_cli.names import completer
@@ -53,7 +53,7 @@ def list_schemas(session: Session, type: str | None) -> None:
     if type is None:
         found = session.server.items(*LIST)
     else:
-        found = _ask(session, "GET", type, "/versions").get("versions") or []
+        found = _call(session, "GET", type, "/versions").get("versions") or []
     session.output.listing(SCHEMAS, found)
 
 
@@ -63,7 +63,7 @@ def list_schemas(session: Session, type: str | None) -> None:
 @click.pass_obj
 def show(session: Session, type: str, version: str | None) -> None:
     """Print a schema: the newest one, or that of a version."""
-    found = _ask(session, "GET", type, "" if version is None else f"/{segment(version)}")
+    found = _call(session, "GET", type, "" if version is None else f"/{segment(version)}")
     schema = found.get("schema") or {}
     session.output.document(schema.get("schema", schema))
 
@@ -79,7 +79,7 @@ def register(session: Session, type: str, version: str, schema: str, mode: str |
     body = {"type": type, "version": version, "schema": document(schema, "schema")}
     body |= {} if mode is None else {"mode": mode}
     try:
-        answer = session.server.ask("POST", "/schemas", body)
+        answer = session.server.call("POST", "/schemas", body)
     except Refused as error:
         breaks = error.details.get("breaking_changes")
         if not isinstance(breaks, list):
@@ -100,7 +100,7 @@ def validate(
 ) -> int:
     """List what is wrong with arguments; the exit code is 3 if anything is."""
     body = {"args": job_arguments(args, args_text), "version": version}
-    found = _ask(session, "POST", type, "/validate", body)
+    found = _call(session, "POST", type, "/validate", body)
     session.output.listing(WRONG, found.get("validation_errors") or [], _rest(found))
     return OK if found.get("valid") else NOT_SO
 
@@ -113,7 +113,7 @@ def validate(
 def compare(session: Session, type: str, schema: str, version: str | None) -> int:
     """List what a schema would break if it was registered; the exit code is 3 if anything."""
     body = {"schema": document(schema, "schema"), "version": version}
-    found = _ask(session, "POST", type, "/compatibility", body)
+    found = _call(session, "POST", type, "/compatibility", body)
     session.output.listing(BREAKS, found.get("breaking_changes") or [], _rest(found))
     return OK if found.get("compatible") else NOT_SO
 
@@ -126,7 +126,7 @@ def compare(session: Session, type: str, schema: str, version: str | None) -> in
 def delete(session: Session, type: str, version: str, yes: bool) -> None:
     """Delete a version of a schema."""
     confirm_delete(session, "schema", "schemas", [f"{type} {version}"], yes=yes)
-    _ask(session, "DELETE", type, f"/{segment(version)}")
+    _call(session, "DELETE", type, f"/{segment(version)}")
     session.output.listing(DONE, [{"type": type, "version": version, "done": "deleted"}])
 
 
@@ -135,8 +135,8 @@ def _rest(answer: Json) -> Json:
     return {name: value for name, value in answer.items() if not isinstance(value, list)}
 
 
-def _ask(
+def _call(
     session: Session, method: str, type: str, part: str = "", body: Json | None = None
 ) -> Json:
     with finding.naming(session.server, *LIST, type, "schema of"):
-        return session.server.ask(method, f"/schemas/{segment(type)}{part}", body)
+        return session.server.call(method, f"/schemas/{segment(type)}{part}", body)

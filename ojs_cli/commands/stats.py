@@ -22,4 +22,6 @@ def command(session: Session, period: str, since: str | None, queue: str | None)
     found = session.server.get("/admin/stats/history", period=period, since=since, queue=queue)
     entries: list[dict[str, Any]] = found.get("data") or []
     session.output.listing(STATS, entries, {"period": period, "queue": queue})
-    session.output.say("out  " + sparkline([float(one.get("processed") or 0) for one in entries]))
+    session.output.write_line(
+        "out  " + sparkline([float(entry.get("processed") or 0) for entry in entries])
+    )

@@ -34,7 +34,7 @@ def command(session: Session, strict: bool) -> int:
     }
     session.output.whole(found, _lines(server.url, manifest, health, statistics or {}))
     for line in wrong:
-        session.output.say(f"wrong  {printable(line)}", style="bold red")
+        session.output.write_line(f"wrong  {printable(line)}", style="bold red")
     return NOT_SO if strict and wrong else OK
 
 
@@ -69,12 +69,13 @@ def troubles(health: Json, statistics: Json, queues: list[Json]) -> list[str]:
     if health.get("status") not in ("ok", "healthy"):
         found.append(unhealthy(health))
     waiting = {
-        str(one["name"]): int((one.get("counts") or {}).get("available") or 0) for one in queues
+        str(queue["name"]): int((queue.get("counts") or {}).get("available") or 0)
+        for queue in queues
     }
     found += [
-        f"the queue {one['name']} is paused, with {_jobs(waiting[one['name']])}"
-        for one in queues
-        if one.get("paused") and waiting[one["name"]]
+        f"the queue {queue['name']} is paused, with {_jobs(waiting[queue['name']])}"
+        for queue in queues
+        if queue.get("paused") and waiting[queue["name"]]
     ]
     if statistics.get("workers") == 0 and sum(waiting.values()):
         found.append(f"there is no worker, with {_jobs(sum(waiting.values()))}")

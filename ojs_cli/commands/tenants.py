@@ -44,8 +44,8 @@ KIND.add_delete(
 def show(session: Session, names: Sequence[str]) -> None:
     """Show the jobs, rates, use of limits and share of tenants."""
     for name in names:
-        KIND.ask(session, "GET", name)
-        found = KIND.ask(session, "GET", name, "/stats")
+        KIND.call(session, "GET", name)
+        found = KIND.call(session, "GET", name, "/stats")
         lines: list[tuple[str, Any]] = []
         for key, value in found.items():
             if isinstance(value, dict):
@@ -75,14 +75,14 @@ def config(
     \b
     ojs tenants config acme --set max_concurrency=4 --set max_enqueue_rate=100/minute
     """
-    known = [one for one in session.server.items(*KIND.list) if one.get("name") == name]
+    known = [tenant for tenant in session.server.items(*KIND.list) if tenant.get("name") == name]
     if not known and not new:
         raise finding.known(session.server, *KIND.list, name, "tenant")
     found: Json = known[0]["limits"] if known else {}
 
-    def save(wanted: Json) -> None:
-        if isinstance(wanted.get(RATE), str):
-            wanted = wanted | {RATE: rate(wanted[RATE], f"--set {RATE}")}
-        KIND.ask(session, "PUT", name, "/limits", found | wanted)
+    def save(changes: Json) -> None:
+        if isinstance(changes.get(RATE), str):
+            changes = changes | {RATE: rate(changes[RATE], f"--set {RATE}")}
+        KIND.call(session, "PUT", name, "/limits", found | changes)
 
     configure(session, found, given, unset, dry_run=dry_run, save=save)

@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from ojs_cli.asking import confirm, yes_option
 from ojs_cli.columns import age_of, listed, until
+from ojs_cli.confirmation import confirm, yes_option
 from ojs_cli.failures import MISUSED, NOT_SO, OK, Failure
 from ojs_cli.grammar import Noun
 from ojs_cli.kinds import Kind
@@ -59,7 +59,7 @@ command = Noun(
     ojs webhooks deliveries --status dead
     """,
 )
-one = click.argument("id", shell_complete=KIND.complete)
+argument = click.argument("id", shell_complete=KIND.complete)
 KIND.add_list(command, WEBHOOKS, "List webhooks, the newest first.")
 KIND.add_show(command, "Show webhooks.")
 KIND.add_delete(
@@ -95,15 +95,15 @@ def add(
         body["filter"] = chosen
     if form is not None:
         body["format"] = form
-    _with_secret(session, session.server.ask("POST", KIND.path, body))
+    _with_secret(session, session.server.call("POST", KIND.path, body))
 
 
 @command.command("rotate")
-@one
+@argument
 @click.pass_obj
 def rotate(session: Session, id: str) -> None:
     """Sign with a new secret, which is shown once; the old one is valid for a day."""
-    _with_secret(session, KIND.ask(session, "POST", id, "/rotate-secret"))
+    _with_secret(session, KIND.call(session, "POST", id, "/rotate-secret"))
 
 
 def _with_secret(session: Session, answer: Json) -> None:
@@ -113,11 +113,11 @@ def _with_secret(session: Session, answer: Json) -> None:
 
 
 @command.command("test")
-@one
+@argument
 @click.pass_obj
 def test(session: Session, id: str) -> int:
     """Post a test event now, and show the answer; the exit code is 3 if it was refused."""
-    found = KIND.ask(session, "POST", id, "/test")
+    found = KIND.call(session, "POST", id, "/test")
     session.output.whole(found, found.items())
     return OK if found.get("success") else NOT_SO
 
@@ -140,7 +140,7 @@ def resume(session: Session, names: Sequence[str]) -> None:
 
 def _switch(session: Session, ids: Sequence[str], *, active: bool) -> None:
     body = {"active": active}
-    changed = [KIND.of(KIND.ask(session, "PATCH", id, body=body)) for id in ids]
+    changed = [KIND.of(KIND.call(session, "PATCH", id, body=body)) for id in ids]
     session.output.listing(WEBHOOKS, changed)
 
 
@@ -166,13 +166,13 @@ def redeliver(session: Session, ids: Sequence[str], dead_of: str | None, yes: bo
         hint = "name deliveries, or a webhook by --dead-of"
         raise Failure("which deliveries?", hint, exit_code=MISUSED)
     if dead_of is not None:
-        KIND.ask(session, "GET", dead_of)
+        KIND.call(session, "GET", dead_of)
         query: Json = {"subscription_id": dead_of, "status": "dead"}
         ids = [str(found["id"]) for found in session.server.items(*DELIVERIES_AT, **query)]
         if ids:
             question = f"send {len(ids)} {'delivery' if len(ids) == 1 else 'deliveries'} again"
             confirm(session, question, len(ids), yes=yes, destroys=False)
     path = DELIVERIES_AT[0]
-    again = [session.server.ask("POST", f"{path}/{segment(id)}/retry") for id in ids]
+    again = [session.server.call("POST", f"{path}/{segment(id)}/retry") for id in ids]
     session.output.listing(DELIVERIES, [found.get("delivery", found) for found in again])
     session.output.note(f"ojs: {count(len(again), 'event')} will be sent")

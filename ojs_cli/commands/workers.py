@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from ojs_cli import finding
-from ojs_cli.asking import confirm, yes_option
 from ojs_cli.columns import JOBS, WORKERS
+from ojs_cli.confirmation import confirm, yes_option
 from ojs_cli.failures import MISUSED, Failure
 from ojs_cli.grammar import Noun
 from ojs_cli.names import completer
@@ -41,7 +41,7 @@ def list_workers(session: Session, stale: bool, watched: bool, interval: float) 
 
     def look() -> list[Json]:
         found = read_workers(session.server)
-        return [one for one in found if not stale or not _is_well(one)]
+        return [worker for worker in found if not stale or not _is_well(worker)]
 
     list_or_watch(session, WORKERS, look, watched=watched, interval_s=interval)
 
@@ -60,7 +60,9 @@ def show(session: Session, id: str) -> None:
     worker = found.get("worker", found)
     session.output.whole(worker, [item for item in worker.items() if item[1] is not None])
     if session.output.for_people:
-        held = [finding.job(session.server, one) for one in worker.get("active_job_ids") or ()]
+        held = [
+            finding.job(session.server, job_id) for job_id in worker.get("active_job_ids") or ()
+        ]
         if held:
             session.output.table(JOBS, held)
 
@@ -71,7 +73,7 @@ def show(session: Session, id: str) -> None:
 @click.pass_obj
 def quiet(session: Session, ids: Sequence[str], host: str | None) -> None:
     """Ask workers to take no more jobs."""
-    _direct(session, "quiet", _meant(session, ids, host))
+    _direct(session, "quiet", _selected(session, ids, host))
 
 
 @command.command("resume")
@@ -80,7 +82,7 @@ def quiet(session: Session, ids: Sequence[str], host: str | None) -> None:
 @click.pass_obj
 def resume(session: Session, ids: Sequence[str], host: str | None) -> None:
     """Ask workers to take jobs again."""
-    _direct(session, "resume", _meant(session, ids, host))
+    _direct(session, "resume", _selected(session, ids, host))
 
 
 @command.command("terminate")
@@ -90,18 +92,18 @@ def resume(session: Session, ids: Sequence[str], host: str | None) -> None:
 @click.pass_obj
 def terminate(session: Session, ids: Sequence[str], host: str | None, yes: bool) -> None:
     """Ask workers to finish what they hold, and to end."""
-    meant = _meant(session, ids, host)
-    question = f"end {count(len(meant), 'worker')}"
-    confirm(session, question, len(meant), yes=yes, destroys=True, sample=meant[:5])
-    _direct(session, "terminate", meant)
+    chosen = _selected(session, ids, host)
+    question = f"end {count(len(chosen), 'worker')}"
+    confirm(session, question, len(chosen), yes=yes, destroys=True, sample=chosen[:5])
+    _direct(session, "terminate", chosen)
 
 
-def _meant(session: Session, ids: Sequence[str], host: str | None) -> list[str]:
+def _selected(session: Session, ids: Sequence[str], host: str | None) -> list[str]:
     if host is not None and not ids:
         found = read_workers(session.server)
-        ids = [str(one["id"]) for one in found if one.get("hostname") == host]
+        ids = [str(worker["id"]) for worker in found if worker.get("hostname") == host]
         if not ids:
-            hosts = sorted({str(one.get("hostname")) for one in found})
+            hosts = sorted({str(worker.get("hostname")) for worker in found})
             raise Failure(f"no worker is on the host {host}", f"there are {', '.join(hosts)}")
     if not ids or (host is not None and len(ids) == 0):
         raise Failure("which workers?", "name them, or their --host", exit_code=MISUSED)
@@ -110,8 +112,8 @@ def _meant(session: Session, ids: Sequence[str], host: str | None) -> list[str]:
 
 def _direct(session: Session, directive: str, ids: Sequence[str]) -> None:
     done = []
-    for one in ids:
-        with finding.naming(session.server, *LIST, one, "worker"):
-            session.server.ask("POST", f"/admin/workers/{segment(one)}/{directive}")
-        done.append({"id": one, "asked": directive})
+    for job_id in ids:
+        with finding.naming(session.server, *LIST, job_id, "worker"):
+            session.server.call("POST", f"/admin/workers/{segment(job_id)}/{directive}")
+        done.append({"id": job_id, "asked": directive})
     session.output.listing((column("ID", "id"), column("ASKED", "asked")), done)

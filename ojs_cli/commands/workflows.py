@@ -52,7 +52,7 @@ def show(session: Session, id: str, watched: bool, interval: float) -> None:
         _follow(session, id, interval)
         return
     for line in _lines(read(session, id)):
-        output.print(line) if output.coloured else output.say(line.plain)
+        output.print(line) if output.coloured else output.write_line(line.plain)
 
 
 def _follow(session: Session, id: str, interval_s: float) -> None:
@@ -129,10 +129,10 @@ def _step(branches: str, step: Json, also: Sequence[str]) -> "Text":
 def cancel(session: Session, ids: Sequence[str]) -> None:
     """Cancel workflows; what workers hold may finish."""
     rows = []
-    for one in ids:
-        read(session, one)
-        session.server.ask("DELETE", f"/workflows/{segment(one)}")
-        rows.append({"id": one, "state": "cancelled"})
+    for job_id in ids:
+        read(session, job_id)
+        session.server.call("DELETE", f"/workflows/{segment(job_id)}")
+        rows.append({"id": job_id, "state": "cancelled"})
     session.output.listing((column("ID", "id"), column("STATE", "state", states=True)), rows)
 
 
@@ -142,8 +142,8 @@ def cancel(session: Session, ids: Sequence[str]) -> None:
 def retry(session: Session, ids: Sequence[str]) -> None:
     """Let failed workflows go on where they failed."""
     rows = []
-    for one in ids:
-        read(session, one)
-        answer = session.server.ask("POST", f"/workflows/{segment(one)}/retry")
-        rows.append({"id": one, "state": answer.get("workflow", answer).get("state")})
+    for job_id in ids:
+        read(session, job_id)
+        answer = session.server.call("POST", f"/workflows/{segment(job_id)}/retry")
+        rows.append({"id": job_id, "state": answer.get("workflow", answer).get("state")})
     session.output.listing((column("ID", "id"), column("STATE", "state", states=True)), rows)

@@ -93,16 +93,16 @@ def do(server: Server, act: Act) -> str:
     done = 0
     for target in act.targets:
         if act.verb in ("pause", "resume"):
-            server.ask("POST", f"/queues/{segment(target)}/{act.verb}")
+            server.call("POST", f"/queues/{segment(target)}/{act.verb}")
         elif act.verb in ("quiet", "wake"):
             verb = "resume" if act.verb == "wake" else "quiet"
-            server.ask("POST", f"/admin/workers/{segment(target)}/{verb}")
+            server.call("POST", f"/admin/workers/{segment(target)}/{verb}")
         elif act.verb == "cancel":
-            wanted = {"queue": target, "states": ["available"]}
-            done += _bulk(server, "/jobs/bulk/cancel", wanted)
+            criteria = {"queue": target, "states": ["available"]}
+            done += _bulk(server, "/jobs/bulk/cancel", criteria)
         elif isinstance(target, Failing):
-            wanted = {"type": target.type, "error_type": target.error}
-            done += _bulk(server, "/dead-letter/retry", wanted)
+            criteria = {"type": target.type, "error_type": target.error}
+            done += _bulk(server, "/dead-letter/retry", criteria)
         else:
             done += _bulk(server, "/dead-letter/retry", {"queue": target})
     if act.verb in ("retry", "cancel"):
@@ -111,9 +111,9 @@ def do(server: Server, act: Act) -> str:
     return f"done: {act.question}"
 
 
-def _bulk(server: Server, path: str, wanted: Json) -> int:
-    body = {"filter": wanted, "confirm": True}
-    return int(server.ask("POST", path, body, timeout_s=300).get("succeeded") or 0)
+def _bulk(server: Server, path: str, criteria: Json) -> int:
+    body = {"filter": criteria, "confirm": True}
+    return int(server.call("POST", path, body, timeout_s=300).get("succeeded") or 0)
 
 
 def _sentence(error: BaseException | None) -> str:

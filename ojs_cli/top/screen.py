@@ -68,7 +68,7 @@ def _head(
         head.append("frozen" if view.frozen else "live", "yellow" if view.frozen else "green")
     yield head
     jobs = snapshot.statistics.get("jobs") or {}
-    places = sum(int(one.get("concurrency") or 0) for one in snapshot.workers)
+    places = sum(int(worker.get("concurrency") or 0) for worker in snapshot.workers)
     active = int(jobs.get("active") or 0)
     share = active / places if places else 0.0
     second = Text(f" avail {jobs.get('available', 0):,}  active {active:,}/{places:,} ")
@@ -93,15 +93,17 @@ def _head(
         if (value := last.get(f"latency_{name}_ms")) is not None:
             third.append(f"  run {name} {span(value)}")
     yield third
-    minutes = [float(one.get("processed") or 0) for one in snapshot.history]
+    minutes = [float(minute.get("processed") or 0) for minute in snapshot.history]
     yield Text(f" out/min  {sparkline(minutes[-max(width - 12, 1) :])}" if minutes else "", "dim")
 
 
 def _oldest(snapshot: Snapshot) -> Any:
     moments = [
-        one["oldest_available_at"] for one in snapshot.queues if one.get("oldest_available_at")
+        queue["oldest_available_at"]
+        for queue in snapshot.queues
+        if queue.get("oldest_available_at")
     ]
-    return min(moments, key=lambda one: moment_ms(one) or 0, default=None)
+    return min(moments, key=lambda moment: moment_ms(moment) or 0, default=None)
 
 
 def _table(snapshot: Snapshot, view: View, room: int, now_ms: int, width: int) -> Iterable["Text"]:
@@ -112,7 +114,7 @@ def _table(snapshot: Snapshot, view: View, room: int, now_ms: int, width: int) -
     place = view.place(rows)
     first = min(max(place - room + 1, 0), max(len(rows) - room, 0))
     shown = rows[first : first + room]
-    texts = [[one.show(_item(row), now_ms) for one in columns] for row in shown]
+    texts = [[column.show(_item(row), now_ms) for column in columns] for row in shown]
     sizes = _sizes(columns, texts, width - 2)
     head = Text("  ")
     for one, size in zip(columns, sizes, strict=False):
@@ -135,10 +137,12 @@ def _columns(view: View, snapshot: Snapshot) -> Sequence[Column]:
         return WORKERS
     if view.table == "failures":
         return FAILURES
-    served = {str(name) for one in snapshot.workers for name in one.get("queues") or ()}
+    served = {str(name) for worker in snapshot.workers for name in worker.get("queues") or ()}
 
     def workers(item: Json, _: int) -> str:
-        mine = [one for one in snapshot.workers if item["name"] in (one.get("queues") or ())]
+        mine = [
+            worker for worker in snapshot.workers if item["name"] in (worker.get("queues") or ())
+        ]
         return str(len(mine))
 
     def state(item: Json, _: int) -> str:
@@ -147,7 +151,7 @@ def _columns(view: View, snapshot: Snapshot) -> Sequence[Column]:
         waits = (item.get("counts") or {}).get("available")
         return "nobody" if waits and item["name"] not in served else "ok"
 
-    columns = [one for one in QUEUES if not one.wide]
+    columns = [column for column in QUEUES if not column.wide]
     columns[1] = Column("STATE", state, states=True)
     return (*columns, Column("WRK", workers, right=True))
 
@@ -165,8 +169,8 @@ def _sizes(columns: Sequence[Column], texts: Sequence[Sequence[str]], width: int
 
     found: list[int] = []
     left = width
-    for place, one in enumerate(columns):
-        size = max([len(one.head), *(cell_len(row[place]) for row in texts)])
+    for place, column in enumerate(columns):
+        size = max([len(column.head), *(cell_len(row[place]) for row in texts)])
         size = min(size, 36)
         if size > left:
             break
@@ -190,8 +194,8 @@ def _lower(snapshot: Snapshot, now_ms: int, width: int) -> list["Text"]:
 
     half = max(width // 2, 20)
     failing = [
-        f"{age(one.last, now_ms):>6}  {one.type}  {one.error}  x{one.dead + one.waiting}"
-        for one in snapshot.failing[: LOWER - 1]
+        f"{age(group.last, now_ms):>6}  {group.type}  {group.error}  x{group.dead + group.waiting}"
+        for group in snapshot.failing[: LOWER - 1]
     ]
     running = [
         f"{age(job.get('started_at'), now_ms):>6}  {job.get('type')}  {job.get('worker_id') or ''}"
@@ -208,8 +212,8 @@ def _lower(snapshot: Snapshot, now_ms: int, width: int) -> list["Text"]:
 def _foot(view: View) -> "Text":
     from rich.text import Text
 
-    if view.asking is not None:
-        return Text(f" {printable(view.asking.question)}? [y/N]", "bold yellow")
+    if view.to_confirm is not None:
+        return Text(f" {printable(view.to_confirm.question)}? [y/N]", "bold yellow")
     if view.typing:
         return Text(f" /{printable(view.filter)}_", "bold")
     if view.message:

@@ -52,11 +52,13 @@ def look(server: Server, name: str, at_ms: int) -> Snapshot:
     return Snapshot(
         at_ms,
         name,
-        _one(lambda: server.get("/admin/stats")),
+        _or_empty(lambda: server.get("/admin/stats")),
         tuple(_list(lambda: _queues(server))),
         tuple(_list(lambda: server.items("/workers", "workers", most=1000))),
         tuple(
-            _one(lambda: server.get("/admin/stats/history", period="1m", since="60m")).get("data")
+            _or_empty(lambda: server.get("/admin/stats/history", period="1m", since="60m")).get(
+                "data"
+            )
             or ()
         ),
         tuple(grouped(failed)),
@@ -88,12 +90,12 @@ def grouped(jobs: list[Json]) -> list[Failing]:
             Failing(*key, dead[key], waiting[key], moment, queue)
             for key, (moment, queue) in last.items()
         ),
-        key=lambda one: one.last,
+        key=lambda group: group.last,
         reverse=True,
     )
 
 
-def _one(read: Callable[[], Json]) -> Json:
+def _or_empty(read: Callable[[], Json]) -> Json:
     try:
         return read()
     except (NotFound, PermissionDenied):

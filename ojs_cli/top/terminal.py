@@ -35,8 +35,8 @@ _LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 
 def keys(typed: str) -> list[str]:
     """Return the keys that were typed, by name; unknown ones are left out."""
-    found = (_NAMES.get(one[0], one[0]) for one in _KEY.finditer(typed))
-    return [one for one in found if (len(one) > 1 and one[0] != "\x1b") or one.isprintable()]
+    found = (_NAMES.get(match[0], match[0]) for match in _KEY.finditer(typed))
+    return [key for key in found if (len(key) > 1 and key[0] != "\x1b") or key.isprintable()]
 
 
 class Screen:

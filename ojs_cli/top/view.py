@@ -59,7 +59,7 @@ class View(msgspec.Struct):
     sort: str = "trouble"
     frozen: bool = False
     helping: bool = False
-    asking: Act | None = None
+    to_confirm: Act | None = None
     message: str = ""
 
     def rows(self, snapshot: Snapshot) -> list[Row]:
@@ -80,8 +80,8 @@ class View(msgspec.Struct):
     def press(self, key: str, snapshot: Snapshot) -> Act | str | None:
         """Handle a key; returns the action to carry out, or `QUIT`."""
         self.message = ""
-        if self.asking is not None:
-            act, self.asking = self.asking, None
+        if self.to_confirm is not None:
+            act, self.to_confirm = self.to_confirm, None
             if key in ("y", "Y"):
                 return act
             self.message = "nothing was done"
@@ -96,8 +96,8 @@ class View(msgspec.Struct):
             return QUIT
         self._look(key, snapshot)
         if key in ("P", "R", "C"):
-            self.asking = self._act(key, snapshot)
-            if self.asking is None:
+            self.to_confirm = self._act(key, snapshot)
+            if self.to_confirm is None:
                 self.message = "there is nothing to do that to"
         return None
 
@@ -138,35 +138,35 @@ class View(msgspec.Struct):
             case "?":
                 self.helping = True
 
-    def _meant(self, snapshot: Snapshot) -> list[Row]:
+    def _selected(self, snapshot: Snapshot) -> list[Row]:
         """Return the tagged rows, or the one under the cursor."""
         rows = self.rows(snapshot)
         tagged = [row for row in rows if row.key in self.tagged]
         return tagged or rows[self.place(rows) :][:1]
 
     def _act(self, key: str, snapshot: Snapshot) -> Act | None:
-        meant = self._meant(snapshot)
-        if not meant:
+        selected = self._selected(snapshot)
+        if not selected:
             return None
-        names = ", ".join(row.key for row in meant[:3]) + (", …" if len(meant) > 3 else "")
-        keys = tuple(row.key for row in meant)
+        names = ", ".join(row.key for row in selected[:3]) + (", …" if len(selected) > 3 else "")
+        keys = tuple(row.key for row in selected)
         if key == "P" and self.table == "queues":
-            resumes = all(row.item.get("paused") for row in meant)
+            resumes = all(row.item.get("paused") for row in selected)
             verb = "resume" if resumes else "pause"
             return Act("resume" if resumes else "pause", keys, f"{verb} {names}")
         if key == "P" and self.table == "workers":
-            wakes = all(row.item.get("state") == "quiet" for row in meant)
-            ask = f"let {names} take jobs again" if wakes else f"let {names} take no more jobs"
-            return Act("wake" if wakes else "quiet", keys, ask)
+            wakes = all(row.item.get("state") == "quiet" for row in selected)
+            call = f"let {names} take jobs again" if wakes else f"let {names} take no more jobs"
+            return Act("wake" if wakes else "quiet", keys, call)
         if key == "R" and self.table == "failures":
-            groups = tuple(row.item for row in meant)
-            number = sum(one.dead for one in groups)
+            groups = tuple(row.item for row in selected)
+            number = sum(group.dead for group in groups)
             question = f"retry {count(number, 'dead job')} or more of {names}"
             return Act("retry", groups, question) if number else None
         if self.table != "queues" or key == "P":
             return None
         member, verb = ("discarded", "retry") if key == "R" else ("available", "cancel")
-        number = sum(_counts(row.item).get(member) or 0 for row in meant)
+        number = sum(_counts(row.item).get(member) or 0 for row in selected)
         if not number:
             return None
         kind = "dead job" if key == "R" else "waiting job"
@@ -177,8 +177,8 @@ class View(msgspec.Struct):
 def _rows(table: Table, snapshot: Snapshot) -> list[Row]:
     if table == "workers":
         return [
-            Row(str(one["id"]), int(one.get("active_jobs") or 0), _unwell(one), one)
-            for one in snapshot.workers
+            Row(str(worker["id"]), int(worker.get("active_jobs") or 0), _unwell(worker), worker)
+            for worker in snapshot.workers
         ]
     if table == "failures":
         return [
@@ -186,10 +186,15 @@ def _rows(table: Table, snapshot: Snapshot) -> list[Row]:
             Row(one.key, one.dead + one.waiting, len(snapshot.failing) - place, one)
             for place, one in enumerate(snapshot.failing)
         ]
-    served = {str(name) for one in snapshot.workers for name in one.get("queues") or ()}
+    served = {str(name) for worker in snapshot.workers for name in worker.get("queues") or ()}
     return [
-        Row(str(one["name"]), int(_counts(one).get("available") or 0), _stuck(one, served), one)
-        for one in snapshot.queues
+        Row(
+            str(queue["name"]),
+            int(_counts(queue).get("available") or 0),
+            _stuck(queue, served),
+            queue,
+        )
+        for queue in snapshot.queues
     ]
 
 

@@ -21,7 +21,7 @@ class Place(msgspec.Struct):
     cursor: str | None = None
 
 
-def beside(file: Path, suffix: str) -> Path:
+def path_of(file: Path, suffix: str) -> Path:
     """Return the path of the file that keeps the progress of a transfer."""
     return file.with_name(f"{file.name}.{suffix}")
 

@@ -21,7 +21,7 @@ JOB: dict[str, Any] = {
 def test_what_the_server_looks_for() -> None:
     words = ["state:active,retryable", "queue:mail", "type:mail.*", "priority:-3", "since:1h"]
     wanted = parse(words, NOW)
-    assert wanted.asked == {
+    assert wanted.parameters == {
         "states": "active,retryable",
         "queue": "mail",
         "type": "mail.*",
@@ -30,7 +30,9 @@ def test_what_the_server_looks_for() -> None:
     }
     assert not wanted.is_local
     assert wanted.body()["priority"] == -3
-    assert parse(["older:2027-01-01T00:00:00Z"], NOW).asked == {"until": "2027-01-01T00:00:00Z"}
+    assert parse(["older:2027-01-01T00:00:00Z"], NOW).parameters == {
+        "until": "2027-01-01T00:00:00Z"
+    }
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def call(monkeypatch: pytest.MonkeyPatch) -> Send:
         monkeypatch.setattr("time.sleep", scripted.sleep)
         environment = msgspec.structs.replace(machine(), monotonic=lambda: scripted.slept)
         server = Server(scripted, "u", deadline_s=DEADLINE_S, environment=environment)
-        server.ask(method, "/queues")
+        server.call(method, "/queues")
 
     return send
 

@@ -164,7 +164,7 @@ async def test_a_killed_import_is_gone_on_with(
 ) -> None:
     file = tmp_path / "jobs.ndjson"
     file.write_text("".join(f'{{"type": "t", "args": [{one}]}}\n' for one in range(5000)))
-    beside = places.beside(file, "importing")
+    beside = places.path_of(file, "importing")
     words = [sys.executable, "-c", SLOWLY, "import", str(file), "--url", server_url]
     process = await asyncio.create_subprocess_exec(*words, stderr=asyncio.subprocess.DEVNULL)
 

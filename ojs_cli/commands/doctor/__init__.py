@@ -79,9 +79,11 @@ def command(session: Session, database: str | None) -> int:
             away = str(error)
             found.append(_row(name, "unknown", away, "mend the server or its store first"))
         else:
-            found += [_row(name, "wrong", *one) for one in wrong] or [_row(name, "ok", "", "")]
+            found += [_row(name, "wrong", *problem) for problem in wrong] or [
+                _row(name, "ok", "", "")
+            ]
     session.output.listing(COLUMNS, found)
-    return NOT_SO if any(one["result"] == "wrong" for one in found) else OK
+    return NOT_SO if any(row["result"] == "wrong" for row in found) else OK
 
 
 def _row(check: str, result: str, what: str, hint: str) -> Json:

@@ -111,7 +111,7 @@ def clock(session: Session) -> Iterator[Finding]:
     """Compare the clocks of the server and of its database with this machine's."""
     wall_ms = session.environment.wall_ms
     compared = False
-    for whose, look in (("server", _server_ms), ("database", _database_ms)):
+    for clock_of, look in (("server", _server_ms), ("database", _database_ms)):
         before = wall_ms()
         interval = look(session)
         after = wall_ms()
@@ -122,7 +122,7 @@ def clock(session: Session) -> Iterator[Finding]:
         early, late = before - most, least - after
         if max(early, late) > SKEW_MS:
             ahead = "behind" if early > late else "ahead of"
-            yield f"the {whose}'s clock is {span(max(early, late))} {ahead} this machine's", NTP
+            yield f"the {clock_of}'s clock is {span(max(early, late))} {ahead} this machine's", NTP
             # Skip the database: an embedded one has the clock of its server.
             return
     if not compared:

@@ -105,7 +105,7 @@ def cron(session: Session) -> Iterator[Finding]:
             path = f"/cron/{segment(str(name))}/history"
             runs = session.server.items(path, "history", most=RUNS_LOOKED_AT)
             jobs = [_job(session.server, run.get("job_id")) for run in runs]
-            ended = [one["state"] for one in jobs if one.get("state") in ("completed", "discarded")]
+            ended = [job["state"] for job in jobs if job.get("state") in ("completed", "discarded")]
             error = job.get("error") or {}
             often = f"the last {len(ended)} runs" if len(ended) > 1 else "the last run"
             yield (
@@ -131,23 +131,28 @@ def webhooks(session: Session) -> Iterator[Finding]:
     """Look for webhooks that cannot be delivered."""
     now = session.environment.wall_ms()
     server = session.server
-    hooks = {one.get("id"): one for one in server.items("/webhooks/subscriptions", "subscriptions")}
+    hooks = {
+        hook.get("id"): hook for hook in server.items("/webhooks/subscriptions", "subscriptions")
+    }
     failing: dict[str, list[Json]] = {}
     for status in ("dead", "pending"):
         query: Json = {"status": status}
-        for one in server.items("/webhooks/deliveries", "deliveries", most=MOST_LOOKED_AT, **query):
-            ended = moment_ms(one.get("finished_at"))
+        for delivery in server.items(
+            "/webhooks/deliveries", "deliveries", most=MOST_LOOKED_AT, **query
+        ):
+            ended = moment_ms(delivery.get("finished_at"))
             lately = ended is not None and now - ended < DAY_MS
             # A single failure may be a restart of the target.
-            if lately if status == "dead" else int(one.get("attempts") or 0) > 1:
-                failing.setdefault(str(one.get("subscription_id")), []).append(one)
-    for id, ones in failing.items():
+            if lately if status == "dead" else int(delivery.get("attempts") or 0) > 1:
+                failing.setdefault(str(delivery.get("subscription_id")), []).append(delivery)
+    for id, deliveries in failing.items():
         if id not in hooks:
             continue
-        dead = sum(one.get("status") == "dead" for one in ones)
+        dead = sum(delivery.get("status") == "dead" for delivery in deliveries)
         lost = f", {dead} given up" if dead else ""
         yield (
-            f"{_deliveries(len(ones))} to {hooks[id].get('url')} failed{lost}: {ones[0]['error']}",
+            f"{_deliveries(len(deliveries))} to {hooks[id].get('url')} failed{lost}: "
+            f"{deliveries[0]['error']}",
             f"ojs webhooks test {id}"
             + (f", then ojs webhooks redeliver --dead-of {id}" if dead else ""),
         )

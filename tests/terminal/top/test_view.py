@@ -70,7 +70,7 @@ def test_capitals_ask_and_act_on_yes(
 ) -> None:
     view = View()
     assert pressed(view, *keys) is None
-    assert view.asking == Act(verb, targets, question)  # type: ignore[arg-type]
+    assert view.to_confirm == Act(verb, targets, question)  # type: ignore[arg-type]
     assert pressed(view, "y") == Act(verb, targets, question)  # type: ignore[arg-type]
     assert pressed(view, keys[-1], "n") is None
     assert view.message == "nothing was done"
@@ -89,7 +89,7 @@ def test_a_failure_is_retried() -> None:
 def test_where_there_is_nothing_to_do_nothing_is_asked(keys: list[str]) -> None:
     view = View()
     pressed(view, *keys)
-    assert view.asking is None
+    assert view.to_confirm is None
     assert view.message
 
 

@@ -43,11 +43,11 @@ def confirm(
 
 
 def confirm_delete(
-    session: Session, one: str, several: str, names: Sequence[str], *, yes: bool
+    session: Session, singular: str, plural: str, names: Sequence[str], *, yes: bool
 ) -> None:
     """Ask before what has these names is deleted."""
     number = len(names)
-    question = f"delete {number} {one if number == 1 else several}"
+    question = f"delete {number} {singular if number == 1 else plural}"
     confirm(session, question, number, yes=yes, destroys=True, sample=names[:5])
 
 
