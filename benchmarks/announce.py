@@ -40,11 +40,11 @@ class Poller:
         self._client = client
         self._path = f"/socket.io/?EIO=4&transport=polling&sid={sid}"
 
-    async def say(self, packet: str) -> None:
+    async def send(self, packet: str) -> None:
         """Send a packet."""
         (await self._client.post(self._path, content=packet)).raise_for_status()
 
-    async def hear(self) -> str:
+    async def receive(self) -> str:
         """The packets that have come, but for signs of life."""
         while (answer := (await self._client.get(self._path)).raise_for_status()).text == "2":
             pass
@@ -57,11 +57,11 @@ async def joined(client: httpx.AsyncClient) -> tuple[Poller, str]:
     made = (await client.put(f"{BASE}/rooms/{ROOM}/jobs", json=body)).raise_for_status().json()
     opening = (await client.get("/socket.io/?EIO=4&transport=polling")).raise_for_status()
     poller = Poller(client, json.loads(opening.text[1:])["sid"])
-    await poller.say("40")
-    await poller.hear()
+    await poller.send("40")
+    await poller.receive()
     order = {"job_name": made["full_name"], "worker_id": made["worker_id"]}
-    await poller.say("420" + json.dumps(["join_job_room", order]))
-    await poller.hear()
+    await poller.send("420" + json.dumps(["join_job_room", order]))
+    await poller.receive()
     return poller, f"{BASE}/rooms/{ROOM}/tasks/{made['full_name']}"
 
 
@@ -72,7 +72,7 @@ async def late_ms(port: int, tasks: int) -> list[float]:
         poller, path = await joined(client)
         found = []
         for _ in range(tasks):
-            hearing = asyncio.create_task(poller.hear())
+            hearing = asyncio.create_task(poller.receive())
             began = time.perf_counter()
             answer = await client.post(path, json={"payload": {}})
             announcement = await hearing
@@ -95,12 +95,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tasks", type=int, default=300, help="in each run")
     given = parser.parse_args(arguments)
     found = [measure(store, given.tasks) for store in STORES]
-    for one in found:
+    for row in found:
         print(
-            f"{one.store:<10}{one.tasks:>5} tasks  p50 {one.p50_ms:.1f} ms  p99 {one.p99_ms:.1f} ms"
+            f"{row.store:<10}{row.tasks:>5} tasks  p50 {row.p50_ms:.1f} ms  p99 {row.p99_ms:.1f} ms"
         )
     write_down("announce", found)
-    return 0 if all(one.p50_ms < MOST_P50_MS for one in found) else 1
+    return 0 if all(result.p50_ms < MOST_P50_MS for result in found) else 1
 
 
 if __name__ == "__main__":

@@ -100,17 +100,17 @@ def _row(address: str, question: str) -> tuple[Any, ...]:
 async def carry(line: Line, queue: str, count: int) -> None:
     """Jobs through all their states."""
     for start in range(0, count, STEP):
-        wanted = min(STEP, count - start)
-        await fill(line, queue, wanted)
-        fetch = {"queues": [queue], "count": wanted, "worker_id": queue}
+        size = min(STEP, count - start)
+        await fill(line, queue, size)
+        fetch = {"queues": [queue], "count": size, "worker_id": queue}
         jobs = (await line.call(FETCH, fetch))["jobs"]
         results = [
             {"job_id": job["id"], "attempt": job["attempt"], "outcome": "ack"} for job in jobs
         ]
         answer = await line.call(SETTLE, {"worker_id": queue, "results": results})
         done = sum("error" not in result for result in answer["results"])
-        if done != wanted:
-            raise RuntimeError(f"of {wanted} jobs {done} were fetched and acknowledged")
+        if done != size:
+            raise RuntimeError(f"of {size} jobs {done} were fetched and acknowledged")
 
 
 async def pass_through(port: int, count: int) -> None:
@@ -159,10 +159,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--store", choices=STORES, action="append", help="only this one")
     given = parser.parse_args(arguments)
     found = [measure(store, given.jobs) for store in given.store or STORES]
-    for one in found:
-        print(f"{one.store:<10}{one.growth:.2f} times its first size, in {one.seconds:,.0f} s")
+    for row in found:
+        print(f"{row.store:<10}{row.growth:.2f} times its first size, in {row.seconds:,.0f} s")
     write_down("bloat", found)
-    return int(any(one.growth > given.growth for one in found))
+    return int(any(result.growth > given.growth for result in found))
 
 
 if __name__ == "__main__":

@@ -41,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     counts = [int(count) for count in given.connections.split(",")]
     found = [measure(given.load, store, count, given.jobs) for count in counts for store in STORES]
-    for one in found:
-        print(f"{one.store:<10}{one.connections:>5} connections{one.jobs_per_s:>8,.0f} jobs/s")
+    for row in found:
+        print(f"{row.store:<10}{row.connections:>5} connections{row.jobs_per_s:>8,.0f} jobs/s")
     write_down("concurrency", found)
     draw(
         "concurrency",
@@ -50,7 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Axis("connections", "log"),
         Axis("jobs/s"),
         {
-            store: [(one.connections, one.jobs_per_s) for one in found if one.store == store]
+            store: [
+                (result.connections, result.jobs_per_s) for result in found if result.store == store
+            ]
             for store in STORES
         },
     )

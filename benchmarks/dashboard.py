@@ -23,7 +23,7 @@ ROUNDS: Final = 5
 MOST_BYTES: Final = 150_000
 MOST_MS: Final = 300
 # Evaluated once the first requests of the page are answered.
-_TOLD: Final = """() => {
+_MEASURES: Final = """() => {
   const kinds = ["navigation", "resource"];
   const loaded = kinds.flatMap((kind) => performance.getEntriesByType(kind));
   const ours = loaded.filter((one) => one.name.includes("/ui/"));
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f" in {len(weight)} files, {travels:,} as they travel (at most {MOST_BYTES:,})")
     with database("sqlite") as address, running("ojs_server", address) as served:
         seen = asyncio.run(measure(served.port, rounds))
-    paints = sorted(one["painted"] for one in seen)
+    paints = sorted(result["painted"] for result in seen)
     print(f"the overview: {seen[0]['files']} files, {seen[0]['bytes']:,} bytes with their heads")
     print(
         f"first paint: {median(paints):.0f} ms, from {paints[0]:.0f} to {paints[-1]:.0f} "
@@ -82,7 +82,7 @@ async def _open(browser: Browser, port: int) -> dict[str, Any]:
     page = await context.new_page()
     await page.goto(f"http://127.0.0.1:{port}/ui/")
     await page.locator(".tile b").first.wait_for()
-    measured: dict[str, Any] = await page.evaluate(_TOLD)
+    measured: dict[str, Any] = await page.evaluate(_MEASURES)
     await context.close()
     return measured
 

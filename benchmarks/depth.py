@@ -42,8 +42,8 @@ async def fetch(line: Line) -> float:
     begun = time.perf_counter()
     answer = await line.call(connections.FETCH, {"queues": [QUEUE], "count": 1})
     took = (time.perf_counter() - begun) * 1000
-    (one,) = answer["jobs"]
-    await line.call(connections.ACK, {"job_id": one["id"]})
+    (job,) = answer["jobs"]
+    await line.call(connections.ACK, {"job_id": job["id"]})
     await line.call(connections.ENQUEUE, connections.job(QUEUE))
     return took
 
@@ -60,8 +60,10 @@ async def measure(
         async with lines(deep.port, 1) as (line,):
             await connections.fill(line, QUEUE, depth - there)
         there = depth
-        here, beside = await compare(deep, shallow)
-        found.append(Figures(store, depth, here, beside, here / beside, deep.memory_mb()))
+        deep_ms, shallow_ms = await compare(deep, shallow)
+        found.append(
+            Figures(store, depth, deep_ms, shallow_ms, deep_ms / shallow_ms, deep.memory_mb())
+        )
     return found
 
 
@@ -73,8 +75,8 @@ async def compare(deep: Served, shallow: Served) -> tuple[float, float]:
         for _ in range(SAMPLES):
             for line, mine in zip((many, other), took, strict=True):
                 mine.append(await fetch(line))
-    here, beside = map(statistics.median, took)
-    return here, beside
+    deep_ms, shallow_ms = map(statistics.median, took)
+    return deep_ms, shallow_ms
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -93,11 +95,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             running("ojs_server", small) as shallow,
         ):
             found += asyncio.run(measure(store, deep, shallow, given.jobs, given.few))
-    for one in found:
+    for row in found:
         print(
-            f"{one.store:<10}{one.waiting:>10,} waiting: FETCH {one.fetch_ms:.2f} ms, beside "
-            f"{given.few:,} waiting {one.with_few_ms:.2f} ms: {one.ratio:.2f} times (at most "
-            f"{TO_REACH:g}); {one.memory_mb:.0f} MB"
+            f"{row.store:<10}{row.waiting:>10,} waiting: FETCH {row.fetch_ms:.2f} ms, beside "
+            f"{given.few:,} waiting {row.with_few_ms:.2f} ms: {row.ratio:.2f} times (at most "
+            f"{TO_REACH:g}); {row.memory_mb:.0f} MB"
         )
     write_down("depth", found)
     draw(
@@ -106,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Axis("jobs waiting", "log"),
         Axis("times"),
         {
-            store: [(one.waiting, one.ratio) for one in found if one.store == store]
+            store: [(row.waiting, row.ratio) for row in found if row.store == store]
             for store in given.store or STORES
         },
     )

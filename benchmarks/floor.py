@@ -141,11 +141,11 @@ class Floor:
                 shown = [_shown(row) for row in made]
                 answer = {"jobs": shown} if path.endswith("batch") else {"job": shown[0]}
             answers.append(answer)
-        wanted = {queue: sum(count for _, count in asked) for queue, asked in fetches.items()}
-        claimed = self._store.commit(rows, ended, wanted)
-        for queue, asked in fetches.items():
+        counts = {queue: sum(count for _, count in of_queue) for queue, of_queue in fetches.items()}
+        claimed = self._store.commit(rows, ended, counts)
+        for queue, of_queue in fetches.items():
             found = iter(claimed[queue])
-            for place, count in asked:
+            for place, count in of_queue:
                 answers[place] = {"jobs": [_shown(row) for row in islice(found, count)]}
         return answers
 

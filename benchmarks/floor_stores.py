@@ -30,7 +30,7 @@ class FloorStore(Protocol):
     """Commits the work of many requests at once."""
 
     def commit(
-        self, rows: Sequence[Row], ended: Sequence[str], wanted: Mapping[str, int]
+        self, rows: Sequence[Row], ended: Sequence[str], expected: Mapping[str, int]
     ) -> dict[str, list[Row]]:
         """Store new jobs, complete others, and hand out a number of each queue."""
 
@@ -47,7 +47,7 @@ class FloorSqlite:
         self._db.execute(_SQLITE)
 
     def commit(
-        self, rows: Sequence[Row], ended: Sequence[str], wanted: Mapping[str, int]
+        self, rows: Sequence[Row], ended: Sequence[str], expected: Mapping[str, int]
     ) -> dict[str, list[Row]]:
         """One transaction."""
         self._db.execute("BEGIN IMMEDIATE")
@@ -65,7 +65,7 @@ class FloorSqlite:
                 " AND state = 0 ORDER BY seq LIMIT ?) RETURNING id, queue, type, args",
                 (queue, limit),
             ).fetchall()
-            for queue, limit in wanted.items()
+            for queue, limit in expected.items()
         }
         self._db.execute("COMMIT")
         return found
@@ -79,7 +79,7 @@ class FloorPostgres:
         self._db.execute(_POSTGRES)
 
     def commit(
-        self, rows: Sequence[Row], ended: Sequence[str], wanted: Mapping[str, int]
+        self, rows: Sequence[Row], ended: Sequence[str], expected: Mapping[str, int]
     ) -> dict[str, list[Row]]:
         """One transaction."""
         found: dict[str, list[Row]] = {}
@@ -92,7 +92,7 @@ class FloorPostgres:
             )
         if ended:
             self._db.execute("UPDATE jobs SET state = 2 WHERE id = ANY (%s)", (list(ended),))
-        for queue, limit in wanted.items():
+        for queue, limit in expected.items():
             found[queue] = self._db.execute(
                 "UPDATE jobs SET state = 1 WHERE id = ANY (ARRAY(SELECT id FROM jobs WHERE queue ="
                 " %s AND state = 0 ORDER BY seq LIMIT %s FOR UPDATE SKIP LOCKED))"

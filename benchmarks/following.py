@@ -29,7 +29,7 @@ _MESSAGE: Final = re.compile(
 )
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class Target(msgspec.Struct, frozen=True):
     """One client: how it is connected, and the queue that it follows."""
 
     socket: bool
@@ -42,7 +42,7 @@ class Seen(msgspec.Struct):
     events: int = 0
     missing: int = 0
     out_of_order: int = 0
-    told_of_loss: int = 0
+    reported_lost: int = 0
     late_p50_ms: float = 0.0
     late_p99_ms: float = 0.0
 
@@ -50,21 +50,21 @@ class Seen(msgspec.Struct):
 class Follower(asyncio.Protocol):
     """One client."""
 
-    def __init__(self, wanted: Wanted, ready: asyncio.Semaphore) -> None:
-        self.wanted = wanted
-        self.events = self.out_of_order = self.told_of_loss = 0
+    def __init__(self, target: Target, ready: asyncio.Semaphore) -> None:
+        self.target = target
+        self.events = self.out_of_order = self.reported_lost = 0
         self.late_ms: list[float] = []
         self._steps: dict[bytes, int] = {}
         self._ready = ready
         self._rest = b""
         self._open = self._follows = False
-        self._channel = ALL if wanted.queue == ALL else f"queue:{wanted.queue}"
+        self._channel = ALL if target.queue == ALL else f"queue:{target.queue}"
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Ask for the stream."""
         self._way = cast(asyncio.Transport, transport)
         head = "Host: localhost\r\n"
-        if self.wanted.socket:
+        if self.target.socket:
             head += "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
             head += "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
             self._way.write(f"GET /ojs/v1/ws HTTP/1.1\r\n{head}\r\n".encode())
@@ -81,13 +81,13 @@ class Follower(asyncio.Protocol):
                 self._rest = head
                 return
             self._open = True
-            if self.wanted.socket:
+            if self.target.socket:
                 order = {"action": "subscribe", "channel": self._channel, "format": "catalogue"}
-                self._say(0x81, msgspec.json.encode(order))
+                self._send(0x81, msgspec.json.encode(order))
         if not self._follows and (b"retry:" in data or b'"subscribed"' in data):
             self._follows = True
             self._ready.release()
-        self._rest = self._messages(data) if self.wanted.socket else self._frames(data)
+        self._rest = self._messages(data) if self.target.socket else self._frames(data)
 
     def _frames(self, data: bytes) -> bytes:
         end = data.rfind(b"\n\n") + 2
@@ -95,7 +95,7 @@ class Follower(asyncio.Protocol):
             return data
         whole = data[:end]
         if b"events_dropped" in whole or b"system.gap" in whole:
-            self.told_of_loss += 1
+            self.reported_lost += 1
         found = _FRAME.findall(whole)
         for _, _, step, job in found:
             self._note(step, job)
@@ -113,13 +113,13 @@ class Follower(asyncio.Protocol):
                 break
             body = data[start : start + size]
             if data[place] == 0x89:
-                self._say(0x8A, body)
+                self._send(0x8A, body)
             elif found := _MESSAGE.search(body):
                 step, high, low, job = found.groups()
                 self._note(step, job)
                 stamp = high + low
             elif b"events_dropped" in body or b"system.gap" in body:
-                self.told_of_loss += 1
+                self.reported_lost += 1
             place = start + size
         if stamp:
             self._time(stamp)
@@ -139,25 +139,25 @@ class Follower(asyncio.Protocol):
         # An event's id begins with the time of its commit.
         self.late_ms.append(time.time() * 1000 - int(stamp, 16))
 
-    def _say(self, kind: int, body: bytes) -> None:
+    def _send(self, kind: int, body: bytes) -> None:
         # A mask of zeros leaves the body as it is.
         size = bytes((0x80 | len(body),)) if len(body) < 126 else b""
         self._way.write(bytes((kind,)) + size + b"\0\0\0\0" + body)
 
 
-def follow(port: int, wanted: Sequence[Wanted], way: Connection) -> None:
+def follow(port: int, targets: Sequence[Target], way: Connection) -> None:
     """Run a process of clients: report that all follow, get the number of jobs, report the
     results."""
     # A fast loop, because the clients share the machine with the server that they measure.
-    uvloop.run(_follow(port, wanted, way))
+    uvloop.run(_follow(port, targets, way))
 
 
-async def _follow(port: int, wanted: Sequence[Wanted], way: Connection) -> None:
+async def _follow(port: int, targets: Sequence[Target], way: Connection) -> None:
     loop = asyncio.get_running_loop()
     ready = asyncio.Semaphore(0)
-    followers = [Follower(one, ready) for one in wanted]
+    followers = [Follower(target, ready) for target in targets]
     for follower in followers:
-        await loop.create_connection(lambda one=follower: one, "127.0.0.1", port)  # type: ignore[misc]
+        await loop.create_connection(lambda protocol=follower: protocol, "127.0.0.1", port)  # type: ignore[misc]
     async with asyncio.timeout(CONNECT_S):
         for _ in followers:
             await ready.acquire()
@@ -174,13 +174,16 @@ async def _counted(followers: Sequence[Follower], jobs: Mapping[str, int], withi
     missing = 1
     while missing and time.monotonic() < deadline:
         await asyncio.sleep(0.1)
-        missing = sum(max(0, len(STEPS) * due[one.wanted.queue] - one.events) for one in followers)
-    late = sorted(ms for one in followers for ms in one.late_ms) or [0.0]
+        missing = sum(
+            max(0, len(STEPS) * due[follower.target.queue] - follower.events)
+            for follower in followers
+        )
+    late = sorted(ms for follower in followers for ms in follower.late_ms) or [0.0]
     return Seen(
-        events=sum(one.events for one in followers),
+        events=sum(follower.events for follower in followers),
         missing=missing,
-        out_of_order=sum(one.out_of_order for one in followers),
-        told_of_loss=sum(one.told_of_loss for one in followers),
+        out_of_order=sum(follower.out_of_order for follower in followers),
+        reported_lost=sum(follower.reported_lost for follower in followers),
         late_p50_ms=statistics.median(late),
         late_p99_ms=late[int(len(late) * 0.99)],
     )

@@ -58,7 +58,7 @@ class Cost(msgspec.Struct, frozen=True):
     pages: int
 
 
-class Beside(msgspec.Struct, frozen=True):
+class Statements(msgspec.Struct, frozen=True):
     """One server's run, and what its statements cost."""
 
     figures: Figures
@@ -87,7 +87,7 @@ def _costs(address: str) -> dict[str, Cost]:
     return {" ".join(text.split()): Cost(int(calls), int(pages)) for text, calls, pages in rows}
 
 
-def dear(alone: Beside, beside: Beside) -> list[str]:
+def dear(alone: Statements, beside: Statements) -> list[str]:
     """Return what costs too many pages beside the transactions, in words."""
     here, there = alone.pages_per_claim, beside.pages_per_claim
     if there <= TIMES_PAGES * here:
@@ -108,12 +108,12 @@ def late(alone: Figures, beside: Figures) -> list[str]:
     ]
 
 
-def compare(programs: Path, rate: int, seconds: float, streams: int) -> list[Beside]:
+def compare(programs: Path, rate: int, seconds: float, streams: int) -> list[Statements]:
     """Measure both servers at the same time."""
     queues = [f"bench-{number}" for number in range(QUEUES)]
-    wanted = clients(streams, 0, 1, queues)
+    targets = clients(streams, 0, 1, queues)
 
-    def one(name: str) -> Beside:
+    def measured(name: str) -> Statements:
         with ExitStack() as stack:
             address = stack.enter_context(database("postgres", programs, SETTINGS))
             with psycopg.connect(address) as connection:
@@ -124,11 +124,11 @@ def compare(programs: Path, rate: int, seconds: float, streams: int) -> list[Bes
                 Client(served.port).call("PUT", f"/ojs/v1/queues/{queue}/config", {})
             if name == BESIDE:
                 stack.enter_context(application(address))
-            figures = measure(served, wanted, Work(served.port, queues, rate, seconds), name)
-            return Beside(figures, _costs(address))
+            figures = measure(served, targets, Work(served.port, queues, rate, seconds), name)
+            return Statements(figures, _costs(address))
 
     with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(one, (ALONE, BESIDE)))
+        return list(pool.map(measured, (ALONE, BESIDE)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -143,10 +143,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(postgres_programs.MISSING)
     alone, beside = compare(programs, given.rate, given.seconds, given.streams)
     show([alone.figures, beside.figures])
-    for one in (alone, beside):
+    for side in (alone, beside):
         print(
-            f"{one.figures.store:<10}{one.pages_per_claim:,.0f} pages per claim, "
-            f"{one.pages_per_job:,.0f} per job in all"
+            f"{side.figures.store:<10}{side.pages_per_claim:,.0f} pages per claim, "
+            f"{side.pages_per_job:,.0f} per job in all"
         )
     none = Cost(0, 0)
     for text, cost in sorted(beside.costs.items(), key=lambda item: -item[1].pages)[:SHOWN]:
@@ -159,8 +159,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(line)
     # Growth of memory is not compared: it depends on how long the run is.
     lost = any(
-        one.missing or one.out_of_order or one.told_of_loss
-        for one in (alone.figures, beside.figures)
+        figure.missing or figure.out_of_order or figure.reported_lost
+        for figure in (alone.figures, beside.figures)
     )
     return 1 if wrong or lost else 0
 

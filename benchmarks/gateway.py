@@ -158,14 +158,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=20, help="for which calls wait")
     given = parser.parse_args(arguments)
     found = [measure(store, given.waiting, given.jobs, given.seconds) for store in STORES]
-    for one in found:
+    for result in found:
         print(
-            f"{one.store:<10}{one.waiting:>5} waiting {one.idle_share:>7.2%} of a core   "
-            f"{one.jobs:>4} jobs  p50 {one.p50_ms:.1f} ms  p99 {one.p99_ms:.1f} ms   "
-            f"{one.ratio:.1f} x a FETCH over HTTP ({one.http_p50_ms:.1f} ms)"
+            f"{result.store:<10}{result.waiting:>5} waiting {result.idle_share:>7.2%} of a core   "
+            f"{result.jobs:>4} jobs  p50 {result.p50_ms:.1f} ms  p99 {result.p99_ms:.1f} ms   "
+            f"{result.ratio:.1f} x a FETCH over HTTP ({result.http_p50_ms:.1f} ms)"
         )
     write_down("gateway", found)
-    kept = all(one.idle_share < MOST_IDLE and one.ratio < MOST_RATIO for one in found)
+    kept = all(result.idle_share < MOST_IDLE and result.ratio < MOST_RATIO for result in found)
     return 0 if kept else 1
 
 

@@ -72,14 +72,16 @@ def figures(version: str, samples: Samples) -> list[Figures]:
     """Medians of each phase."""
     found = []
     for phase in PHASES:
-        shipped, without = ([one[phase] for one in samples[name]] for name in (SHIPPED, WITHOUT))
+        shipped, without = (
+            [sample[phase] for sample in samples[name]] for name in (SHIPPED, WITHOUT)
+        )
         pairs = list(zip(shipped, without, strict=True))
         found.append(
             Figures(
                 postgres=version,
                 phase=phase,
-                shipped=statistics.median(one.jobs_per_s for one in shipped),
-                without=statistics.median(one.jobs_per_s for one in without),
+                shipped=statistics.median(sample.jobs_per_s for sample in shipped),
+                without=statistics.median(sample.jobs_per_s for sample in without),
                 ratio=statistics.median(a.jobs_per_s / b.jobs_per_s for a, b in pairs),
                 cpu_ratio=statistics.median(b.whole_us() / a.whole_us() for a, b in pairs),
             )
@@ -106,15 +108,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = measure(given.load, programs, given.jobs, given.connections, given.runs)
     print(f"PostgreSQL {found[0].postgres}, jobs/s")
     print(f"{'phase':<11}{SHIPPED:>12}{WITHOUT:>10}  ratio, in CPU")
-    for one in found:
+    for result in found:
         print(
-            f"{one.phase:<11}{one.shipped:>12,.0f}{one.without:>10,.0f}{one.ratio:>7.0%}"
-            f"{one.cpu_ratio:>8.0%}"
+            f"{result.phase:<11}{result.shipped:>12,.0f}{result.without:>10,.0f}{result.ratio:>7.0%}"
+            f"{result.cpu_ratio:>8.0%}"
         )
     write_down("jit", found)
-    slow = [one for one in found if one.cpu_ratio < LEAST]
-    for one in slow if given.check else ():
-        print(f"{one.phase}: {one.cpu_ratio:.0%} in CPU; at least {LEAST:.0%}", file=sys.stderr)
+    slow = [result for result in found if result.cpu_ratio < LEAST]
+    for result in slow if given.check else ():
+        print(
+            f"{result.phase}: {result.cpu_ratio:.0%} in CPU; at least {LEAST:.0%}", file=sys.stderr
+        )
     return 1 if given.check and slow else 0
 
 

@@ -83,7 +83,9 @@ class Load:
         """Let jobs pass through the server during the block."""
         async with lines(port, 1 + WORKERS) as (producer, *workers):
             work = [self._work(line, number) for number, line in enumerate(workers)]
-            tasks = [asyncio.create_task(one) for one in (self._produce(producer), *work)]
+            tasks = [
+                asyncio.create_task(coroutine) for coroutine in (self._produce(producer), *work)
+            ]
             try:
                 yield
                 for task in tasks:
@@ -138,7 +140,7 @@ class Shown:
         """Collect the garbage, and count what is left."""
         await self._session.send("HeapProfiler.collectGarbage")
         answer = await self._session.send("Performance.getMetrics")
-        found: dict[str, float] = {one["name"]: one["value"] for one in answer["metrics"]}
+        found: dict[str, float] = {metric["name"]: metric["value"] for metric in answer["metrics"]}
         return Tab(
             round(found["JSHeapUsedSize"] / 2**20, 2),
             int(found["Nodes"]),
@@ -180,10 +182,10 @@ async def measure(store: StoreKind, served: Served, per_minute: int, minutes: fl
         await asyncio.sleep(WARM_S)
         begun, done, live = time.perf_counter(), load.done, True
         for number in range(TURNS):
-            for wanted in (True, False) if number % 2 else (False, True):
-                if wanted is not live:
+            for visible in (True, False) if number % 2 else (False, True):
+                if visible is not live:
                     await asyncio.gather(*(page.switch() for page in pages.values()))
-                    live = wanted
+                    live = visible
                 shares[live].append(await _share(served, turn_s))
                 if live:
                     for name, page in pages.items():

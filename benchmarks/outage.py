@@ -154,8 +154,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run.close()
     names = Figures.__struct_fields__
     print("".join(f"{name:>12}" for name in names))
-    for one in found:
-        first, *seconds = msgspec.structs.astuple(one)
+    for result in found:
+        first, *seconds = msgspec.structs.astuple(result)
         print(f"{first:>12}" + "".join(f"{value:>12.1f}" for value in seconds))
     write_down("outage", found)
     return 0

@@ -31,7 +31,7 @@ class Figures(msgspec.Struct, frozen=True):
     store: StoreKind
     waiting_at_most: int
     capacity_per_s: float
-    asked_per_s: float
+    requested_per_s: float
     served_per_s: float
     refused_per_s: float
     # Refusals without Retry-After, and answers that are neither 201 nor 503.
@@ -49,7 +49,7 @@ class Flood:
         self._free = list(opened)
         self._under_way: set[asyncio.Future[Answer]] = set()
         self.took: list[float] = []
-        self.asked = self.refused = self.wrong = 0
+        self.requested = self.refused = self.wrong = 0
 
     async def run(self, per_s: float, seconds: float) -> None:
         """Send at this rate; a request that finds no free connection is not sent."""
@@ -68,7 +68,7 @@ class Flood:
             await asyncio.wait(self._under_way)
 
     def _ask(self, line: Line) -> None:
-        self.asked += 1
+        self.requested += 1
         begun = time.perf_counter()
 
         def answered(future: "asyncio.Future[Answer]") -> None:
@@ -111,7 +111,7 @@ async def measure(store: StoreKind, port: int, seconds: float, waiting: int) -> 
             flood = Flood(opened)
             await flood.run(times * able, seconds)
             # With fewer refusals the measured capacity was too low: try the next factor.
-            if flood.refused > flood.asked * REFUSED:
+            if flood.refused > flood.requested * REFUSED:
                 break
             await flood.end()
         after = []
@@ -124,7 +124,7 @@ async def measure(store: StoreKind, port: int, seconds: float, waiting: int) -> 
         store=store,
         waiting_at_most=waiting,
         capacity_per_s=able,
-        asked_per_s=flood.asked / seconds,
+        requested_per_s=flood.requested / seconds,
         served_per_s=len(flood.took) / seconds,
         refused_per_s=flood.refused / seconds,
         wrong=flood.wrong,
@@ -147,12 +147,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for store in given.store or STORES:
         with database(store) as address, running("ojs_server", address, *bound) as served:
             found.append(asyncio.run(measure(store, served.port, given.seconds, given.waiting)))
-    for one in found:
+    for run in found:
         print(
-            f"{one.store}: can {one.capacity_per_s:,.0f}/s, was asked {one.asked_per_s:,.0f}/s, "
-            f"served {one.served_per_s:,.0f}/s, refused {one.refused_per_s:,.0f}/s, wrongly "
-            f"{one.wrong}; served in {one.p50_ms:.0f} ms (p50), {one.p99_ms:.0f} ms (p99); "
-            f"afterwards in {one.after_p50_ms:.1f} ms, at worst {one.after_worst_ms:.0f} ms"
+            f"{run.store}: can {run.capacity_per_s:,.0f}/s, got {run.requested_per_s:,.0f}/s, "
+            f"served {run.served_per_s:,.0f}/s, refused {run.refused_per_s:,.0f}/s, wrongly "
+            f"{run.wrong}; served in {run.p50_ms:.0f} ms (p50), {run.p99_ms:.0f} ms (p99); "
+            f"afterwards in {run.after_p50_ms:.1f} ms, at worst {run.after_worst_ms:.0f} ms"
         )
     write_down("overload", found)
 

@@ -43,18 +43,21 @@ def primes(limit: int) -> int:
 class Rates(msgspec.Struct, frozen=True):
     """The jobs in a second of one process and of two, in several runs; the median counts."""
 
-    one: list[float] = []
-    two: list[float] = []
+    one_process: list[float] = []
+    two_processes: list[float] = []
 
     def of(self, processes: int) -> list[float]:
         """Return the runs of so many processes."""
-        return self.one if processes == 1 else self.two
+        return self.one_process if processes == 1 else self.two_processes
 
     @property
     def factor(self) -> float:
         """Ratio of the rate of two to that of one: the median of the runs, because what a
         shared machine gives changes."""
-        return statistics.median(two / one for one, two in zip(self.one, self.two, strict=True))
+        return statistics.median(
+            two_processes / one_process
+            for one_process, two_processes in zip(self.one_process, self.two_processes, strict=True)
+        )
 
 
 class Figures(msgspec.Struct, frozen=True):
@@ -77,7 +80,7 @@ class Figures(msgspec.Struct, frozen=True):
         return min(TO_REACH, self.bare.factor * BESIDE_BARE)
 
     @property
-    def passes(self) -> bool:
+    def is_good(self) -> bool:
         """True if worker processes reach it, and the machine lets that be seen."""
         return self.bare.factor >= LEAST_BARE and self.workers.factor >= self.to_reach
 
@@ -96,7 +99,7 @@ class Figures(msgspec.Struct, frozen=True):
         workers, bare = self.workers, self.bare
         return (
             f"{self.store:<10}{self.jobs:>6}"
-            f"{statistics.median(workers.one):>8.1f}{statistics.median(workers.two):>8.1f}"
+            f"{statistics.median(workers.one_process):>8.1f}{statistics.median(workers.two_processes):>8.1f}"
             f"{workers.factor:>8.2f}{bare.factor:>8.2f}{workers.factor / bare.factor:>8.2f}"
             f"{self.to_reach:>10.2f}"
         )
@@ -149,11 +152,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{'store':<10}{'jobs':>6}{'one':>8}{'two':>8}{'factor':>8}{'bare':>8}{'of bare':>8}"
         f"{'to reach':>10}"
     )
-    for one in found:
-        print(one.row())
-        print(f"  {one.verdict()}")
+    for result in found:
+        print(result.row())
+        print(f"  {result.verdict()}")
     write_down("prefork", found)
-    return int(given.check and not all(one.passes for one in found))
+    return int(given.check and not all(result.is_good for result in found))
 
 
 if __name__ == "__main__":

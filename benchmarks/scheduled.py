@@ -52,7 +52,7 @@ def measure(store: StoreKind, jobs: int, due: int) -> Figures:
             schedule(client, "due", moment, BATCH)
         if datetime.now(UTC) >= moment:
             raise RuntimeError("storing the due jobs took until they were due; use fewer")
-        beside = Beside(served.port)
+        background = Background(served.port)
         promoted = watch(client, moment, due)
         return Figures(
             store=store,
@@ -61,7 +61,7 @@ def measure(store: StoreKind, jobs: int, due: int) -> Figures:
             filled_per_s=filled,
             fetch_empty_ms=statistics.median(empty),
             fetch_full_ms=statistics.median(full),
-            fetch_meanwhile_ms=statistics.median(beside.stop(moment.timestamp())),
+            fetch_meanwhile_ms=statistics.median(background.stop(moment.timestamp())),
             promoted_s=promoted,
         )
 
@@ -105,7 +105,7 @@ def watch(client: Client, moment: datetime, due: int) -> float:
     raise RuntimeError(f"after {passed:.0f} s the jobs were not all available")
 
 
-class Beside:
+class Background:
     """Fetches that go on while others are promoted."""
 
     def __init__(self, port: int) -> None:
@@ -136,11 +136,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(
         f"{'store':<10}{'scheduled':>10}{'due':>8}{'stored/s':>10}{'promoted in':>13}   FETCH p50"
     )
-    for one in found:
+    for row in found:
         print(
-            f"{one.store:<10}{one.scheduled:>10,}{one.due:>8,}{one.filled_per_s:>10,.0f}"
-            f"{one.promoted_s:>11.2f} s   {one.fetch_empty_ms:.2f} ms in an empty store, "
-            f"{one.fetch_full_ms:.2f} ms beside all, {one.fetch_meanwhile_ms:.2f} ms meanwhile"
+            f"{row.store:<10}{row.scheduled:>10,}{row.due:>8,}{row.filled_per_s:>10,.0f}"
+            f"{row.promoted_s:>11.2f} s   {row.fetch_empty_ms:.2f} ms in an empty store, "
+            f"{row.fetch_full_ms:.2f} ms beside all, {row.fetch_meanwhile_ms:.2f} ms meanwhile"
         )
     write_down("scheduled", found)
 

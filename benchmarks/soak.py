@@ -35,8 +35,8 @@ async def work(line: Line, end: float, done: list[int]) -> None:
     while time.perf_counter() < end:
         await line.call(connections.ENQUEUE, connections.job("soak"))
         answer = await line.call(connections.FETCH, {"queues": ["soak"], "count": 1})
-        for one in answer["jobs"]:
-            await line.call(connections.ACK, {"job_id": one["id"]})
+        for job in answer["jobs"]:
+            await line.call(connections.ACK, {"job_id": job["id"]})
             done[0] += 1
 
 
@@ -76,10 +76,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with database(store) as address, running("ojs_server", address) as served:
             found += asyncio.run(measure(store, served, given.minutes, given.connections))
     for store in stores:
-        mine = [one for one in found if one.store == store]
+        mine = [sample for sample in found if sample.store == store]
         for name, part in (("first", mine[: len(mine) // 3]), ("last", mine[-len(mine) // 3 :])):
-            rate = sum(one.jobs_per_s for one in part) / len(part)
-            memory = max(one.memory_mb for one in part)
+            rate = sum(sample.jobs_per_s for sample in part) / len(part)
+            memory = max(sample.memory_mb for sample in part)
             print(f"{store:<10}{name:<6} third: {rate:>7,.0f} jobs/s, at most {memory:.0f} MB")
     write_down("soak", found)
     minutes = Axis("minutes")
@@ -88,7 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ("memory_mb", "Resident memory of the server, over time", "MB"),
     ):
         drawn: dict[str, list[tuple[float, float]]] = {
-            store: [(one.minute, getattr(one, name)) for one in found if one.store == store]
+            store: [
+                (sample.minute, getattr(sample, name)) for sample in found if sample.store == store
+            ]
             for store in stores
         }
         draw(f"soak_{name}", title, minutes, Axis(unit), drawn)

@@ -71,7 +71,7 @@ async def heartbeats(served: Served, address: str, seconds: float) -> Shares:
             for number in numbers:
                 name = f"worker-{number}"
                 terms = {"queues": ["held"], "count": HELD, "worker_id": name}
-                held = [one["id"] for one in (await line.call(connections.FETCH, terms))["jobs"]]
+                held = [job["id"] for job in (await line.call(connections.FETCH, terms))["jobs"]]
                 assert len(held) == HELD
                 beats.append({"worker_id": name, "state": "running", "active_job_ids": held})
 
@@ -81,9 +81,9 @@ async def heartbeats(served: Served, address: str, seconds: float) -> Shares:
         async def beat(line: Line, mine: Sequence[dict[str, object]]) -> None:
             end = time.perf_counter() + seconds
             while time.perf_counter() < end:
-                for one in mine:
+                for fetch in mine:
                     pause = asyncio.create_task(asyncio.sleep(EVERY_S / len(mine)))
-                    assert len((await line.call(connections.BEAT, one))["jobs_extended"]) == HELD
+                    assert len((await line.call(connections.BEAT, fetch))["jobs_extended"]) == HELD
                     await pause
 
         async with watched(served, address) as shares:
@@ -102,7 +102,7 @@ async def idle(served: Served, address: str, seconds: float) -> Shares:
         await asyncio.sleep(2)
         async with watched(served, address) as shares:
             await asyncio.sleep(seconds)
-        assert not any(one.done() for one in waiting)
+        assert not any(task.done() for task in waiting)
     return shares
 
 
@@ -118,10 +118,10 @@ async def latency(served: Served) -> list[float]:
             moments: dict[str, float] = {}
             for name, future in (("stored", stored), ("there", fetch)):
                 future.add_done_callback(_noting(moments, name))
-            (one,) = (await fetch).json()["jobs"]
+            (job,) = (await fetch).json()["jobs"]
             (await stored).json()
             took.append((moments["there"] - moments["stored"]) * 1000)
-            await worker.call(connections.ACK, {"job_id": one["id"]})
+            await worker.call(connections.ACK, {"job_id": job["id"]})
     return took
 
 
@@ -153,9 +153,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for store in given.store or STORES:
         with database(store) as address, running("ojs_server", address) as served:
             found += asyncio.run(measure(store, served, address, given.seconds))
-    for one in found:
+    for row in found:
         print(
-            f"{one.store:<10}{one.what:<38}{one.value:>8.2f} {one.unit} (at most {one.to_reach:g})"
+            f"{row.store:<10}{row.what:<38}{row.value:>8.2f} {row.unit} (at most {row.to_reach:g})"
         )
     write_down("steady", found)
 

@@ -84,7 +84,7 @@ class Line:
         opened = await self.ask(f"{_NEW}polling")
         return f"{_NEW}polling&sid={json.loads(opened[1:])['sid']}"
 
-    async def hear(self, path: str, begin: str) -> None:
+    async def listen(self, path: str, begin: str) -> None:
         """Poll until a packet comes."""
         while not any(packet.startswith(begin) for packet in (await self.ask(path)).split("\x1e")):
             pass
@@ -114,9 +114,9 @@ async def visit(port: int) -> None:
     try:
         path = await line.open()
         await line.ask(path, f'40{{"token":"{KEY}"}}')
-        await line.hear(path, "40")
+        await line.listen(path, "40")
         await line.ask(path, '420["join_room",{"room_id":"mine"}]')
-        await line.hear(path, "430")
+        await line.listen(path, "430")
         await line.ask(path, "1")
     finally:
         line.close()
@@ -200,7 +200,7 @@ async def measured(served: Served, kind: str, rate: float, count: int) -> Figure
         *(statistics.median(undisturbed), max(undisturbed)),
         *(before_mb, memory_mb),
     )
-    rounded = (round(one, 1) for one in times)
+    rounded = (round(time, 1) for time in times)
     return Figures(kind, round(float(output), 1), count, len(pressed), *rounded)
 
 
@@ -225,15 +225,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             database("sqlite") as address,
             running("ojs_server", address, "--profile", "jobmanager") as served,
         ):
-            one = asyncio.run(measured(served, kind, given.rate, given.visits))
+            figures = asyncio.run(measured(served, kind, given.rate, given.visits))
         print(
-            f"{kind} ({one.per_s}/s): {one.served} of {one.visits} visits served, "
-            f"median {one.median_ms} ms, slowest {one.slowest_ms} ms; "
-            f"undisturbed {one.undisturbed_median_ms} and {one.undisturbed_slowest_ms} ms; "
-            f"memory {one.memory_before_mb} -> {one.memory_mb} MB",
+            f"{kind} ({figures.per_s}/s): {figures.served} of {figures.visits} visits served, "
+            f"median {figures.median_ms} ms, slowest {figures.slowest_ms} ms; "
+            f"undisturbed {figures.undisturbed_median_ms} and {figures.undisturbed_slowest_ms} ms; "
+            f"memory {figures.memory_before_mb} -> {figures.memory_mb} MB",
             flush=True,
         )
-        found.append(one)
+        found.append(figures)
     write_down("strangers", found)
 
 

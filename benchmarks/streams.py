@@ -19,7 +19,7 @@ from typing import Final
 
 import msgspec
 
-from benchmarks.following import ALL, Seen, Wanted, follow
+from benchmarks.following import ALL, Seen, Target, follow
 from benchmarks.stand import STORES, Client, Served, StoreKind, database, running, write_down
 
 BATCH: Final = 100
@@ -45,7 +45,7 @@ class Figures(msgspec.Struct, frozen=True):
     events: int
     missing: int
     out_of_order: int
-    told_of_loss: int
+    reported_lost: int
     late_p50_ms: float
     late_p99_ms: float
     cpu_ms: float
@@ -56,7 +56,7 @@ class Figures(msgspec.Struct, frozen=True):
     def sound(self) -> bool:
         """True if all events came, in order, and memory stayed bounded."""
         bounded = self.memory_peak_mb < self.memory_before_mb + GROWTH_MB
-        return bounded and not (self.missing or self.out_of_order or self.told_of_loss)
+        return bounded and not (self.missing or self.out_of_order or self.reported_lost)
 
 
 class Work:
@@ -102,7 +102,7 @@ class Work:
         over = False
         while results or not over:
             # Read before the FETCH, which finds all jobs that were produced until now.
-            over = all(one.done() for one in producers)
+            over = all(producer.done() for producer in producers)
             body = {"worker_id": f"bench-{part}", "results": results, "fetch": terms}
             jobs = client.call("POST", "/ojs/v1/workers/settle", body)["jobs"]
             results = [
@@ -135,23 +135,23 @@ class Memory:
         return int(self._file.read_text(encoding="utf-8").split()[1]) * 4096 / 1e6
 
 
-def clients(streams: int, sockets: int, whole: int, queues: Sequence[str]) -> list[Wanted]:
+def clients(streams: int, sockets: int, whole: int, queues: Sequence[str]) -> list[Target]:
     """Streams and sockets, spread over the queues; some streams follow everything."""
     return [
-        *(Wanted(False, ALL) for _ in range(whole)),
-        *(Wanted(False, queues[number % len(queues)]) for number in range(streams - whole)),
-        *(Wanted(True, queues[number % len(queues)]) for number in range(sockets)),
+        *(Target(False, ALL) for _ in range(whole)),
+        *(Target(False, queues[number % len(queues)]) for number in range(streams - whole)),
+        *(Target(True, queues[number % len(queues)]) for number in range(sockets)),
     ]
 
 
-def measure(served: Served, wanted: Sequence[Wanted], work: Work, store: str) -> Figures:
+def measure(served: Served, targets: Sequence[Target], work: Work, store: str) -> Figures:
     """Connect all clients, run the jobs, and collect what the clients saw."""
     spawn = multiprocessing.get_context("spawn")
     ways: list[Connection] = []
     processes = []
     for part in range(PROCESSES):
         here, there = spawn.Pipe()
-        process = spawn.Process(target=follow, args=(served.port, wanted[part::PROCESSES], there))
+        process = spawn.Process(target=follow, args=(served.port, targets[part::PROCESSES], there))
         process.start()
         there.close()
         ways.append(here)
@@ -174,16 +174,16 @@ def measure(served: Served, wanted: Sequence[Wanted], work: Work, store: str) ->
             process.join()
     return Figures(
         store=store,
-        streams=sum(not one.socket for one in wanted),
-        sockets=sum(one.socket for one in wanted),
+        streams=sum(not target.socket for target in targets),
+        sockets=sum(target.socket for target in targets),
         jobs=work.jobs.total(),
         jobs_per_s=work.jobs.total() / work.took_s,
-        events=sum(one.events for one in seen),
-        missing=sum(one.missing for one in seen),
-        out_of_order=sum(one.out_of_order for one in seen),
-        told_of_loss=sum(one.told_of_loss for one in seen),
-        late_p50_ms=max(one.late_p50_ms for one in seen),
-        late_p99_ms=max(one.late_p99_ms for one in seen),
+        events=sum(report.events for report in seen),
+        missing=sum(report.missing for report in seen),
+        out_of_order=sum(report.out_of_order for report in seen),
+        reported_lost=sum(report.reported_lost for report in seen),
+        late_p50_ms=max(report.late_p50_ms for report in seen),
+        late_p99_ms=max(report.late_p99_ms for report in seen),
         cpu_ms=cpu_s * 1000 / work.jobs.total(),
         memory_before_mb=memory.before_mb,
         memory_peak_mb=memory.peak_mb,
@@ -196,12 +196,12 @@ def show(found: Sequence[Figures]) -> None:
         f"{'store':<10}{'streams':>8}{'sockets':>8}{'jobs/s':>8}{'told':>11}{'missing':>8}"
         f"{'disorder':>9}{'dropped':>8}{'p50 ms':>8}{'p99 ms':>8}{'CPU ms/job':>12}   memory"
     )
-    for one in found:
+    for result in found:
         print(
-            f"{one.store:<10}{one.streams:>8}{one.sockets:>8}{one.jobs_per_s:>8,.0f}"
-            f"{one.events:>11,}{one.missing:>8}{one.out_of_order:>9}{one.told_of_loss:>8}"
-            f"{one.late_p50_ms:>8.0f}{one.late_p99_ms:>8.0f}{one.cpu_ms:>12.3f}"
-            f"   {one.memory_before_mb:.0f} to {one.memory_peak_mb:.0f} MB"
+            f"{result.store:<10}{result.streams:>8}{result.sockets:>8}{result.jobs_per_s:>8,.0f}"
+            f"{result.events:>11,}{result.missing:>8}{result.out_of_order:>9}{result.reported_lost:>8}"
+            f"{result.late_p50_ms:>8.0f}{result.late_p99_ms:>8.0f}{result.cpu_ms:>12.3f}"
+            f"   {result.memory_before_mb:.0f} to {result.memory_peak_mb:.0f} MB"
         )
 
 
@@ -218,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     stores: Sequence[StoreKind] = given.store or STORES
     queues = [f"bench-{number}" for number in range(given.queues)]
-    wanted = clients(given.streams, given.sockets, given.whole, queues)
+    targets = clients(given.streams, given.sockets, given.whole, queues)
     found = []
     for store in stores:
         with database(store) as address, running("ojs_server", address) as served:
@@ -226,10 +226,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 # Only an existing queue has an event stream.
                 Client(served.port).call("PUT", f"/ojs/v1/queues/{queue}/config", {})
             work = Work(served.port, queues, given.rate, given.seconds)
-            found.append(measure(served, wanted, work, store))
+            found.append(measure(served, targets, work, store))
     show(found)
     write_down("streams", found)
-    return 0 if all(one.sound for one in found) else 1
+    return 0 if all(result.sound for result in found) else 1
 
 
 if __name__ == "__main__":

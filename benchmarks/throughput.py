@@ -132,9 +132,10 @@ def figures(store: StoreKind, runs: Runs) -> list[Figures]:
     found = []
     for subject, mine in runs.items():
         for phase in PHASES:
-            rates = [one[phase].jobs_per_s for one in mine]
+            rates = [run[phase].jobs_per_s for run in mine]
             pairs = [
-                (one[phase], floor[phase]) for one, floor in zip(mine, runs["floor"], strict=True)
+                (sample[phase], floor[phase])
+                for sample, floor in zip(mine, runs["floor"], strict=True)
             ]
             found.append(
                 Figures(
@@ -144,13 +145,13 @@ def figures(store: StoreKind, runs: Runs) -> list[Figures]:
                     jobs_per_s=statistics.median(rates),
                     lowest=min(rates),
                     highest=max(rates),
-                    cpu_us=statistics.median(one[phase].cpu_us for one in mine),
-                    database_us=statistics.median(one[phase].database_us for one in mine),
+                    cpu_us=statistics.median(run[phase].cpu_us for run in mine),
+                    database_us=statistics.median(run[phase].database_us for run in mine),
                     of_floor=statistics.median(
-                        one.jobs_per_s / floor.jobs_per_s for one, floor in pairs
+                        sample.jobs_per_s / floor.jobs_per_s for sample, floor in pairs
                     ),
                     cpu_of_floor=statistics.median(
-                        floor.whole_us() / one.whole_us() for one, floor in pairs
+                        floor.whole_us() / sample.whole_us() for sample, floor in pairs
                     ),
                 )
             )
@@ -175,12 +176,12 @@ def show(found: Sequence[Figures]) -> None:
         f"{'':<8}{'store':<10}{'phase':<11}{'jobs/s':>8}{'lowest to highest':>20}"
         f"{'CPU µs/job':>12}{'database':>10}  of floor, in CPU"
     )
-    for one in found:
+    for result in found:
         print(
-            f"{one.subject:<8}{one.store:<10}{one.phase:<11}{one.jobs_per_s:>8,.0f}"
-            f"{f'{one.lowest:,.0f} to {one.highest:,.0f}':>20}"
-            f"{one.cpu_us:>12.0f}{one.database_us:>10.0f}{one.of_floor:>10.0%}"
-            f"{one.cpu_of_floor:>8.0%}"
+            f"{result.subject:<8}{result.store:<10}{result.phase:<11}{result.jobs_per_s:>8,.0f}"
+            f"{f'{result.lowest:,.0f} to {result.highest:,.0f}':>20}"
+            f"{result.cpu_us:>12.0f}{result.database_us:>10.0f}{result.of_floor:>10.0%}"
+            f"{result.cpu_of_floor:>8.0%}"
         )
 
 
@@ -220,9 +221,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--peer", action="store_true", help="one worker of procrastinate as well")
     given = parser.parse_args(arguments)
     found = [
-        one
+        result
         for store in given.store or STORES
-        for one in measure(given.load, store, given.jobs, given.connections, given.runs, given.core)
+        for result in measure(
+            given.load, store, given.jobs, given.connections, given.runs, given.core
+        )
     ]
     show(found)
     if given.peer and (why := PROCRASTINATE.missing()) is None:
@@ -231,11 +234,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif given.peer:
         print(f"procrastinate was not measured: {why}")
     write_down("throughput", found)
-    slower = [one for one in found if one.cpu_of_floor < LEAST[one.store][one.phase]]
-    for one in slower if given.check else ():
+    slower = [result for result in found if result.cpu_of_floor < LEAST[result.store][result.phase]]
+    for row in slower if given.check else ():
         print(
-            f"{one.store}: {one.phase} has come down to {one.cpu_of_floor:.0%} of the floor's "
-            f"speed; at least {LEAST[one.store][one.phase]:.0%}",
+            f"{row.store}: {row.phase} has come down to {row.cpu_of_floor:.0%} of the floor's "
+            f"speed; at least {LEAST[row.store][row.phase]:.0%}",
             file=sys.stderr,
         )
     return 1 if given.check and slower else 0

@@ -114,11 +114,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             rate = peer.measure(given.concurrency)
             found.append(Figures(peer.name, peer.store, peer.jobs, given.concurrency, rate, [rate]))
     print(f"{'worker':<15}{'store':<10}{'jobs':>8}{'at once':>9}{'jobs/s':>9}   to reach")
-    for one in found:
-        goal = f"{one.to_reach:,}" if one.to_reach else ""
+    for result in found:
+        goal = f"{result.to_reach:,}" if result.to_reach else ""
         print(
-            f"{one.worker:<15}{one.store:<10}{one.jobs:>8,}{one.concurrency:>9}"
-            f"{one.jobs_per_s:>9,.0f}   {goal}"
+            f"{result.worker:<15}{result.store:<10}{result.jobs:>8,}{result.concurrency:>9}"
+            f"{result.jobs_per_s:>9,.0f}   {goal}"
         )
     write_down("worker", found)
 

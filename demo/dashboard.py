@@ -27,7 +27,9 @@ PORT: Final = 8080
 SEED: Final = 35
 _PAUSE_S: Final = 0.25
 _TEMPLATES: Final = ("welcome", "receipt", "reset-password", "newsletter")
-_PATIENT: Final = RetryPolicy(max_attempts=3, initial_interval="20s", on_exhaustion="dead_letter")
+_SLOW_RETRIES: Final = RetryPolicy(
+    max_attempts=3, initial_interval="20s", on_exhaustion="dead_letter"
+)
 _SHORT: Final = RetryPolicy(max_attempts=2, initial_interval="1s", on_exhaustion="dead_letter")
 
 
@@ -148,7 +150,7 @@ def order(client: Client, chance: random.Random, number: int) -> JobRequest:
         case "mail":
             to = f"customer{meta['customer']}@example.org"
             args = [{"to": to, "template": chance.choice(_TEMPLATES)}]
-            return client.request("mail.send", args, queue="mail", retry=_PATIENT, meta=meta)
+            return client.request("mail.send", args, queue="mail", retry=_SLOW_RETRIES, meta=meta)
         case "image":
             path = f"/uploads/{number}.jpg"
             return client.request("image.resize", [path, chance.choice((80, 400))], queue="media")
@@ -169,8 +171,8 @@ async def keep_ordering(client: Client, chance: random.Random) -> None:
     while True:
         count = chance.randrange(0, 4)
         if count:
-            wanted = [order(client, chance, number + one) for one in range(count)]
-            await client.enqueue_many(wanted)
+            orders = [order(client, chance, number + offset) for offset in range(count)]
+            await client.enqueue_many(orders)
         number += count
         await asyncio.sleep(_PAUSE_S)
 

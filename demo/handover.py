@@ -67,28 +67,28 @@ async def play(count: int, folder: Path) -> int:
     database = ("--database", str(folder / "jobs.db"), "--port", "0", "--log-level", "warning")
     async with program("ojs_server", *database) as server:
         url = await address(server)
-        say(began, f"a server listens on {url}")
+        log(began, f"a server listens on {url}")
         async with Client(url) as client:
             kinds = await enqueue(client, count)
-            say(began, f"{len(kinds)} jobs are enqueued")
+            log(began, f"{len(kinds)} jobs are enqueued")
             options = ("demo", "--url", url, "--grace", "0.4", "--log-level", "error")
             async with program("ojs_worker", *options) as first:
-                say(began, f"worker one works (process {first.pid})")
+                log(began, f"worker one works (process {first.pid})")
                 await until_ended(client, kinds, len(kinds) // 3)
                 first.send_signal(signal.SIGTERM)
                 begun = time.monotonic()
                 code = await first.wait()
                 took = time.monotonic() - begun
                 ended = sum(job.ended for job in await read(client, kinds))
-                say(began, f"worker one was sent SIGTERM, and left after {took:.1f} s with {code}")
-                say(began, f"{ended} jobs have ended, {len(kinds) - ended} are left")
+                log(began, f"worker one was sent SIGTERM, and left after {took:.1f} s with {code}")
+                log(began, f"{ended} jobs have ended, {len(kinds) - ended} are left")
             async with program("ojs_worker", *options) as second:
-                say(began, f"worker two works (process {second.pid})")
+                log(began, f"worker two works (process {second.pid})")
                 await until_ended(client, kinds, len(kinds))
                 second.send_signal(signal.SIGTERM)
-                say(began, f"worker two was sent SIGTERM, and left with {await second.wait()}")
+                log(began, f"worker two was sent SIGTERM, and left with {await second.wait()}")
             well = table(kinds, await read(client, kinds))
-    say(began, "every job is accounted for" if well else "SOME JOBS DID NOT END AS THEY SHOULD")
+    log(began, "every job is accounted for" if well else "SOME JOBS DID NOT END AS THEY SHOULD")
     return 0 if well else 1
 
 
@@ -120,7 +120,7 @@ async def until_ended(client: Client, kinds: dict[str, Kind], count: int) -> Non
     async with asyncio.timeout(END_S):
         while len(kinds) - len(open_ids) < count:
             await asyncio.sleep(0.2)
-            open_ids = [one for one in open_ids if not (await client.get(one)).ended]
+            open_ids = [job_id for job_id in open_ids if not (await client.get(job_id)).ended]
 
 
 def table(kinds: dict[str, Kind], jobs: list[Job]) -> bool:
@@ -179,7 +179,7 @@ async def address(server: asyncio.subprocess.Process) -> str:
     raise RuntimeError("the server did not start")
 
 
-def say(began: float, text: str) -> None:
+def log(began: float, text: str) -> None:
     """One line of the story."""
     print(f"{time.monotonic() - began:5.1f} s  {text}", flush=True)
 

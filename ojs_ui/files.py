@@ -92,7 +92,7 @@ def _takes_gzip(accept_encoding: str) -> bool:
 def _is_named(tag: str, if_none_match: str | None) -> bool:
     """True if one of the tags that the browser has sent is that of this file."""
     named = (if_none_match or "").split(",")
-    tags = {one.strip().removeprefix("W/") for one in named}
+    tags = {tag.strip().removeprefix("W/") for tag in named}
     return tag in tags or "*" in tags
 
 

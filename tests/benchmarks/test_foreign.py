@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from benchmarks.foreign import ALONE, BESIDE, CLAIM, LEAST_MS, Beside, Cost, dear, late
+from benchmarks.foreign import ALONE, BESIDE, CLAIM, LEAST_MS, Cost, Statements, dear, late
 from benchmarks.streams import Figures
 
 ALIKE = dict.fromkeys(Figures.__struct_fields__, 0) | {"late_p50_ms": 40.0, "late_p99_ms": 90.0}
@@ -36,6 +36,6 @@ def test_a_moment_is_not_late() -> None:
 @pytest.mark.parametrize(("pages", "is_dear"), [(1_500, False), (1_501, True)])
 def test_a_claim_may_cost_half_as_much_again(pages: int, is_dear: bool) -> None:
     figures = msgspec.convert({**ALIKE, "store": ALONE}, Figures)
-    alone = Beside(figures, {f"{CLAIM} ...": Cost(10, 100), "SELECT 1": Cost(10, 1)})
-    beside = Beside(figures, {f"{CLAIM} ...": Cost(100, pages), "SELECT 1": Cost(10, 9_000)})
+    alone = Statements(figures, {f"{CLAIM} ...": Cost(10, 100), "SELECT 1": Cost(10, 1)})
+    beside = Statements(figures, {f"{CLAIM} ...": Cost(100, pages), "SELECT 1": Cost(10, 9_000)})
     assert bool(dear(alone, beside)) is is_dear

@@ -20,7 +20,7 @@ def test_workers_are_judged_by_what_the_machine_gives(
 ) -> None:
     found = Figures("sqlite", 300, Rates([1.0], [workers]), Rates([1.0], [bare]))
     assert found.to_reach == pytest.approx(to_reach)
-    assert found.passes is passes
+    assert found.is_good is passes
     assert said in found.verdict()
 
 
