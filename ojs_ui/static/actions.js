@@ -1,4 +1,4 @@
-// The action log: what people did, page by page.
+// The action log, page by page.
 
 import { get } from "./api.js";
 import { act } from "./dialogs.js";

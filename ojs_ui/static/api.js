@@ -1,13 +1,13 @@
-// The public API: one place that sends requests, and one that reads what was refused.
+// The public API: all requests are sent here, and refusals become errors.
 
-import { heard } from "./clock.js";
+import { noteDate } from "./clock.js";
 
 const BASE = new URL("../ojs/", document.baseURI);
 const OPERATOR = { "Content-Type": "application/json" };
-// As long as the tab lives, and nowhere else.
+// The key is kept in the memory of the tab only.
 let key = null;
 
-/** An answer that is no success; its message is the server's own sentence. */
+/** A refused or failed request, with the server's message. */
 export class ApiError extends Error {
   constructor(status, error, path) {
     super(error?.message ?? (status ? `the server answered ${status}` : "the server cannot be reached"));
@@ -19,12 +19,12 @@ export class ApiError extends Error {
   }
 }
 
-/** Use a key from now on; null for none. */
-export function useKey(given) {
-  key = given;
+/** Send this key with all further requests; null for none. */
+export function useKey(value) {
+  key = value;
 }
 
-/** Say whether a key is in use, which other tabs must not see the data of. */
+/** Return true if a key is in use; its data must not reach other tabs. */
 export function hasKey() {
   return key !== null;
 }
@@ -38,7 +38,7 @@ export function address(path, query) {
   return url;
 }
 
-/** Send a request and return the answer as it is; refusals are thrown. */
+/** Send a request and return the response; refusals are thrown. */
 export async function open(method, path, { query, body, signal, headers } = {}) {
   const sent = { ...headers };
   if (key !== null) sent.Authorization = `Bearer ${key}`;
@@ -52,11 +52,11 @@ export async function open(method, path, { query, body, signal, headers } = {}) 
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, null, path);
   }
-  heard(answer.headers.get("date"));
+  noteDate(answer.headers.get("date"));
   if (answer.ok) return answer;
   if (answer.status === 401) dispatchEvent(new CustomEvent("ojs-unknown"));
-  const told = await answer.json().catch(() => null);
-  throw new ApiError(answer.status, typeof told?.error === "object" ? told.error : null, path);
+  const refusal = await answer.json().catch(() => null);
+  throw new ApiError(answer.status, typeof refusal?.error === "object" ? refusal.error : null, path);
 }
 
 async function json(method, path, options) {

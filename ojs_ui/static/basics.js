@@ -1,4 +1,4 @@
-// What a server without the admin API tells of itself: its health, and its queues.
+// The overview of a server without the admin API: its health and its queues.
 
 import { get } from "./api.js";
 import { facts, h, panel, put } from "./dom.js";

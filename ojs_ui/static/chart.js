@@ -28,13 +28,13 @@ class Chart {
     this.cursor = s("path", { class: "cursor" });
     this.layers = this.makeLayers();
     this.plot = s("svg", { class: "plot", role: "img", tabindex: "0", "aria-label": title }, this.rules, this.layers, this.labels, this.cursor);
-    this.said = h("figcaption");
+    this.caption = h("figcaption");
     this.legend = legend;
     this.foot = h("div", { class: "legend" }, legend());
     this.rows = h("tbody");
     this.twin = h("details", { ontoggle: () => this.table() }, h("summary", null, "Table"), h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${title}, as a table` },
       h("table", null, h("thead", null, h("tr", null, columns.map(([label]) => h("th", { scope: "col" }, label)))), this.rows)));
-    this.element = h("figure", null, this.said, this.plot, this.foot, this.twin);
+    this.element = h("figure", null, this.caption, this.plot, this.foot, this.twin);
     this.at = null;
     this.plot.addEventListener("pointermove", (event) => this.point(this.columnAt(event.offsetX)));
     this.plot.addEventListener("pointerleave", () => this.point(null));
@@ -52,7 +52,7 @@ class Chart {
   /** Show other data. */
   update(data) {
     this.data = data;
-    put(this.said, this.sentence(data));
+    put(this.caption, this.sentence(data));
     this.draw();
     this.table();
   }
@@ -108,7 +108,7 @@ const when = (point) => {
   return `${two(date.getDate())}.${two(date.getMonth() + 1)}. ${two(date.getHours())}:${two(date.getMinutes())}`;
 };
 
-/** Completed jobs up, failed attempts down, and enqueued jobs as a line. */
+/** Throughput: completed jobs up, failed attempts down, and enqueued jobs as a line. */
 export class Throughput extends Chart {
   constructor() {
     super("Completed, failed and enqueued jobs", () => [
@@ -155,7 +155,7 @@ export class Throughput extends Chart {
 
 const DEPTHS = ["available", "active", "retryable"];
 
-/** How many jobs there were at a time, the states on top of each other. */
+/** Number of jobs over time, stacked by state. */
 export class Depth extends Chart {
   constructor() {
     super("Jobs that wait or run", () => DEPTHS.map((state) => h("span", { class: `s-${state}` }, h("i"), state)), [["Time", when], ...DEPTHS.map((state) => [state, (p) => p[state] === null ? "not known" : number(p[state])])]);
@@ -172,7 +172,7 @@ export class Depth extends Chart {
   }
 
   drawLayers() {
-    // The server looks once a minute and may just miss one: what was seen before it stands there, too.
+    // The server samples once a minute and may miss a minute: the sample before it is repeated.
     const points = this.data.map((point, at) => (point.available === null && at ? this.data[at - 1] : point));
     const top = Math.max(1, ...points.map((point) => DEPTHS.reduce((sum, state) => sum + point[state], 0)));
     const each = step(top, 3);
@@ -195,7 +195,7 @@ export class Depth extends Chart {
 
 const PERCENTS = ["p50", "p95", "p99"];
 
-/** Times that jobs took, as quantiles on a logarithmic axis: how long they ran, or how long they waited. */
+/** Run or wait times of jobs, as quantiles on a logarithmic axis. */
 export class Times extends Chart {
   constructor(title, kind, { verb, none }) {
     super(title, () => [
@@ -243,7 +243,7 @@ export class Times extends Chart {
 
 const RANGES = [["15 m", "1m", 900], ["1 h", "1m", 3600], ["6 h", "5m", 21600], ["24 h", "5m", 86400], ["7 d", "1h", 604800], ["30 d", "1h", 2592000]];
 
-/** Return buttons for a range of time; `chosen(period, since)` hears each choice. */
+/** Return buttons for a range of time; `chosen(period, since)` is called for each choice. */
 export function ranges(chosen) {
   const made = RANGES.map(([label, period, seconds]) => h("button", {
     type: "button", "aria-pressed": "false",
@@ -259,7 +259,7 @@ export function ranges(chosen) {
 const SUMS = ["completed", "failed", "enqueued"];
 const MOSTS = [...DEPTHS, ...["latency", "wait"].flatMap((kind) => PERCENTS.map((name) => `${kind}_${name}_ms`))];
 
-/** Put neighbouring points together until there are at most so many; what a server does not tell is null. */
+/** Merge neighbouring points until few enough are left; values that a server does not report are null. */
 export function thin(data, most = 180) {
   const by = Math.max(1, Math.ceil(data.length / most));
   const widest = (points, name) => points.reduce((top, point) => (point[name] ?? null) === null ? top : Math.max(top ?? 0, point[name]), null);

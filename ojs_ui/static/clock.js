@@ -1,10 +1,10 @@
-// The server's time: the middle of what its last answers said, so that ages are never negative
-// because of the reader's clock.
+// The server's time, by the median of the dates of its last responses, so that ages are never
+// negative because of the reader's clock.
 
 const offsets = [];
 
-/** Note the moment that an answer says it was made, and when it came. */
-export function heard(date) {
+/** Note the Date header of a response that has just arrived. */
+export function noteDate(date) {
   const at = Date.parse(date ?? "");
   if (Number.isNaN(at)) return;
   // The header has whole seconds.
@@ -16,7 +16,7 @@ export function heard(date) {
 export function offset() {
   const sorted = [...offsets].sort((a, b) => a - b);
   const middle = sorted[sorted.length >> 1] ?? 0;
-  // Below this it is the rounding of the header.
+  // A smaller difference is the rounding of the header.
   return Math.abs(middle) < 1500 ? 0 : middle;
 }
 

@@ -1,4 +1,4 @@
-// Cron entries: when they run next, what became of the last runs, and what can be done.
+// Cron entries: their next and last runs, and their actions.
 
 import { get, segment, send } from "./api.js";
 import { act, button, confirm, dialog, form } from "./dialogs.js";

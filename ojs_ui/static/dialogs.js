@@ -1,8 +1,8 @@
-// Questions before what cannot be undone, forms, and a sentence after every act.
+// Confirmations, forms, and a message after every action.
 
 import { h } from "./dom.js";
 
-/** Say in one sentence what happened. */
+/** Show a message for some seconds. */
 export function toast(text, { bad = false, hint = null } = {}) {
   const close = h("button", { type: "button", class: "small", "aria-label": "Close the message", onclick: () => made.remove() }, "×");
   const made = h("div", { class: bad ? "toast bad" : "toast", role: bad ? "alert" : "status" }, h("p", null, text, hint && h("span", null, ` — ${hint}`)), close);
@@ -12,7 +12,7 @@ export function toast(text, { bad = false, hint = null } = {}) {
   setTimeout(() => made.remove(), bad ? 15000 : 6000);
 }
 
-/** Say what was refused, in the server's words. */
+/** Show the server's message of a refusal. */
 export function refused(error) {
   if (error.name === "AbortError") return;
   toast(error.message, { bad: true, hint: error.hint });
@@ -38,8 +38,8 @@ export function dialog(title, content) {
   });
 }
 
-/** Ask before an act. The focus is on Cancel, so that Enter never confirms; where many are
- * concerned, their number has to be typed. */
+/** Confirm an action. The focus is on Cancel, so that Enter never confirms; for many things, their
+ * number has to be typed. */
 export function confirm({ title, text, verb, danger = true, number = 0 }) {
   return dialog(title, (close) => {
     const typed = number > 100 ? h("input", { inputmode: "numeric", autocomplete: "off", oninput: () => { act.disabled = typed.value.replace(/\D/g, "") !== String(number); } }) : null;
@@ -64,11 +64,11 @@ export function form({ title, fields, verb, text = null }) {
   });
 }
 
-/** Do something for a button: it cannot be pressed twice, and what is refused is said. */
-export async function act(work, said) {
+/** Do the work of a button, and show `message` after it, or the refusal. */
+export async function act(work, message) {
   try {
     const answer = await work();
-    if (said) toast(typeof said === "function" ? said(answer) : said);
+    if (message) toast(typeof message === "function" ? message(answer) : message);
     return answer ?? true;
   } catch (error) {
     refused(error);
@@ -76,7 +76,7 @@ export async function act(work, said) {
   }
 }
 
-/** Return a button that acts; what it does is of the kind `needs` of calls. */
+/** Return a button, disabled while it works; `needs` is the right that its work needs. */
 export function button(label, work, kind = "small", needs = null) {
   const made = h("button", { type: "button", class: kind, needs, onclick: async () => {
     made.disabled = true;

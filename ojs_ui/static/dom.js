@@ -1,5 +1,5 @@
-// Elements out of names, attributes and children. Whatever comes from the server arrives here as
-// text and leaves as text nodes: nothing of it is ever parsed as markup.
+// Elements out of names, attributes and children. Data of the server becomes text nodes, and is
+// never parsed as markup.
 
 import { limit } from "./who.js";
 
@@ -43,7 +43,7 @@ export function panel(title, ...children) {
   return h("section", { class: "panel" }, title && h("h2", null, title), children);
 }
 
-/** Return a list of terms with their values; what is null is left out. */
+/** Return a list of terms with their values, without those that are null. */
 export function facts(pairs) {
   const kept = pairs.filter(([, value]) => value !== null && value !== undefined && value !== "");
   return h("dl", { class: "facts" }, kept.map(([term, value]) => h("div", null, h("dt", null, term), h("dd", null, value))));

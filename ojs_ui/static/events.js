@@ -77,9 +77,9 @@ function row(event) {
   const subject = id ? h("a", { href: to("job", { id }), title: id }, shortId(id))
     : data.workflow_id ? h("a", { href: to("workflow", { id: data.workflow_id }), title: data.workflow_id }, shortId(data.workflow_id))
       : h("span", null, shortId(String(event.subject ?? "")));
-  const told = Object.entries(data).filter(([name, value]) => !["job_id", "workflow_id"].includes(name) && value !== null && typeof value !== "object").map(([name, value]) => `${name}=${value}`);
-  if (data.error) told.push(`${data.error.type ?? data.error.code}: ${data.error.message}`);
+  const details = Object.entries(data).filter(([name, value]) => !["job_id", "workflow_id"].includes(name) && value !== null && typeof value !== "object").map(([name, value]) => `${name}=${value}`);
+  if (data.error) details.push(`${data.error.type ?? data.error.code}: ${data.error.message}`);
   const kind = { completed: "completed", failed: "retryable", retrying: "retryable", discarded: "discarded", cancelled: "cancelled", started: "active", enqueued: "available", scheduled: "scheduled" }[String(event.type).split(".").at(-1)] ?? "pending";
   const time = exact(Date.parse(event.time));
-  return h("tr", null, h("td", { class: "nowrap muted", title: time }, time.slice(11, 23)), h("td", { class: "nowrap" }, h("span", { class: `state s-${kind}` }, event.type)), h("td", { class: "nowrap" }, subject), h("td", { class: "clip p2 muted", title: told.join(" ") }, told.join("  ")));
+  return h("tr", null, h("td", { class: "nowrap muted", title: time }, time.slice(11, 23)), h("td", { class: "nowrap" }, h("span", { class: `state s-${kind}` }, event.type)), h("td", { class: "nowrap" }, subject), h("td", { class: "clip p2 muted", title: details.join(" ") }, details.join("  ")));
 }

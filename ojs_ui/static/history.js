@@ -26,7 +26,7 @@ export function history(view, queue = null) {
     const points = thin(data);
     throughput.update(points);
     runs.update(points);
-    // Other servers may know nothing of waits and depth.
+    // Other servers may not report waits and depth.
     waiting.hidden = data[0]?.wait_p50_ms === undefined;
     deep.hidden = data[0]?.available === undefined;
     waits.update(points);

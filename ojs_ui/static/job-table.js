@@ -11,7 +11,7 @@ export function jobLink(id, label = shortId(id)) {
   return h("a", { href: to("job", { id }), class: "mono", title: id }, label);
 }
 
-/** Return a link to a queue, where the server tells of single ones. */
+/** Return a link to a queue, or its name if the server has no pages of queues. */
 export function queueLink(name) {
   if (!offers("queue")) return h("span", { class: "chip" }, name);
   return h("a", { href: to("queue", { name }), class: "chip" }, name);

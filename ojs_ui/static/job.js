@@ -1,4 +1,4 @@
-// One job: what it is, what became of it attempt by attempt, and how far it is, live.
+// One job: its members, its attempts, and its progress, live.
 
 import { ApiError, get, getText, segment } from "./api.js";
 import { claims } from "./claims.js";
@@ -15,7 +15,7 @@ import { parse, viewer } from "./viewer.js";
 
 const ENDED = ["completed", "cancelled", "discarded"];
 const NOT_STARTED = ["scheduled", "available", "pending", "retryable"];
-// After the end of a stream, and where the server has none.
+// Interval of reading while there is no stream.
 const AGAIN_MS = 2000;
 const POLL_MS = 5000;
 
@@ -36,9 +36,9 @@ export function page(view) {
   let shown = "";
 
   const draw = ({ text, history, progress, checkpoint }) => {
-    const told = JSON.stringify([text, history, progress, checkpoint]);
-    if (told === shown) return;
-    shown = told;
+    const content = JSON.stringify([text, history, progress, checkpoint]);
+    if (content === shown) return;
+    shown = content;
     const found = parse(text);
     job = found.job ?? found;
     put(view.heading, job.type, " ", badge(job.state));
@@ -82,7 +82,7 @@ export function page(view) {
     following = false;
     if (view.signal.aborted) return;
     await refresh();
-    // Also where nothing has changed.
+    // The stream starts again even if nothing has changed.
     stream();
   }
 
@@ -107,8 +107,8 @@ function progressPanel(job, progress) {
 
 const ENDS = { "job.completed": "completed", "job.failed": "retryable", "job.retrying": "retryable", "job.discarded": "discarded", "job.cancelled": "cancelled", "job.timeout": "retryable", "job.stalled": "retryable", "job.released": "retryable" };
 
-/** Return the attempts of a history, each with when it was waited for, began and ended; `start` is
- * null where the server does not know it. */
+/** Return the attempts of a history, each with the times at which its wait began, it began and
+ * ended; `start` is null if the server does not know it. */
 export function attemptsOf(events) {
   const made = [];
   let free = null;
@@ -153,14 +153,14 @@ function steps(history) {
   let begun = null;
   return [h("h3", null, "Events"), h("ol", { class: "steps" }, history.events.map((event) => {
     const at = Date.parse(event.time);
-    const told = event.attempt ? [`attempt ${event.attempt}`] : [];
+    const details = event.attempt ? [`attempt ${event.attempt}`] : [];
     const same = begun?.attempt === event.attempt;
-    if (event.worker_id && (event.type === "job.started" || !same)) told.push([" on ", h("a", { href: to("worker", { id: event.worker_id }), class: "mono" }, event.worker_id)]);
+    if (event.worker_id && (event.type === "job.started" || !same)) details.push([" on ", h("a", { href: to("worker", { id: event.worker_id }), class: "mono" }, event.worker_id)]);
     if (event.type === "job.started") begun = event;
-    else if (event.attempt && ENDS[event.type]) told.push([", ran ", h("span", { class: "num" }, duration(same ? at - Date.parse(begun.time) : null))]);
-    if (event.error) told.push([told.length ? ": " : "", h("span", { class: "mono" }, event.error.type ?? event.error.code), ` ${event.error.message ?? ""}`]);
+    else if (event.attempt && ENDS[event.type]) details.push([", ran ", h("span", { class: "num" }, duration(same ? at - Date.parse(begun.time) : null))]);
+    if (event.error) details.push([details.length ? ": " : "", h("span", { class: "mono" }, event.error.type ?? event.error.code), ` ${event.error.message ?? ""}`]);
     return h("li", { class: `s-${look(STEP_STATES[event.type] ?? "pending")}` },
-      h("b", null, event.type.replace(/^job\./, "")), h("span", { class: "muted" }, told),
+      h("b", null, event.type.replace(/^job\./, "")), h("span", { class: "muted" }, details),
       h("time", { class: "muted num", datetime: event.time, title: exact(at) }, exact(at).slice(11, 23)));
   })), history.complete === false && h("p", { class: "muted" }, "When and where some attempts began is not known, or some were given back.")];
 }

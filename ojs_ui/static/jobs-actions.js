@@ -1,4 +1,4 @@
-// What can be done with a job in each state, one or many at a time.
+// The actions on jobs in each state, for one or many at a time.
 
 import { segment, send } from "./api.js";
 import { claims } from "./claims.js";
@@ -14,7 +14,7 @@ const retry = { needs: "operate", label: "Retry", run: rerun, done: "retried", f
 const now = { needs: "operate", label: "Run now", run: rerun, done: "made available", fits: (state) => state === "retryable" && claims("admin_api") };
 const activate = { needs: "enqueue", label: "Run now", run: (id) => send("POST", `v1/jobs/${segment(id)}/activate`, {}), done: "made available", fits: (state) => state === "pending" };
 
-/** Return the buttons that fit a job; `changed` is called after each act. */
+/** Return the buttons that fit a job; `changed` is called after each action. */
 export function verbs(job, changed, kind = "small") {
   return [now, activate, retry, cancel].filter((verb) => verb.fits(job.state)).map((verb) => button(verb.label, async () => {
     await act(() => verb.run(job.id), `Job ${verb.done}.`);
@@ -28,15 +28,15 @@ const BULK = {
   delete: { label: "Delete", states: ENDED, path: "v1/jobs/bulk/delete", done: "deleted", danger: true, text: "This cannot be undone." },
 };
 
-/** Return the names of the bulk acts that fit a state, or any state where it is null. */
+/** Return the names of the bulk actions that fit a state, or any state if it is null. */
 export function bulkFor(state) {
   return Object.keys(BULK).filter((name) => claims("bulk_operations") && (state === null || BULK[name].states.includes(state)));
 }
 
-/** Return the label of a bulk act. */
+/** Return the label of a bulk action. */
 export const bulkLabel = (name) => BULK[name].label;
 
-/** Do something with the jobs of these ids, after a question. */
+/** Carry out a bulk action on the jobs of these ids, after a confirmation. */
 export async function bulkIds(name, ids, changed) {
   const verb = BULK[name];
   const sure = name === "retry" || await confirm({ title: `${verb.label} ${number(ids.length)} jobs?`, text: h("p", null, verb.text), verb: `${verb.label} ${number(ids.length)} jobs`, danger: verb.danger, number: name === "delete" ? ids.length : 0 });
@@ -49,7 +49,7 @@ export async function bulkIds(name, ids, changed) {
   changed();
 }
 
-/** Do something with all jobs that a filter matches: their number is asked for beforehand. */
+/** Carry out a bulk action on all jobs that a filter matches, after a confirmation with their number. */
 export async function bulkFilter(name, filter, changed) {
   const verb = BULK[name];
   const found = await act(() => look({ ...filter, limit: 5 }));

@@ -1,4 +1,4 @@
-// Jobs: filters that live in the address, a list that keeps its place, and acts on many.
+// Jobs: filters that are kept in the address, a list whose rows keep their place, and bulk actions.
 
 import { get } from "./api.js";
 import { h, put } from "./dom.js";
@@ -17,7 +17,7 @@ const MORE = [["error_type", "Error", "Timeout"], ["id_prefix", "Id begins with"
 const NAMES = ["state", ...[...FILTERS, ...MORE].map(([name]) => name)];
 const LIMIT = 50;
 const MOST_KNOWN = 500;
-// What filters suggest: the words of the manifest, and those of the jobs that this tab has seen.
+// Suggestions of filters: the words of the manifest, and those of the jobs that this tab has read.
 const known = { type: new Set(), queue: new Set(), tag: new Set(), error_type: new Set() };
 
 function learn(name, words) {
@@ -120,10 +120,10 @@ export function jobList(view, filter, { emptyText, sort = null, order = null, bu
     table.append(answer.items);
     foot(answer.pagination);
   };
-  // Rows behind the first page are not looked at again, so nothing can be said of them.
+  // Rows behind the first page are not read again, so they are not marked as gone.
   const refresh = view.panel(holder, first, ({ items }) => table.merge(items, pages === 1 && items.length < LIMIT));
   refresh();
-  // A search for a text reads many jobs: it is made when it is asked for, and not again and again.
+  // A search for a text reads many jobs, so it is not repeated by itself.
   if (!filter.text) view.live(refresh, { on: (event) => event.startsWith("job.") || event === "tick" });
   return { refresh };
 }

@@ -7,14 +7,14 @@ const GO = { o: ["", "Overview"], j: ["jobs", "Jobs"], q: ["queues", "Queues"], 
 const ABOUT = [["/", "Search or filter"], ["j k", "Next row, row before"], ["x", "Select the row; with Shift all rows between"], ["Enter", "Open the row"], [".", "Show new rows"], ["Z", "Pause or resume live updates"], ["?", "Show these keys"], ...Object.entries(GO).map(([key, [, label]]) => [`g ${key}`, `Go to ${label}`])];
 const GO_MS = 1500;
 
-/** Show what the keys do. */
+/** Show the list of keys. */
 export function showKeys() {
   dialog("Keys", (close) => h("div", null,
     h("table", null, h("tbody", null, ABOUT.map(([keys, text]) => h("tr", null, h("td", null, keys.split(" ").map((key) => [h("kbd", null, key), " "])), h("td", null, text))))),
     h("div", { class: "actions" }, h("button", { type: "button", dataset: { first: "" }, onclick: () => close(null) }, "Close"))));
 }
 
-/** Obey the keys: `go(page)`, `pause()`, and `table()`, which returns the list of the page. */
+/** Handle the keys: `go(page)`, `pause()`, and `table()`, which returns the list of the page. */
 export function keyboard({ go, pause, table }) {
   let going = 0;
   const keys = {

@@ -1,4 +1,4 @@
-// Rate limits: the keys by which jobs share one, how much is used, and what outranks it.
+// Rate limits: their keys, their use, and their overrides.
 
 import { segment, send } from "./api.js";
 import { act, button, form } from "./dialogs.js";

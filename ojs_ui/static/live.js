@@ -1,5 +1,5 @@
-// Statistics and hints of what happened, by one stream for all tabs of a browser: a browser opens
-// six connections to a server at most. The tab that holds the lock reads, and tells the others.
+// Statistics and events, by one stream for all tabs of a browser, because a browser opens six
+// connections to a server at most. The tab that holds the lock reads, and forwards to the others.
 
 import { hasKey } from "./api.js";
 import { keepFollowing } from "./sse.js";
@@ -16,7 +16,7 @@ let paused = false;
 let work = null;
 let hiddenTimer = null;
 
-function tell(event, data) {
+function emit(event, data) {
   for (const listener of listeners) listener(event, data);
 }
 
@@ -26,20 +26,20 @@ function become(next) {
   for (const watcher of watchers) watcher(state);
 }
 
-/** Hear every event until the signal aborts: `metrics` with the statistics, `tick` where only
- * time tells that something may have changed, and the types of job events. */
+/** Listen to all events until the signal aborts: `metrics` with the statistics, `tick` at an
+ * interval if there is no stream, and the types of job events. */
 export function listen(listener, signal) {
   listeners.add(listener);
   signal.addEventListener("abort", () => listeners.delete(listener), { once: true });
 }
 
-/** Hear the state of the connection: connecting, live, polling, reconnecting, paused. */
+/** Watch the state of the connection: connecting, live, polling, reconnecting, paused. */
 export function watch(watcher) {
   watchers.add(watcher);
   watcher(state);
 }
 
-/** Say whether the reader has paused the page. */
+/** Return true if the reader has paused the page. */
 export function isPaused() {
   return paused;
 }
@@ -52,13 +52,13 @@ export function toggle() {
   become(paused ? "paused" : "connecting");
 }
 
-/** Begin, or begin anew, as after another key was given. */
+/** Start, or start again, such as with another key. */
 export function start() {
   stop();
   if (paused || document.hidden) return;
   work = new AbortController();
   const { signal } = work;
-  if (hasKey() || !navigator.locks) read(signal, tell, become);
+  if (hasKey() || !navigator.locks) read(signal, emit, become);
   else share(signal);
 }
 
@@ -71,41 +71,41 @@ function share(signal) {
   const channel = new BroadcastChannel(NAME);
   signal.addEventListener("abort", () => channel.close(), { once: true });
   channel.onmessage = ({ data }) => {
-    if (data.asks) return;
+    if (data.joins) return;
     if (data.state) become(data.state);
-    else tell(data.event, data.data);
+    else emit(data.event, data.data);
   };
-  const say = (event, data) => {
-    tell(event, data);
+  const broadcast = (event, data) => {
+    emit(event, data);
     if (!signal.aborted) channel.postMessage({ event, data });
   };
-  const turn = (next) => {
+  const broadcastState = (next) => {
     become(next);
     if (!signal.aborted) channel.postMessage({ state: next });
   };
-  // Until the leader says more; it answers whoever joins.
-  channel.postMessage({ asks: true });
+  // The leader answers with its state.
+  channel.postMessage({ joins: true });
   navigator.locks.request(NAME, { signal }, () => {
-    channel.onmessage = ({ data }) => data.asks && channel.postMessage({ state });
-    return read(signal, say, turn);
+    channel.onmessage = ({ data }) => data.joins && channel.postMessage({ state });
+    return read(signal, broadcast, broadcastState);
   }).catch(() => {});
 }
 
-async function read(signal, say, turn) {
+async function read(signal, onEvent, onState) {
   try {
     await keepFollowing(STREAM, {
       signal,
-      status: turn,
+      status: onState,
       each: (event, data) => {
-        if (event === "metrics") say(event, JSON.parse(data));
-        else if (event) say(event, null);
+        if (event === "metrics") onEvent(event, JSON.parse(data));
+        else if (event) onEvent(event, null);
       },
     });
   } catch {
-    // The server has no such stream, or not for this reader.
-    turn("polling");
+    // The server has no such stream, or refuses it to this reader.
+    onState("polling");
     await new Promise((resolve) => {
-      const timer = setInterval(() => say("tick", null), POLL_MS);
+      const timer = setInterval(() => onEvent("tick", null), POLL_MS);
       signal.addEventListener("abort", () => { clearInterval(timer); resolve(); }, { once: true });
     });
   }
@@ -116,6 +116,6 @@ document.addEventListener("visibilitychange", () => {
   if (document.hidden) hiddenTimer = setTimeout(stop, HIDDEN_MS);
   else if (work === null) {
     start();
-    tell("tick", null);
+    emit("tick", null);
   }
 });

@@ -32,8 +32,8 @@ export function page(view) {
   }
 }
 
-/** Begin a session. Where the server has none, or its cookie does not come back, as through
- * another program, the key stays in the memory of this tab. */
+/** Begin a session. If the server has no sessions, or its cookie does not come back, such as
+ * through another program, the key stays in the memory of this tab. */
 async function begin(key) {
   try {
     await send("POST", "v1/login", { key });

@@ -12,7 +12,7 @@ import { begin, go, here, to } from "./router.js";
 import { View } from "./view.js";
 import { identify, isKnown, limit } from "./who.js";
 
-// What each page is called in the bar. The overview of a server of few claims is a short one.
+// The names of the pages in the bar.
 const BAR = [
   ["", "Overview"], ["jobs", "Jobs"], ["queues", "Queues"], ["scheduled", "Scheduled"], ["dead", "Dead letters"],
   ["workers", "Workers"], ["cron", "Cron"], ["workflows", "Workflows"], ["events", "Events"], ["server", "Server"],
@@ -32,7 +32,7 @@ const counts = {};
 let controller = null;
 let view = null;
 
-/** Say in the bar which page is open. */
+/** Mark the open page in the bar. */
 function mark() {
   const { page } = here();
   for (const link of document.querySelectorAll("#nav a")) {
@@ -49,7 +49,7 @@ async function show() {
   mark();
   const moved = view !== null && view.page !== page;
   const open = Object.hasOwn(PAGES, page) ? PAGES[page] : () => import("./missing.js");
-  // Drawn once all is known that decides how: a page that is drawn again takes away what is being clicked.
+  // Draw once all is known that decides how: drawing a second time would remove what is being clicked.
   const [offered, found] = await Promise.all([surelyOffers(page), open(), isKnown()]);
   const module = offered ? found : await import("./basics.js");
   if (signal.aborted) return;
@@ -65,7 +65,7 @@ async function show() {
 }
 
 async function describe() {
-  const knowing = know();
+  const shownReader = showReader();
   const manifest = await get("manifest").catch(() => null);
   await learn(manifest);
   const links = BAR.filter(([page]) => page === "" || offers(page)).map(([page, label]) => {
@@ -75,11 +75,11 @@ async function describe() {
   document.getElementById("nav").replaceChildren(...links);
   mark();
   notice("server", manifest === null && "No Open Job Spec server answers here.", h("button", { type: "button", class: "small", onclick: () => location.reload() }, "Try again"));
-  await knowing;
+  await shownReader;
 }
 
-/** Find out who reads, and say it; who is not known is asked to sign in. */
-async function know() {
+/** Show the name of the reader; an unknown reader has to sign in. */
+async function showReader() {
   const me = await identify().catch(() => null);
   document.getElementById("who").textContent = me ? me.name + (me.tenant ? ` of ${me.tenant}` : "") + (me.ui_read_only ? ", read-only" : "") : "";
   document.getElementById("leave").hidden = !(me?.session_ends_at || hasKey());
@@ -102,7 +102,7 @@ function signIn() {
   if (page !== "login") go(to("login", { next: page + location.search }));
 }
 
-/** Show a line above all pages, or take it back. */
+/** Show a line above all pages, or remove it. */
 function notice(id, text, ...more) {
   document.getElementById(`notice-${id}`)?.remove();
   if (text) document.getElementById("notices").append(h("div", { class: "notice", id: `notice-${id}` }, h("span", null, text), more));
@@ -153,10 +153,10 @@ document.getElementById("help").addEventListener("click", showKeys);
 document.getElementById("leave").addEventListener("click", signOut);
 addEventListener("ojs-unknown", signIn);
 addEventListener("ojs-signed-in", () => {
-  know().then(show);
+  showReader().then(show);
   start();
 });
-// What the reader may not do says why, and does nothing.
+// A disabled element shows the reason, and does nothing.
 document.addEventListener("click", (event) => {
   const blocked = event.target.closest?.("[aria-disabled=true]");
   if (!blocked) return;

@@ -1,4 +1,4 @@
-// The overview: what is wrong, how much there is, and how it went.
+// The overview: problems, numbers of jobs, and history.
 
 import { get } from "./api.js";
 import { h, put } from "./dom.js";
@@ -55,7 +55,7 @@ export function page(view) {
 }
 
 function drawErrors({ by_error_type: by, groups }) {
-  // Other servers tell no groups, only errors.
+  // Other servers report no groups, only errors.
   const most = (groups ?? Object.entries(by).map(([name, count]) => ({ error_type: name, count })).sort((a, b) => b.count - a.count)).slice(0, 8);
   if (!most.length) return h("div", { class: "empty" }, empty("No dead letters.", "Jobs whose attempts are used up come here."));
   const top = most[0].count;

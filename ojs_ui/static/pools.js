@@ -1,4 +1,4 @@
-// Pools: queues that share workers, and how often each was served.
+// Pools: queues that share workers, and the service of each.
 
 import { h } from "./dom.js";
 import { count, duration, number, rate, share } from "./format.js";

@@ -61,7 +61,7 @@ async function configure(queue, changed) {
   });
   if (!given) return;
   const whole = (text) => (text === "" ? null : Number(text));
-  // Only what has changed is sent.
+  // Send changed settings only.
   const body = {};
   if (whole(given.concurrency) !== config.concurrency) body.concurrency = whole(given.concurrency);
   if (whole(given.rate) !== perSecond) body.rate_limit = given.rate === "" ? null : { max_per_second: Number(given.rate) };

@@ -1,4 +1,4 @@
-// Addresses: the page is the last part of the path, and all else that a page shows is its query.
+// Addresses: the page is the last part of the path, and its filters are the query.
 
 const ROOT = new URL("./", document.baseURI).pathname;
 let onChange = () => {};
@@ -22,7 +22,7 @@ export function go(address, { replace = false } = {}) {
   onChange();
 }
 
-/** Go to where the reader came from, as `here` was kept; without that, to the first page. */
+/** Go back to the page that was kept, or else to the first one. */
 export function back(kept) {
   go(ROOT + (kept ?? ""), { replace: true });
 }

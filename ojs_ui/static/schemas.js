@@ -1,4 +1,4 @@
-// Schemas: what the arguments of job types are held to, version by version.
+// Schemas of the arguments of job types, with their versions.
 
 import { get, segment, send } from "./api.js";
 import { act, button, confirm, dialog } from "./dialogs.js";

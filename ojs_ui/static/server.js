@@ -1,4 +1,4 @@
-// The server: health, what it can do, its settings, and maintenance.
+// The server: its health, capabilities, settings, and maintenance.
 
 import { get, send } from "./api.js";
 import { claims } from "./claims.js";

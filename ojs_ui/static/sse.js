@@ -38,7 +38,7 @@ export async function follow(path, { query, signal, lastId, opened, each }) {
   }
 }
 
-/** Follow a stream again and again, with longer pauses while it fails; `status` hears the state. */
+/** Follow a stream, and reconnect after every end, with longer pauses while it fails; `status` is called with the state. */
 export async function keepFollowing(path, { query, signal, status, each }) {
   let failures = 0;
   let lastId = null;

@@ -14,7 +14,7 @@ const GLYPHS = {
   cancelled: "M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11M4.2 11.8l7.6-7.6",
   discarded: "M4 4l8 8M12 4l-8 8",
 };
-// States of other things, by the state of a job whose look they share.
+// States of other things, by the state of a job that looks the same.
 const LIKE = { waiting: "pending", failed: "discarded", running: "active", paused: "pending", online: "completed", quiet: "pending", terminate: "discarded", terminated: "cancelled", stale: "discarded", unreachable: "retryable", offline: "discarded" };
 
 /** Return the state of a job that looks like a state of anything. */

@@ -1,4 +1,4 @@
-// What the pages about the server have in common: their tabs, and lists that are read whole.
+// Parts of the pages about the server: their tabs, and lists.
 
 import { get } from "./api.js";
 import { offers } from "./claims.js";
@@ -17,7 +17,7 @@ export function tabs(current) {
   return h("nav", { class: "tabs", "aria-label": "About the server" }, links, log);
 }
 
-/** Add a list to a page and keep it live; returns what reads it again. */
+/** Add a list to a page and keep it live; return its `refresh` and its table. */
 export function listing(view, { title, path, query = {}, items, on, ...table }) {
   const made = new Table({ autoInsert: true, caption: title, ...table });
   const holder = h("section", { class: "listing" }, h("h2", null, title), made.element);

@@ -1,9 +1,9 @@
-// A list whose rows keep their place: known rows change where they stand, gone ones are dimmed, and
-// new ones wait until the reader asks for them.
+// A list whose rows keep their place: rows are updated in place, removed ones are dimmed, and new
+// ones wait until the reader shows them.
 
 import { h } from "./dom.js";
 
-// Of a stream of new rows the newest are kept.
+// Number of new rows that wait at most; the newest are kept.
 const MOST_WAITING = 200;
 
 /** A table of items. `columns` are objects of `label`, `cell(item)` and `kind` (classes). */
@@ -51,7 +51,7 @@ export class Table {
     this.settle();
   }
 
-  /** Take a newer look at the list into account without moving a row. */
+  /** Update the rows from a newer list without moving any. */
   merge(items, whole = true) {
     const seen = new Set();
     const fresh = [];
@@ -67,7 +67,7 @@ export class Table {
     if (this.autoInsert || this.rows.size === 0) {
       if (fresh.length) this.append(fresh);
     } else if (fresh.length) {
-      // Those of this look are newer than those of the looks before.
+      // New rows of this list are newer than those of the lists before.
       const waiting = new Map([...fresh.map((item) => [this.key(item), item]), ...this.waiting]);
       for (const item of fresh) waiting.set(this.key(item), item);
       this.waiting = new Map([...waiting].slice(0, MOST_WAITING));
@@ -75,7 +75,7 @@ export class Table {
     this.settle();
   }
 
-  /** Put the waiting rows at the top, and drop those that are gone. */
+  /** Put the waiting rows at the top, and drop the removed ones. */
   reveal() {
     const kept = [...this.items].filter(([id]) => !this.rows.get(id).classList.contains("gone") || this.chosen.has(id));
     this.show([...this.waiting.values(), ...kept.map(([, item]) => item)]);
@@ -83,12 +83,12 @@ export class Table {
 
   drawn(row, item) {
     const id = this.key(item);
-    const told = JSON.stringify(item);
-    if (row && row.told === told) return row;
-    // A button under the reader's finger is not exchanged; the next look does it.
+    const content = JSON.stringify(item);
+    if (row && row.content === content) return row;
+    // A focused button is not replaced now, but with the next list.
     if (row?.contains(document.activeElement) && document.activeElement.matches("button:not(:disabled)")) return row;
     const made = row ?? h("tr", { dataset: { key: id } });
-    made.told = told;
+    made.content = content;
     const focused = row?.contains(document.activeElement) ? [...row.querySelectorAll("a, input, button")].indexOf(document.activeElement) : -1;
     const cells = this.columns.map((column) => h("td", { class: column.kind }, column.cell(item)));
     if (this.picks) {
@@ -101,7 +101,7 @@ export class Table {
     return made;
   }
 
-  /** Select a row or take that back, with shift all between it and the one before. */
+  /** Select or deselect a row; with `range` all rows between it and the last one. */
   pick(id, on, range = false) {
     const ids = [...this.rows.keys()];
     const [from, to] = range && this.lastPick !== null ? [ids.indexOf(this.lastPick), ids.indexOf(id)].sort((a, b) => a - b) : [ids.indexOf(id), ids.indexOf(id)];
@@ -144,7 +144,7 @@ export class Table {
     (next?.querySelector("a") ?? next?.querySelector("input"))?.focus();
   }
 
-  /** Select the row that has the focus, or take that back. */
+  /** Select or deselect the row that has the focus. */
   pickFocused(range) {
     const id = document.activeElement?.closest("tr")?.dataset.key;
     if (id !== undefined && this.rows.has(id) && this.picks) this.pick(id, !this.chosen.has(id), range);

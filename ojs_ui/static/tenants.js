@@ -1,4 +1,4 @@
-// Tenants: what each may take, and its jobs.
+// Tenants: their limits, and their jobs.
 
 import { segment, send } from "./api.js";
 import { act, button, form } from "./dialogs.js";

@@ -1,4 +1,4 @@
-// A page while it is open: its heading, its panels, and when they are read again.
+// A page while it is open: its heading, and its panels with their refreshes.
 
 import { h, put } from "./dom.js";
 import { isPaused, listen } from "./live.js";
@@ -9,7 +9,7 @@ export class View {
     this.keys = {};
   }
 
-  /** Set the heading of the page with what can be done, and the title of the window. */
+  /** Set the heading of the page with its actions, and the title of the window. */
   head(title, ...actions) {
     document.title = `${title} · Jobs`;
     this.heading = h("h1", null, title);
@@ -20,17 +20,17 @@ export class View {
     this.root.append(...elements);
   }
 
-  /** Fill a place by reading. What fails is said in that place, and what stood there stays. */
+  /** Return a function that reads data and draws it; a failure is shown above the old content. */
   panel(place, read, draw) {
     let drawn = false;
     const failure = h("div", { class: "failure", role: "alert", hidden: true });
     place.before(failure);
     const refresh = async () => {
       try {
-        const found = await read(this.signal);
+        const data = await read(this.signal);
         if (this.signal.aborted) return;
         failure.hidden = true;
-        draw(found);
+        draw(data);
         drawn = true;
       } catch (error) {
         if (error.name === "AbortError" || this.signal.aborted) return;
@@ -43,7 +43,7 @@ export class View {
     return refresh;
   }
 
-  /** Read again when something has happened: at once after quiet, and then once in `ms` at most. */
+  /** Refresh after events, at most once in `ms`. */
   live(refresh, { on = () => true, ms = 5000 } = {}) {
     let last = Date.now();
     let timer = null;
@@ -60,12 +60,12 @@ export class View {
   }
 }
 
-/** Return a place that shows that something is on its way. */
+/** Return an empty element for later content. */
 export function place(kind = "") {
   return h("div", { class: kind });
 }
 
-/** Return an empty state: what is missing, and what to do next. */
+/** Return the content of an empty list: a title, and a hint. */
 export function empty(title, ...more) {
   return [h("p", null, h("b", null, title)), more.length > 0 && h("p", null, more)];
 }

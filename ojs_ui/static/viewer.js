@@ -1,5 +1,5 @@
 // JSON as a tree that folds. Numbers are shown as they were written, since a double would round
-// those above 2^53; what is large is drawn when it is opened.
+// those above 2^53; large parts are drawn when they are opened.
 
 import { copy, h } from "./dom.js";
 import { button, toast } from "./dialogs.js";

@@ -1,4 +1,4 @@
-// Webhooks: who is told what, and what became of each telling.
+// Webhooks: subscriptions and their deliveries.
 
 import { get, segment, send } from "./api.js";
 import { act, button, confirm, dialog, form } from "./dialogs.js";

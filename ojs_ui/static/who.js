@@ -1,14 +1,14 @@
-// Who the reader is to the server, and what they may do. Where a server does not say, the reader
-// may try everything, and is told what is refused.
+// The reader as the server knows them, and their rights. If the server does not report them, the
+// reader may try everything, and refusals are shown.
 
 import { get } from "./api.js";
 
 const NEEDS = { enqueue: "producer, operator or admin", operate: "operator or admin", administer: "admin" };
 let me = null;
 let answered;
-const asked = new Promise((resolve) => { answered = resolve; });
+const identified = new Promise((resolve) => { answered = resolve; });
 
-/** Ask the server who the reader is; null where it does not say. Refusals of who is not known are thrown. */
+/** Read from the server who the reader is; null if it does not report that. A 401 is thrown. */
 export async function identify() {
   try {
     me = await get("v1/me");
@@ -21,21 +21,21 @@ export async function identify() {
   return me;
 }
 
-/** Say whether the server told who the reader is, and so has a log of what people did. */
+/** Return true if the server reports who the reader is; then it has an action log, too. */
 export async function isKnown() {
-  await asked;
+  await identified;
   return me !== null;
 }
 
-/** Return why the reader may not do what is of this kind, in a sentence; null where they may. */
+/** Return the reason why the reader has not the right `kind`, as a sentence; null if they have it. */
 export function obstacle(kind) {
   if (me?.ui_read_only) return "This dashboard is read-only: the server was started with --ui-read-only.";
   if (!me || me.can[kind]) return null;
   return `Your role is ${me.role}; this needs ${NEEDS[kind]}.`;
 }
 
-/** Show an element as disabled, with the reason, where the reader may not do what it does. It
- * keeps its place in the order of focus, so that the reason can be read there. */
+/** Show an element as disabled, with the reason, if the reader has not the right `kind`. It keeps
+ * its place in the order of focus, so that the reason can be read there. */
 export function limit(element, kind) {
   const reason = obstacle(kind);
   if (!reason) return;

@@ -1,4 +1,4 @@
-// Workers: who is there, what they hold, and when they were heard last.
+// Workers: their states, their jobs, and their last heartbeats.
 
 import { get } from "./api.js";
 import { h, put } from "./dom.js";

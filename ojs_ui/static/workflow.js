@@ -17,9 +17,9 @@ export function page(view) {
   view.add(place);
   let shown = "";
   const refresh = view.panel(place, (signal) => get(`v1/workflows/${segment(id)}`, {}, signal), ({ workflow }) => {
-    const told = JSON.stringify(workflow);
-    if (told === shown) return;
-    shown = told;
+    const content = JSON.stringify(workflow);
+    if (content === shown) return;
+    shown = content;
     put(view.heading, workflow.name ?? "Workflow", " ", badge(workflow.state));
     const retry = button("Retry what failed", async () => {
       await act(() => send("POST", `v1/workflows/${segment(id)}/retry`, {}), "The workflow goes on where it failed.");

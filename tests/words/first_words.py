@@ -18,7 +18,9 @@ _RIDDLE: Final = re.compile(
     r"(?:what|how|whether|who|whose|where|when|which|so many|so much|the same|as many|as much|those"
     r"|whoever|whatever)\b"
 )
-_MARKERS: Final = {".py": "#", ".sql": "--", ".sh": "#", ".toml": "#"}
+_MARKERS: Final = {".py": "#", ".sql": "--", ".sh": "#", ".toml": "#", ".js": "//"}
+# The first line of a comment that documents a function of JavaScript.
+_JSDOC: Final = re.compile(r"\s*/\*\*\s*(.*)")
 # A line such as `-- name: load_jobs`, behind which the comment of an SQL statement begins.
 _DECLARATION: Final = re.compile(r"\w+: ")
 
@@ -38,6 +40,8 @@ def riddles(suffix: str, text: str) -> list[Line]:
     """Return the comments and docstrings of a file that begin like a riddle, by line."""
     if suffix == ".py":
         found = [*_comments_of_python(text), *_docstrings(text)]
+    elif suffix == ".js":
+        found = [*_comments(text, "//"), *_jsdoc(text)]
     else:
         found = [*_comments(text, _MARKERS.get(suffix, "#"))]
     return sorted((number, line) for number, line in found if _is_riddle(line))
@@ -66,6 +70,12 @@ def _docstrings(text: str) -> Iterator[Line]:
             docstring = ast.get_docstring(node)
             if docstring:
                 yield node.body[0].lineno, docstring.splitlines()[0]
+
+
+def _jsdoc(text: str) -> Iterator[Line]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := _JSDOC.match(line):
+            yield number, match[1]
 
 
 def _comments(text: str, marker: str) -> Iterator[Line]:

@@ -50,8 +50,20 @@ def test_a_riddle_is_found_in_a_makefile() -> None:
     assert riddles("", text) == [(3, "Which are all"), (4, "Who says so")]
 
 
+def test_a_riddle_is_found_in_javascript() -> None:
+    text = (
+        "// Which page it is.\n"
+        "// Who reads.\n"
+        'const URL = "http://what"; // Where it is\n'
+        "/** How it is done,\n * what for. */\n"
+        "  /** Whether it is. */\n"
+        "/** Return the page. */\n"
+    )
+    assert [number for number, _ in riddles(".js", text)] == [1, 3, 4, 6]
+
+
 def test_files_of_folders_are_those_of_known_types(tmp_path: Path) -> None:
-    for name in ("a.py", "b.sql", "c.md", "Makefile"):
+    for name in ("a.py", "b.sql", "c.js", "d.md", "Makefile"):
         (tmp_path / name).touch()
     found = files_in([tmp_path, tmp_path / "Makefile"])
-    assert [file.name for file in found] == ["a.py", "b.sql", "Makefile"]
+    assert [file.name for file in found] == ["a.py", "b.sql", "c.js", "Makefile"]
