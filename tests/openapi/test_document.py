@@ -30,8 +30,25 @@ def references(node: Any) -> Iterator[str]:
             yield from references(item)
 
 
+def names(node: Any) -> Iterator[str]:
+    """Yield the names of all members, except of those in examples."""
+    if isinstance(node, dict):
+        for name, value in node.items():
+            yield name
+            if name not in ("example", "examples"):
+                yield from names(value)
+    elif isinstance(node, list):
+        for item in node:
+            yield from names(item)
+
+
 def test_the_document_is_valid() -> None:
     OpenAPIV31SpecValidator(document()).validate()
+
+
+def test_no_description_is_cut_at_a_comma() -> None:
+    # In `{description: One, two}` YAML reads `two` as the name of another member.
+    assert [name for name in names(document()) if " " in name] == []
 
 
 def test_every_route_is_documented_and_every_operation_is_served() -> None:
