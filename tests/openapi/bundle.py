@@ -44,14 +44,6 @@ class PartsError(Exception):
     """The parts cannot be bundled."""
 
 
-class Twin(dict[str, Any]):
-    """A value that the bundle has twice; it is written once, and referred to by this name."""
-
-    def __init__(self, value: Mapping[str, Any], name: str) -> None:
-        super().__init__(value)
-        self.name = name
-
-
 def bundle(aliases: Aliases, folder: Path = PARTS) -> dict[str, Any]:
     """Return the document that the parts in a folder make."""
     document = _joined(folder)
@@ -59,7 +51,7 @@ def bundle(aliases: Aliases, folder: Path = PARTS) -> dict[str, Any]:
     _add_aliases(paths, document.pop("aliases"), aliases)
     whole = {"requestBodies": _whole_body, "responses": _whole_answer}
     for kind, complete in whole.items():
-        components[kind] = {name: complete(name, part) for name, part in components[kind].items()}
+        components[kind] = {name: complete(part) for name, part in components[kind].items()}
     return {
         **document,
         "paths": {path: _whole_path(item) for path, item in _by_tag(paths, document["tags"])},
@@ -162,24 +154,26 @@ def _with_errors(operation: Mapping[str, Any]) -> dict[str, Any]:
     return {status: answers[status] for status in [*own, *sorted(answers.keys() - set(own))]}
 
 
-def _whole_body(name: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    return {**body, "content": _in_both_types(body["content"], f"requestBodies-{name}")}
+def _whole_body(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {**body, "content": _in_both_types(body["content"])}
 
 
-def _whole_answer(name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+def _whole_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
     whole = {"description": answer["description"], "headers": _references("headers", HEADERS)}
     whole["headers"] |= answer.get("headers", {})
     if "content" in answer:
-        whole["content"] = _in_both_types(answer["content"], f"responses-{name}")
+        whole["content"] = _in_both_types(answer["content"])
     return {**whole, **{key: value for key, value in answer.items() if key not in whole}}
 
 
-def _in_both_types(content: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the content of a body with its JSON once more as `application/json`."""
+def _in_both_types(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a body with its JSON once more as `application/json`, without the
+    examples: repeated by YAML's anchors, they would be more than some parsers of YAML allow."""
     if OPENJOBSPEC not in content:
         return content
-    twin = Twin(content[OPENJOBSPEC], name)
-    return {OPENJOBSPEC: twin, PLAIN_JSON: twin} | {
+    first = content[OPENJOBSPEC]
+    second = {key: value for key, value in first.items() if key != "examples"}
+    return {OPENJOBSPEC: first, PLAIN_JSON: second} | {
         kind: value for kind, value in content.items() if kind != OPENJOBSPEC
     }
 

@@ -8,8 +8,6 @@ from typing import Any, Final
 
 import yaml
 
-from tests.openapi.bundle import Twin
-
 WIDTH: Final = 100
 HEAD: Final = "# Written by `make openapi` from the parts in openapi/; change those.\n"
 
@@ -21,34 +19,21 @@ def text(document: dict[str, Any]) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._names: dict[yaml.Node, str] = {}
-
     def serialize(self, node: yaml.Node) -> None:
         _lay(node, 0, 0)
         super().serialize(node)
 
     def ignore_aliases(self, data: Any) -> bool:
-        return not isinstance(data, Twin)
-
-    def generate_anchor(self, node: yaml.Node) -> str:
-        return self._names[node]
+        return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, indentless=False)
-
-    def represent_twin(self, twin: Twin) -> yaml.Node:
-        node = self.represent_dict(twin)
-        self._names[node] = twin.name
-        return node
 
     def represent_text(self, value: str) -> yaml.Node:
         style = "|" if "\n" in value else None
         return self.represent_scalar("tag:yaml.org,2002:str", value, style)
 
 
-_Dumper.add_representer(Twin, _Dumper.represent_twin)
 _Dumper.add_representer(str, _Dumper.represent_text)
 
 

@@ -29,7 +29,9 @@ paths:
       {operationId: list, tags: [Jobs], summary: List, responses: {'200': {description: all}}}
 components:
   requestBodies:
-    Job: {content: {application/openjobspec+json: {schema: {type: object}}}}
+    Job:
+      content:
+        application/openjobspec+json: {schema: {type: object}, examples: {one: {value: {}}}}
   responses:
     Made:
       description: made
@@ -96,7 +98,8 @@ def test_every_answer_has_the_common_headers(tmp_path: Path) -> None:
 def test_json_is_of_both_media_types(tmp_path: Path) -> None:
     components = bundled(tmp_path)["components"]
     body = components["requestBodies"]["Job"]["content"]
-    assert body["application/json"] == body["application/openjobspec+json"]
+    assert body["application/json"] == {"schema": {"type": "object"}}
+    assert body["application/openjobspec+json"]["examples"] == {"one": {"value": {}}}
     made = components["responses"]["Made"]["content"]
     assert list(made) == ["application/openjobspec+json", "application/json", "text/plain"]
     assert "content" not in components["responses"]["Gone"]
@@ -164,4 +167,8 @@ def test_what_fits_into_a_line_is_a_line(tmp_path: Path) -> None:
     assert "\nlong:\n  enum:\n    - name0\n" in lines
     assert "\ntold: |\n  a\n  b\n" in lines
     assert max(map(len, lines.splitlines())) <= WIDTH
-    assert text(bundled(tmp_path)).count("schema: {type: object}") == 1
+
+
+def test_what_stands_twice_is_written_twice() -> None:
+    shared = {"type": "object"}
+    assert text({"a": shared, "b": shared}).endswith("{a: {type: object}, b: {type: object}}\n")

@@ -132,7 +132,7 @@ def test_both_media_types_say_the_same() -> None:
         if said or "requestBodies" in part:
             assert list(said) == ["application/openjobspec+json", "application/json"]
             first, second = said.values()
-            assert first == second
+            assert first["schema"] == second["schema"]
 
 
 def _reference(name: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from ojs_server.domain.webhooks.request import parse_changes
 from ojs_server.domain.webhooks.request import subscribed as webhook_of
 from ojs_server.domain.webhooks.target import Reach
 from ojs_server.store.base import Store
-from tests.http.contract import Contract, Deviation, contract, document, escape
+from tests.http.contract import PLAIN_JSON, Contract, Deviation, contract, document, escape
 from tests.http.steps import JOBS, V1, WORKERS
 from tests.openapi.operations import OPERATIONS
 
@@ -23,16 +23,19 @@ WEBHOOK_ID = document()["components"]["parameters"]["WebhookId"]["example"]
 DELIVERY_ID = document()["components"]["parameters"]["DeliveryId"]["example"]
 CRON_NAME = document()["components"]["parameters"]["CronName"]["example"]
 
+# The second media type has the schema of the first one, and leaves the examples to it.
 ANSWERS = [
     (f"#/components/responses/{name}/content/{escape(media_type)}/schema", label, example["value"])
     for name, response in RESPONSES.items()
     for media_type, content in response.get("content", {}).items()
+    if media_type != PLAIN_JSON
     for label, example in content["examples"].items()
 ]
 BODIES = [
     (f"#/components/requestBodies/{name}/content/{escape(media_type)}/schema", label, example)
     for name, body in document()["components"]["requestBodies"].items()
     for media_type, content in body["content"].items()
+    if media_type != PLAIN_JSON
     for label, example in ((key, value["value"]) for key, value in content["examples"].items())
 ]
 
@@ -50,7 +53,6 @@ def test_each_example_fits_its_schema() -> None:
 
 def test_an_example_stands_by_every_body_and_answer() -> None:
     with_body = {name for name, response in RESPONSES.items() if "content" in response}
-    assert len(ANSWERS) >= 2 * (len(with_body) - 1) + 1
     assert {schema.split("/")[3] for schema, _, _ in ANSWERS} == with_body
 
 
