@@ -106,7 +106,6 @@ def _add_aliases(paths: dict[str, Any], patches: dict[str, Any], aliases: Aliase
             alias = {
                 "operationId": patch["operationId"],
                 "x-alias-of": of_name,
-                "deprecated": False,
             }
         except KeyError as error:
             raise PartsError(f"{name} stands for {of_name}, and no part says {error}") from error

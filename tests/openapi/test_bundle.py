@@ -114,7 +114,6 @@ def test_an_alias_is_its_operation_with_what_it_has_of_its_own(tmp_path: Path) -
     assert alias == {
         "operationId": "add",
         "x-alias-of": "POST /jobs",
-        "deprecated": False,
         "tags": ["Jobs"],
         "summary": "Enqueue (alias)",
         "requestBody": {**operation["requestBody"], "x": 1},
