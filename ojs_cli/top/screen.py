@@ -169,8 +169,8 @@ def _sizes(columns: Sequence[Column], texts: Sequence[Sequence[str]], width: int
 
     found: list[int] = []
     left = width
-    for place, column in enumerate(columns):
-        size = max([len(column.head), *(cell_len(row[place]) for row in texts)])
+    for place, each in enumerate(columns):
+        size = max([len(each.head), *(cell_len(row[place]) for row in texts)])
         size = min(size, 36)
         if size > left:
             break
