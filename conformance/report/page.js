@@ -38,7 +38,7 @@ function filter() {
 }
 search.addEventListener("input", filter);
 kinds.forEach((one) => one.addEventListener("change", filter));
-// What passed says nothing new as long as something failed.
+// Show only failures and errors at first, if there are failures.
 if (kinds.some((one) => one.value === "fail")) {
   for (const one of kinds) one.checked = one.value === "fail" || one.value === "error";
 }
