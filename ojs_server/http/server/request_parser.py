@@ -58,6 +58,8 @@ class RequestParser:
         """Set up the parser; `common` is the part of the scope that all requests share."""
         self._reader = reader
         self._common = common
+        self._root: str = common["root_path"]
+        self._raw_root = self._root.encode("ascii")
         self._parser = self._new_parser()
         self.reads = Reads.IDLE
         # The time since which the rest of the head or body is awaited; maintained by the
@@ -132,7 +134,10 @@ class RequestParser:
 
     def scope(self) -> dict[str, Any]:
         """Return the scope of the request whose head was read last."""
-        parser, url = self._parser, self._url
+        return self._scope(self._parser.get_method(), self._parser.get_http_version())
+
+    def _scope(self, method: bytes, version: str) -> dict[str, Any]:
+        url = self._url
         if url[:1] == b"/" and url[1:2] != b"/" and not (b"?" in url or b"#" in url):
             raw_path, query = url, b""
         else:
@@ -141,13 +146,12 @@ class RequestParser:
         path = raw_path.decode("ascii")
         if "%" in path:
             path = unquote(path)
-        root: str = self._common["root_path"]
         return {
             **self._common,
-            "http_version": parser.get_http_version(),
-            "method": parser.get_method().decode("ascii"),
-            "path": root + path,
-            "raw_path": root.encode("ascii") + raw_path,
+            "http_version": version,
+            "method": method.decode("ascii"),
+            "path": self._root + path,
+            "raw_path": self._raw_root + raw_path,
             "query_string": query,
             "headers": self._headers,
             "state": self._common["state"].copy(),
@@ -191,7 +195,7 @@ class RequestParser:
         self.since = None
         self._unread = self._lines = 0
         self._reader.begin_request(
-            self.scope(),
+            self._scope(method, version),
             keep_alive=version != "1.0" and parser.should_keep_alive(),
             # HTTP/1.0 does not know interim answers.
             waits_to_send=last.get(b"expect", b"").lower() == b"100-continue" and version >= "1.1",
