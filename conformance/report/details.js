@@ -27,9 +27,9 @@ function terms(pairs) {
     element("dd", undefined, value),
   ]));
 }
-function shownCase(told, clauses) {
-  const parts = [terms([["file", told.path], ["took", told.ms + " ms"]])];
-  for (const id of told.clauses) {
+function shownCase(detail, clauses) {
+  const parts = [terms([["file", detail.path], ["took", detail.ms + " ms"]])];
+  for (const id of detail.clauses) {
     const clause = clauses[id];
     if (!clause?.text) continue;
     const shown = document.getElementById("requirements") ? link(id) : id;
@@ -37,9 +37,9 @@ function shownCase(told, clauses) {
     pair.lastChild.append(shown, ` (${clause.sources}) ${clause.text}`);
     parts.push(pair);
   }
-  if (told.reason) parts.push(element("p", told.reason));
-  for (const cause of told.causes ?? []) parts.push(element("p", "because: " + cause));
-  for (const { request, answer, again, ...rest } of told.failures ?? []) {
+  if (detail.reason) parts.push(element("p", detail.reason));
+  for (const cause of detail.causes ?? []) parts.push(element("p", "because: " + cause));
+  for (const { request, answer, again, ...rest } of detail.failures ?? []) {
     parts.push(terms(Object.entries(rest)));
     for (const text of [request, answer, again]) if (text) parts.push(element("pre", text));
   }

@@ -48,14 +48,14 @@ function shownRow(row, all) {
 }
 // Rows are made once; a suite shows those that the filter leaves, if it is open.
 function filter() {
-  const wanted = search.value.toLowerCase().split(/\s+/);
+  const searched = search.value.toLowerCase().split(/\s+/);
   const filtered = search.value.trim() !== "" || differing.checked;
   let shown = 0, every = 0;
   for (const { suite, button, rows } of groups) {
     const open = button.getAttribute("aria-expanded") === "true";
     let mine = 0;
     for (const { made, words, differs } of rows) {
-      const fits = (!differing.checked || differs) && wanted.every((word) => words.includes(word));
+      const fits = (!differing.checked || differs) && searched.every((word) => words.includes(word));
       made.hidden = !(fits && open);
       mine += fits;
     }

@@ -27,20 +27,20 @@ const cases = [...document.querySelectorAll(".case")];
 const verdicts = cases.map((one) => one.querySelector(".v").textContent);
 const words = cases.map((one) => one.textContent.toLowerCase());
 function filter() {
-  const wanted = search.value.toLowerCase().split(/\s+/);
+  const searched = search.value.toLowerCase().split(/\s+/);
   const chosen = new Set(kinds.filter((one) => one.checked).map((one) => one.value));
   let shown = 0;
   cases.forEach((one, at) => {
-    one.hidden = !chosen.has(verdicts[at]) || !wanted.every((word) => words[at].includes(word));
+    one.hidden = !chosen.has(verdicts[at]) || !searched.every((word) => words[at].includes(word));
     shown += !one.hidden;
   });
   document.getElementById("shown").textContent = `${shown} of ${cases.length}`;
 }
 search.addEventListener("input", filter);
-kinds.forEach((one) => one.addEventListener("change", filter));
-// Show only failures and errors at first, if there are failures.
-if (kinds.some((one) => one.value === "fail")) {
-  for (const one of kinds) one.checked = one.value === "fail" || one.value === "error";
+kinds.forEach((kind) => kind.addEventListener("change", filter));
+// Passed cases are hidden as long as one has failed.
+if (kinds.some((kind) => kind.value === "fail")) {
+  for (const kind of kinds) kind.checked = kind.value === "fail" || kind.value === "error";
 }
 filter();
 // A link to a clause opens the list of requirements, one to a case its details.
