@@ -72,7 +72,7 @@ def _serve(settings: Settings, store: Store, environment: Environment) -> int:
     try:
         tracing = tracing_of(settings)
         server = Server(settings, store, environment, tracing, socket_server_of(settings))
-        beside = _grpc(settings)
+        grpc_server = _grpc(settings)
     except ImportError as error:
         store.close()
         print(f"ojs-server: {error}", file=sys.stderr)
@@ -96,7 +96,7 @@ def _serve(settings: Settings, store: Store, environment: Environment) -> int:
             server.warn_of_durability()
 
     try:
-        code = serve(server, settings, announce, beside)
+        code = serve(server, settings, announce, grpc_server)
         if server.failure is not None:
             print(f"ojs-server: {server.failure}", file=sys.stderr)
         return code

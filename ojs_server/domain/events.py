@@ -11,7 +11,7 @@ from ojs_server.domain.event_buffer import UniformEvents
 from ojs_server.domain.jobs.attachments import Checkpoint, Progress
 from ojs_server.domain.jobs.job import Event, Job, Lease, State
 from ojs_server.domain.jobs.reported_error import Fault
-from ojs_server.domain.tenants.tenant import apart, unscoped
+from ojs_server.domain.tenants.tenant import split_name, unscoped
 from ojs_server.domain.webhooks.delivery import Delivery
 from ojs_server.domain.webhooks.webhook import Webhook
 from ojs_wire import codec
@@ -114,7 +114,7 @@ def discarded(job: Job, fault: Fault) -> Event:
     )
 
 
-def buried(job: Job, fault: Fault) -> Event:
+def dead_letter_added(job: Job, fault: Fault) -> Event:
     """The discarded job is listed among the dead letters."""
     return _of(job, "dead_letter.added", {"total_attempts": job.attempt, "error_type": fault.type})
 
@@ -299,7 +299,7 @@ def worker(kind: str, worker_id: str, **data: Any) -> Event:
 
 def job_types_changed(room: str) -> Event:
     """The workers of a room have changed, and with them its available jobs."""
-    tenant, room = apart(room)
+    tenant, room = split_name(room)
     data = {"room": room} if tenant is None else {"room": room, "tenant_id": tenant}
     return Event("job_types.changed", room, None, None, codec.encode(data))
 
@@ -351,7 +351,7 @@ def _of_cron(
 ) -> Event:
     job_type = definition_of(entry).job_template.get("type")
     due_at = None if run_at is None else format_timestamp(run_at)
-    tenant, name = entry.whose
+    tenant, name = entry.scoped_name
     if tenant is not None:
         more = {**more, "tenant_id": tenant}
     return Event(

@@ -20,7 +20,7 @@ Renewal = Literal["listed", "all", "none"]
 LateAck = Literal["reject", "accept_unfinished"]
 
 MINUTE: Final = 60_000
-HEARD_EVERY_MS: Final = 5_000
+SIGN_EVERY_MS: Final = 5_000
 RECOVERIES: Final[Mapping[str, Recovery]] = {"requeue": "requeue", "fail": "fail"}
 LATE_ACKS: Final = ("reject", "accept_unfinished")
 
@@ -77,10 +77,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         return self.dead_after_ms == self.thresholds.offline_ms
 
     @property
-    def heard_every_ms(self) -> int:
+    def sign_every_ms(self) -> int:
         """Return the age from which a stored sign of life is replaced by a new one."""
         shortest = min(self.thresholds.unreachable_ms, self.dead_after_ms or MINUTE)
-        return min(HEARD_EVERY_MS, shortest // 4)
+        return min(SIGN_EVERY_MS, shortest // 4)
 
 
 OJS: Final = Profile()

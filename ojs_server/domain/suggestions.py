@@ -35,10 +35,10 @@ def refuse_lookalikes(where: str, given: Iterable[str], known: Collection[str]) 
     """Raise for an unknown member that resembles a known one, as it would be ignored silently.
     Members that resemble none are allowed."""
     for name in given:
-        if name not in known and (meant := _lookalike(name, known)) is not None:
+        if name not in known and (near := _lookalike(name, known)) is not None:
             field = f"{where}{name[:_COMPARED]}"
             raise ValidationError(
-                f'`{field}` is not known; did you mean "{meant}"?',
+                f'`{field}` is not known; did you mean "{near}"?',
                 details={"field": field, "allowed": sorted(known)},
             )
 

@@ -44,7 +44,7 @@ REQUEST_ID: Final = "x-ojs-request-id"
 # Status under which RPCs are counted whose client has left.
 CLIENT_LEFT: Final = 499
 
-Told = TypeVar("Told")
+Response = TypeVar("Response")
 Context = ServicerContext[Any, Any]
 
 
@@ -62,12 +62,12 @@ NOTHING: Final = RouteRequest()
 class Rpc:
     """One RPC and its call of a route."""
 
-    def __init__(self, desk: "Desk", context: Context) -> None:
-        self.server = desk.server
+    def __init__(self, state: "RpcState", context: Context) -> None:
+        self.server = state.server
         self.context = context
         # Status under which the RPC is counted.
         self.status = 200
-        self._desk = desk
+        self._state = state
         # Set once the client no longer waits for the answer.
         self.left = asyncio.Event()
         metadata = {
@@ -90,7 +90,7 @@ class Rpc:
         sent = metadata.get(REQUEST_ID, "")
         usable = 0 < len(sent) <= MAX_REQUEST_ID and sent.isascii() and sent.isprintable()
         self._sent_request_id = sent if usable else None
-        self.request_id = self._sent_request_id or desk.request_ids()
+        self.request_id = self._sent_request_id or state.request_ids()
 
     def require_key(self) -> None:
         """Raise Denied if the server has keys and the caller has none of them. The routes that the
@@ -100,28 +100,28 @@ class Rpc:
             key = key_in(None if shown is None else shown.decode("latin-1"))
             scope = {"client": self._client, "headers": [*self._headers.items()]}
             self.server.key_check.prove(key, self.server.key_check.origin(scope))
-        self._desk.connections.prove(self.context.peer())
+        self._state.connections.prove(self.context.peer())
 
     async def read(self) -> bytes:
         """Return the message of the request; a large one is counted until `release`."""
-        message = await self._desk.intake.read(self.context, self._give_up)
+        message = await self._state.intake.read(self.context, self._give_up)
         if len(message) > SMALL:
-            self._desk.bodies.take(len(message))
+            self._state.bodies.take(len(message))
             self._held = len(message)
         return message
 
     def release(self) -> None:
         """Give back what the request takes of the budget of bodies."""
-        self._desk.bodies.give(self._held)
+        self._state.bodies.give(self._held)
         self._held = 0
 
     def call(self, method: str, path: str, request: RouteRequest = NOTHING) -> Call:
         """Return the call of a route after the check of its caller; raises Denied."""
-        return self._admitted(self._desk.routes[method, path], request)
+        return self._admitted(self._state.routes[method, path], request)
 
     async def ask(self, method: str, path: str, request: RouteRequest = NOTHING) -> Any:
         """Call a route and return the JSON of its answer."""
-        route = self._desk.routes[method, path]
+        route = self._state.routes[method, path]
         call = self._admitted(route, request)
         try:
             return _json_of(await route.handler(call))
@@ -130,7 +130,7 @@ class Rpc:
 
     def place(self) -> AbstractContextManager[None]:
         """Take one of the places for waiting RPCs; raises Unavailable if there is none."""
-        return self._desk.waiting.take()
+        return self._state.waiting.take()
 
     def _admitted(self, route: Route, request: RouteRequest) -> Call:
         body = b"" if request.body is None else encode(request.body)
@@ -164,7 +164,7 @@ class Rpc:
             return False
         return not self.left.is_set()
 
-    async def finish(self, work: Awaitable[Told]) -> Told | None:
+    async def finish(self, work: Awaitable[Response]) -> Response | None:
         """Return the outcome of work that continues when the client leaves; it can learn of that by
         `left`.
 
@@ -175,7 +175,7 @@ class Rpc:
         task = asyncio.ensure_future(work)
         task.add_done_callback(partial(_settle, outcome))
         try:
-            result: Told = await outcome
+            result: Response = await outcome
             return result
         except asyncio.CancelledError:
             self.left.set()
@@ -266,7 +266,7 @@ class Places:
             self._taken -= 1
 
 
-class Desk:
+class RpcState:
     """State shared by all RPCs of a server: the routes, the request ids, and the bounds."""
 
     def __init__(self, server: Services, routes: Iterable[Route], connections: Connections) -> None:

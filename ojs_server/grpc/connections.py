@@ -20,7 +20,7 @@ _DESCRIPTORS: Final = "/dev/fd"
 # and all have shown a key.
 LOOK_S: Final = 0.2
 CALM_S: Final = 2.0
-_TOLD_EVERY_S: Final = 10.0
+_WARN_EVERY_S: Final = 10.0
 
 
 class Connections:
@@ -33,8 +33,8 @@ class Connections:
         self._proven: set[str] = set()
         # Connections at the last check, the oldest first.
         self._seen: dict[str, None] = {}
-        self._tell_at = 0.0
-        self._untold = 0
+        self._warn_at = 0.0
+        self._unreported = 0
 
     def prove(self, peer: str) -> None:
         """Keep the connection of a client, named as the library names it: it has a valid key."""
@@ -64,20 +64,20 @@ class Connections:
         victims = [peer for peer in known if peer not in self._proven][: max(excess, 0)]
         if closed := sum(hang_up(found[peer], port, peer) for peer in victims):
             self._count(closed)
-            self._untold += closed
+            self._unreported += closed
         return excess > 0 and not self._proven.issuperset(found)
 
     def _warn(self, now: float) -> None:
-        if not self._untold or now < self._tell_at:
+        if not self._unreported or now < self._warn_at:
             return
         log.warning(
             "more than half of the %d connections for gRPC are taken: %d without a valid key were "
             "closed; --max-connections and --grpc-share are the bounds",
             self._most,
-            self._untold,
+            self._unreported,
         )
-        self._tell_at = now + _TOLD_EVERY_S
-        self._untold = 0
+        self._warn_at = now + _WARN_EVERY_S
+        self._unreported = 0
 
 
 def _descriptors() -> list[str]:

@@ -21,13 +21,13 @@ from grpc import (
 
 from ojs_server import __version__
 from ojs_server.domain.errors import MalformedPayload
-from ojs_server.grpc.calls import REQUEST_ID, Context, Desk, Rpc
+from ojs_server.grpc.calls import REQUEST_ID, Context, Rpc, RpcState
 
 Behaviour = Callable[[Rpc, Any], Awaitable[Message | None]]
 
 
 def handlers(
-    desk: Desk,
+    state: RpcState,
     service: ServiceDescriptor,
     behaviours: Mapping[str, Behaviour],
     public: frozenset[str],
@@ -40,7 +40,7 @@ def handlers(
         service.full_name,
         {
             method.name: _handler(
-                desk, method, behaviours[method.name], is_public=method.name in public
+                state, method, behaviours[method.name], is_public=method.name in public
             )
             for method in service.methods
         },
@@ -48,7 +48,7 @@ def handlers(
 
 
 def _handler(
-    desk: Desk, method: MethodDescriptor, behaviour: Behaviour, *, is_public: bool
+    state: RpcState, method: MethodDescriptor, behaviour: Behaviour, *, is_public: bool
 ) -> "RpcMethodHandler[Any, Any]":
     name = f"/{method.containing_service.full_name}/{method.name}"
 
@@ -58,16 +58,16 @@ def _handler(
         if is_public:
             return await behaviour(rpc, nothing)
         rpc.require_key()
-        with desk.calls.take():
+        with state.calls.take():
             try:
                 return await behaviour(rpc, _parsed(await rpc.read(), method))
             finally:
                 rpc.release()
 
     async def handle(_: object, context: Context) -> None:
-        monotonic = desk.server.environment.monotonic
+        monotonic = state.server.environment.monotonic
         started = monotonic()
-        rpc = Rpc(desk, context)
+        rpc = Rpc(state, context)
         await context.send_initial_metadata(
             ((REQUEST_ID, rpc.request_id), ("x-ojs-server-version", __version__))
         )
@@ -77,7 +77,7 @@ def _handler(
                 await context.write(answer)
         finally:
             seconds = None if method.server_streaming else monotonic() - started
-            desk.server.metrics.observe_request(name, rpc.status, seconds)
+            state.server.metrics.observe_request(name, rpc.status, seconds)
 
     return stream_stream_rpc_method_handler(
         handle,
@@ -92,7 +92,7 @@ def _parsed(request: bytes, method: MethodDescriptor) -> Message:
         raise MalformedPayload(f"the request is no {method.input_type.full_name}") from None
 
 
-class Unserved(GenericRpcHandler):
+class NotServed(GenericRpcHandler):
     """Refuses the calls of a service that is not served, with a message."""
 
     def __init__(self, service: str, sentences: Mapping[str, str]) -> None:

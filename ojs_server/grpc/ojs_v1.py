@@ -29,8 +29,8 @@ class Row(msgspec.Struct, frozen=True):
 
     method: str
     path: str
-    asked: Callable[[Any], RouteRequest]
-    told: Callable[[Any], Message]
+    request_of: Callable[[Any], RouteRequest]
+    answer_of: Callable[[Any], Message]
 
 
 def _ack(message: pb.AckRequest) -> RouteRequest:
@@ -315,7 +315,7 @@ _DIRECTED: Final = {
 
 def _behaviour(row: Row) -> Behaviour:
     async def behave(rpc: Rpc, message: Any) -> Message:
-        return row.told(await rpc.ask(row.method, row.path, row.asked(message)))
+        return row.answer_of(await rpc.ask(row.method, row.path, row.request_of(message)))
 
     return behave
 

@@ -7,9 +7,9 @@ from typing import Final
 from grpc import aio
 
 from ojs_server.grpc import ojs_v1, zeebe
-from ojs_server.grpc.calls import Desk
+from ojs_server.grpc.calls import RpcState
 from ojs_server.grpc.connections import Connections
-from ojs_server.grpc.handlers import Unserved, handlers
+from ojs_server.grpc.handlers import NotServed, handlers
 from ojs_server.grpc.health import Health
 from ojs_server.http.route import Route
 from ojs_server.http.services import Services
@@ -69,13 +69,13 @@ class GrpcServer:
             ],
         )
         members = Connections(connections, services.metrics.connections_closed("grpc"))
-        desk = Desk(services, routes, members)
+        state = RpcState(services, routes, members)
         serving.add_generic_rpc_handlers(
             (
-                handlers(desk, ojs_v1.SERVICE, ojs_v1.BEHAVIOURS, ojs_v1.PUBLIC),
-                handlers(desk, zeebe.SERVICE, zeebe.BEHAVIOURS, zeebe.PUBLIC),
-                Unserved(zeebe.SERVICE.full_name, zeebe.UNSERVED),
-                Health(desk),
+                handlers(state, ojs_v1.SERVICE, ojs_v1.BEHAVIOURS, ojs_v1.PUBLIC),
+                handlers(state, zeebe.SERVICE, zeebe.BEHAVIOURS, zeebe.PUBLIC),
+                NotServed(zeebe.SERVICE.full_name, zeebe.NOT_SERVED),
+                Health(state),
             )
         )
         host = f"[{settings.host}]" if ":" in settings.host else settings.host

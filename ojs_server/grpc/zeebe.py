@@ -40,7 +40,7 @@ _LOOK: Final = ("GET", f"{V1}/jobs/{{id}}")
 
 _ENGINE: Final = "needs a BPMN engine, which this server has not; "
 _DEPLOY: Final = _ENGINE + "processes need no deployment: start one job by CreateProcessInstance"
-UNSERVED: Final[Mapping[str, str]] = {
+NOT_SERVED: Final[Mapping[str, str]] = {
     "DeployProcess": _DEPLOY,
     "DeployResource": _DEPLOY,
     "DeleteResource": _DEPLOY,

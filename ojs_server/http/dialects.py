@@ -127,15 +127,15 @@ def media_type(call: Call) -> str:
 
 
 def fetch_answer(
-    call: Call, jobs: Iterator[bytes], told: Mapping[str, Any], headers: Mapping[str, str] = {}
+    call: Call, jobs: Iterator[bytes], members: Mapping[str, Any], headers: Mapping[str, str] = {}
 ) -> Answer:
     """Build the answer to a FETCH: one object, or a job per line if the client asks for that."""
     if NDJSON in (call.header(b"accept") or ""):
         # Encoded JSON contains no line breaks.
-        lines = (*jobs, encode(told)) if told else jobs
+        lines = (*jobs, encode(members)) if members else jobs
         body = b"".join(line + b"\n" for line in lines)
         return Answer(body, headers=headers, media_type=NDJSON)
-    return Answer(array("jobs", jobs, **told), headers=headers)
+    return Answer(array("jobs", jobs, **members), headers=headers)
 
 
 def flat(call: Call) -> bool:
@@ -373,10 +373,10 @@ def maintenance(shown: dict[str, Any]) -> dict[str, Any]:
     return {**shown, "started_at": shown["enabled_at"], "ends_at": shown["estimated_end"]}
 
 
-def tried_webhook(told: dict[str, Any]) -> dict[str, Any]:
+def tried_webhook(outcome: dict[str, Any]) -> dict[str, Any]:
     """Return the outcome of a test event, with the status of its answer under the admin UI's name
     as well."""
-    return {**told, "status": told["status_code"]}
+    return {**outcome, "status": outcome["status_code"]}
 
 
 def tenant(shown: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ async def job_id_of(call: Call, given: str | None = None) -> str:
 
 def job_id_in(call: Call, given: str | None) -> str:
     """Return the id of the job that a call is about, whoever owns it."""
-    job_id = _meant(call, "job_id", given)
+    job_id = _single_id(call, "job_id", given)
     # Not a valid id, so there is no such job.
     if not UUID7.fullmatch(job_id):
         raise missing(job_id[:100])
@@ -28,17 +28,17 @@ def job_id_in(call: Call, given: str | None) -> str:
 
 def worker_id_of(call: Call, given: str | None) -> str:
     """Return the id of the worker that a call is about, from the path or the body."""
-    return known_as(call, _meant(call, "worker_id", given))
+    return known_as(call, _single_id(call, "worker_id", given))
 
 
-def _meant(call: Call, field: str, given: str | None) -> str:
+def _single_id(call: Call, field: str, given: str | None) -> str:
     """Return the id in the path or else the body, which must not differ."""
-    meant: str | None = call.path_params.get("id", given)
-    if meant is None:
+    known_id: str | None = call.path_params.get("id", given)
+    if known_id is None:
         raise invalid(field, "is missing")
-    if given is not None and given != meant:
+    if given is not None and given != known_id:
         raise InvalidRequest(f"`{field}` differs from the id in the path", details={"field": field})
-    return meant
+    return known_id
 
 
 def holder_of(call: Call, worker_id: str | None) -> str | None:

@@ -106,8 +106,8 @@ def headers(head: bytes) -> list[tuple[bytes, bytes]]:
 
 
 @lru_cache(maxsize=64)
-def _first(media_type: str | None, says_how_kept: bool) -> str:
+def _first(media_type: str | None, has_cache_control: bool) -> str:
     kind = "" if media_type is None else f"content-type: {media_type}\r\n"
-    kept = "" if says_how_kept else "cache-control: no-store\r\n"
+    kept = "" if has_cache_control else "cache-control: no-store\r\n"
     always = f"x-content-type-options: nosniff\r\nojs-version: {dialects.VERSION}\r\n"
     return f"{kind}{kept}{always}x-request-id: "

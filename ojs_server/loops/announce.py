@@ -16,19 +16,19 @@ WITHDRAW_S: Final = 1.0
 class Announcing(Protocol):
     """A store that knows its nodes."""
 
-    async def announce(self, said: Announcement) -> None:
+    async def announce(self, announcement: Announcement) -> None:
         """Note that this node is up."""
 
     async def withdraw(self) -> None:
         """Note that this node has stopped."""
 
 
-async def announce(engine: Announcing, say: Callable[[], Announcement]) -> None:
+async def announce(engine: Announcing, describe: Callable[[], Announcement]) -> None:
     """Announce the node every few seconds until cancelled."""
     try:
         while True:
             with suppress(Unavailable):  # reported by the operations that need the store
-                await engine.announce(say())
+                await engine.announce(describe())
             await asyncio.sleep(EVERY_S)
     finally:
         with suppress(Unavailable, TimeoutError):

@@ -135,9 +135,9 @@ class Deliver:
         if news.cursor == cursor:
             return False
         pages = 1 + max(self._pages(webhook) for webhook in webhooks)
-        if news.wanted or pages >= LEAP:
+        if news.matched or pages >= LEAP:
             reported = await self._engine.run(Spread(news, self._source))
-            return bool(news.wanted) or news.has_more or not reported.kept
+            return bool(news.matched) or news.has_more or not reported.kept
         for webhook in webhooks:
             self._passed[webhook.id] = (webhook.cursor, news.cursor, pages)
         return news.has_more

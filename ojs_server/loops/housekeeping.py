@@ -14,7 +14,7 @@ from ojs_server.ops.ledger import NEAR_MS
 from ojs_server.ops.limits.reopening import Reopen, Reopened
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.ops.time_limit import at_most
-from ojs_server.ops.workers.signs_of_life import Heard
+from ojs_server.ops.workers.signs_of_life import SignsOfLife
 from ojs_server.store.base import Clock, Reader
 from ojs_server.store.records import DueTimes
 
@@ -48,12 +48,12 @@ class Housekeeping:
         self._expected = _NEVER
         self._pruned_at = 0
         self._checked_at = 0
-        self._heard_at = 0
+        self._signs_written_at = 0
         self._probed_at = 0
         self._written = 0
         self._refused = False
         self._waiting_until = 0
-        self._beside: asyncio.Task[None] | None = None
+        self._background: asyncio.Task[None] | None = None
 
     @property
     def prunes_at(self) -> int:
@@ -75,8 +75,8 @@ class Housekeeping:
         try:
             await self._rounds()
         finally:
-            if self._beside is not None:
-                self._beside.cancel()
+            if self._background is not None:
+                self._background.cancel()
 
     async def _rounds(self) -> None:
         while True:
@@ -100,8 +100,8 @@ class Housekeeping:
         self._expected = _NEVER
         now, read_at, due = await self._engine.read(self._look)
         now = await self._probe(now)
-        unheard = self._engine.availability.unheard
-        since = self._reachability.observe(now, self._stopwatch(), unheard)
+        refused_beats = self._engine.availability.unheard
+        since = self._reachability.observe(now, self._stopwatch(), refused_beats)
         dying = self._is_one_dying(due, now)
         if dying:
             # The silent worker may be one whose fetches are not written yet.
@@ -111,24 +111,24 @@ class Housekeeping:
         self._sleeps_until = min(self._next(due, now), self._expected)
         if self._sleeps_until <= now or prune or check:
             sweep = Sweep(
-                judged_since=since,
-                asked_at=now,
-                missed=lambda: self._engine.availability.unheard_since(unheard),
+                reachable_since=since,
+                requested_at=now,
+                missed=lambda: self._engine.availability.unheard_since(refused_beats),
                 behind_ms=self._engine.behind_ms,
                 prune=prune,
                 check=check,
             )
             now, read_at = await self._do(due, sweep), self._stopwatch()
-        if self._beside is None or self._beside.done():
+        if self._background is None or self._background.done():
             # In a task, so that it does not delay due work.
-            self._beside = asyncio.create_task(self._look_beside(now))
+            self._background = asyncio.create_task(self._do_undated_work(now))
         passed = self._stopwatch() - read_at
         return max(0, self._sleeps_until - now - passed) / 1000
 
-    async def _look_beside(self, now: int) -> None:
+    async def _do_undated_work(self, now: int) -> None:
         """Do the work that is never due at a certain time."""
         try:
-            if now - self._heard_at >= self._engine.rules.profile.heard_every_ms:
+            if now - self._signs_written_at >= self._engine.rules.profile.sign_every_ms:
                 await self._write_signs(now)
             await self._look_for_waiters(now)
         except OjsError as error:
@@ -140,7 +140,7 @@ class Housekeeping:
 
     async def _do(self, due: DueTimes, sweep: Sweep) -> int:
         """Do what is due, in one transaction; return the time of the store after it."""
-        now, run = sweep.asked_at, self._engine.run
+        now, run = sweep.requested_at, self._engine.run
         fires = due.cron is not None and due.cron <= now
         opens = due.limit is not None and due.limit <= now
 
@@ -216,9 +216,9 @@ class Housekeeping:
     async def _write_signs(self, now: int) -> None:
         """Store the signs of life of fetching workers."""
         if self._engine.signs:
-            self._heard_at = now
+            self._signs_written_at = now
             for step in self._engine.signs.take():
-                await self._awaited(self._engine.run(Heard(*step)))
+                await self._awaited(self._engine.run(SignsOfLife(*step)))
 
     async def _look_for_waiters(self, now: int) -> None:
         """Have other nodes send their notices here, and wake fetches that wait although there are

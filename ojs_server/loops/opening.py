@@ -64,7 +64,7 @@ def _open(store: Store, loop: asyncio.AbstractEventLoop, answer: "asyncio.Future
     except Exception as refused:
         error = refused
 
-    def tell() -> None:
+    def notify() -> None:
         if answer.done():
             return
         if error is None:
@@ -73,4 +73,4 @@ def _open(store: Store, loop: asyncio.AbstractEventLoop, answer: "asyncio.Future
             answer.set_exception(error)
 
     with suppress(RuntimeError):  # the loop has ended
-        loop.call_soon_threadsafe(tell)
+        loop.call_soon_threadsafe(notify)

@@ -16,23 +16,23 @@ class Reachability:
     def __init__(self) -> None:
         self._store: int | None = None
         self._stopwatch = 0
-        self._unheard = 0
+        self._refused_beats = 0
         self.since = 0
 
-    def observe(self, store_now: int, stopwatch: int, unheard: int | None = None) -> int:
+    def observe(self, store_now: int, stopwatch: int, refused_beats: int | None = None) -> int:
         """Note that the store answered; return the time since which all workers could be heard.
 
-        `unheard` is the number of refused heartbeats so far, given once the store takes changes.
+        `refused_beats` is the number of refused heartbeats, given once the store takes changes.
         """
-        unheard = self._unheard if unheard is None else unheard
+        refused_beats = self._refused_beats if refused_beats is None else refused_beats
         if (
             self._store is None
             or store_now - self._store > GAP_MS
             or stopwatch - self._stopwatch > GAP_MS
-            or unheard != self._unheard
+            or refused_beats != self._refused_beats
         ):
             self.since = store_now
         self._store = store_now
         self._stopwatch = stopwatch
-        self._unheard = unheard
+        self._refused_beats = refused_beats
         return self.since

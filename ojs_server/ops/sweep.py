@@ -13,8 +13,8 @@ from ojs_server.ops.jobs import attachments
 from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.retention import STEP, Pruned, prune
 from ojs_server.ops.unit_of_work import Work
-from ojs_server.ops.workers.presence import DEATH, DROPPED, bury, noticed
-from ojs_server.store.records import JUDGED_AFTER_MS
+from ojs_server.ops.workers.presence import DEATH, DROPPED, declare_dead, noticed
+from ojs_server.store.records import LAPSE_GRACE_MS
 
 # Small, because fetches wait for this transaction.
 MATURE_STEP = 200
@@ -40,11 +40,11 @@ class Swept(msgspec.Struct, frozen=True):
 class Sweep(Operation[Swept], frozen=True):
     """One round of housekeeping.
 
-    `judged_since` is the time since which heartbeats could arrive without a gap, `asked_at` the
-    time at which the round was requested. Leases and workers are judged as of `asked_at`, because a
-    later heartbeat may still be in the socket of a server that was suspended in between. The round
-    overtakes waiting requests, so it judges as of the arrival of the oldest one if that was
-    earlier: all requests before it have been carried out.
+    `reachable_since` is the time since which heartbeats could arrive without a gap, `requested_at`
+    the time at which the round was requested. Leases and workers are judged as of `requested_at`,
+    because a later heartbeat may still be in the socket of a server that was suspended in between.
+    The round overtakes waiting requests, so it judges as of the arrival of the oldest one if that
+    was earlier: all requests before it have been carried out.
     """
 
     stage = Stage.SWEEP
@@ -52,8 +52,8 @@ class Sweep(Operation[Swept], frozen=True):
     judges = True
     due = True
 
-    judged_since: int
-    asked_at: int
+    reachable_since: int
+    requested_at: int
     # Called during the sweep: true if a sign of life was refused meanwhile; then no worker is
     # declared dead.
     missed: Callable[[], bool] = lambda: False
@@ -67,26 +67,26 @@ class Sweep(Operation[Swept], frozen=True):
     def keys(self) -> tuple[object, ...]:
         return ("sweep",)
 
-    def judged_until(self, now: int) -> int:
+    def arrived_until(self, now: int) -> int:
         """Return the time before which all requests that arrived have been carried out."""
-        return min(self.asked_at, now - self.behind_ms())
+        return min(self.requested_at, now - self.behind_ms())
 
     def lock(self, locks: Locks) -> None:
-        locks.searches.append(lambda work: chain(*doomed(work, self)))
+        locks.searches.append(lambda work: chain(*lock_dead(work, self)))
 
     def carry_out(self, work: Work) -> Swept:
         judges = not self.missed()
-        silent, dropped = doomed(work, self) if judges else ([], [])
+        silent, dropped = lock_dead(work, self) if judges else ([], [])
         if silent or dropped:
             # Lock their jobs and leases before the steps below, which skip locked rows.
             work.tx.lock((), (), (), [worker.id for worker in (*silent, *dropped)])
-        step = BEHIND_STEP if work.now - self.asked_at > BEHIND_MS else MATURE_STEP
+        step = BEHIND_STEP if work.now - self.requested_at > BEHIND_MS else MATURE_STEP
         # In maintenance only leases expire.
         matured, removed = _mature(work, step) if work.tx.maintenance is None else (0, 0)
         lapsed = _lapse(work, self) if judges else 0
         for workers, why in ((silent, DEATH), (dropped, DROPPED)):
             if workers:
-                work.tx.save_workers(bury(work, workers, why))
+                work.tx.save_workers(declare_dead(work, workers, why))
         dead = len(silent) + len(dropped)
         changed = _notice(work, self) if self.check and judges else 0
         pruned = prune(work) if self.prune else Pruned()
@@ -114,7 +114,7 @@ def _mature(work: Work, step: int) -> tuple[int, int]:
 
 
 def _lapse(work: Work, op: Sweep) -> int:
-    lapsed = work.tx.load_lapsed(op.judged_since, op.judged_until(work.now), STEP)
+    lapsed = work.tx.load_lapsed(op.reachable_since, op.arrived_until(work.now), STEP)
     changes = [_lapsed(work, job, lease) for job, lease in lapsed]
     for event in attachments.stalled(work.tx, changes):
         work.note(event)
@@ -136,10 +136,10 @@ def _lapsed(work: Work, job: Job, lease: Lease) -> Change:
     )
 
 
-def doomed(work: Work, op: Sweep) -> tuple[list[Worker], list[Worker]]:
+def lock_dead(work: Work, op: Sweep) -> tuple[list[Worker], list[Worker]]:
     """Lock the workers that a sweep takes for dead: those that were silent for too long, and those
     that dropped their session and did not come back."""
-    tx, profile, until = work.tx, work.rules.profile, op.judged_until(work.now)
+    tx, profile, until = work.tx, work.rules.profile, op.arrived_until(work.now)
     silent = _missed(op, until, profile.dead_after_ms, tx.load_silent_workers)
     known = {worker.id for worker in silent}
     dropped = _missed(op, until, profile.session_grace_ms, tx.load_dropped_workers)
@@ -156,7 +156,7 @@ def _missed(
 
 def _notice(work: Work, op: Sweep) -> int:
     """Announce changes of presence, and delete workers that have been silent for long enough."""
-    limits, until = work.rules.profile.thresholds, op.judged_until(work.now)
+    limits, until = work.rules.profile.thresholds, op.arrived_until(work.now)
     if _is_early(op, until, limits.unreachable_ms):
         return 0
     changed = work.tx.load_changed_workers(
@@ -172,4 +172,4 @@ def _notice(work: Work, op: Sweep) -> int:
 
 def _is_early(op: Sweep, until: int, silence_ms: int) -> bool:
     """True if workers have not had enough time to send a sign of life."""
-    return op.judged_since + min(silence_ms, JUDGED_AFTER_MS) > until
+    return op.reachable_since + min(silence_ms, LAPSE_GRACE_MS) > until

@@ -38,7 +38,7 @@ _OF_PROVIDERS: Final = {
     providers.REQUESTED: ("provider_request", provider_room),
     providers.ANSWERED: ("provider_result_ready", plain_room),
 }
-TOLD: Final = (*joblib.STATUS_TOLD, *_INVALID, *_OF_PROVIDERS)
+ANNOUNCED: Final = (*joblib.ANNOUNCED_STATUS, *_INVALID, *_OF_PROVIDERS)
 # Interval at which a node without clients checks whether to stop following the log.
 IDLE_S: Final = 1.0
 
@@ -64,12 +64,12 @@ class Announcer:
         """Follow the log while there are clients to tell."""
         log_reader = self._services.engine.log_reader
         while not log_reader.closed:
-            await self._connections.anybody.wait()
+            await self._connections.connected.wait()
             try:
-                follower = log_reader.admit(EventFilter(types=TOLD))
+                follower = log_reader.admit(EventFilter(types=ANNOUNCED))
             except Unavailable as error:
                 log.warning("clients of Socket.IO are turned away: %s", error.message)
-                self._connections.anybody.clear()
+                self._connections.connected.clear()
                 continue
             try:
                 await log_reader.follow(follower)
@@ -80,7 +80,7 @@ class Announcer:
                 log_reader.leave(follower)
 
     async def _announce_new(self, follower: Follower) -> None:
-        while self._connections.anybody.is_set() and not follower.closed:
+        while self._connections.connected.is_set() and not follower.closed:
             if not await follower.wait(IDLE_S):
                 continue
             lost, entries = follower.take()
@@ -96,7 +96,7 @@ class Announcer:
             elif event.type in _OF_PROVIDERS:
                 await self._announce_provider(event)
             elif (task := tasks.get(event.subject)) is not None:
-                await self._announce_task(task, joblib.STATUS_TOLD[event.type])
+                await self._announce_task(task, joblib.ANNOUNCED_STATUS[event.type])
 
     async def _announce_provider(self, event: Event) -> None:
         name, place = _OF_PROVIDERS[event.type]
@@ -116,7 +116,7 @@ class Announcer:
             about = {name: task[name] for name in ("job_name", "room_id")}
             available = {**about, "task_id": task["id"]}
             await self._emit("task_available", available, job_room(task["job_name"]))
-        status_event = joblib.status_told(task, status)
+        status_event = joblib.announced_task(task, status)
         await self._emit("task_status_event", status_event, plain_room(task["room_id"]))
 
     async def _emit(
@@ -137,6 +137,6 @@ class Announcer:
 
 
 def _tasks(reader: Reader, events: Iterable[Event]) -> dict[str, Shown]:
-    ids = {event.subject for event in events if event.type in joblib.STATUS_TOLD}
+    ids = {event.subject for event in events if event.type in joblib.ANNOUNCED_STATUS}
     found = {job_id: task_of(reader, job_id) for job_id in sorted(ids)}
     return {job_id: task for job_id, task in found.items() if task is not None}

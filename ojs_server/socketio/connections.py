@@ -67,7 +67,7 @@ class Connections:
         self._sessions = sessions
         self._clients: dict[str, Client] = {}
         # Set while there are clients, and while the log is followed for them.
-        self.anybody = asyncio.Event()
+        self.connected = asyncio.Event()
         self.followed = asyncio.Event()
         sio.on("connect", self._connect)
         sio.on("disconnect", self._disconnect)
@@ -97,7 +97,7 @@ class Connections:
         except OjsError as error:
             raise _refusal(error) from None
         self._clients[sid] = client
-        self.anybody.set()
+        self.connected.set()
         try:
             async with asyncio.timeout(FOLLOWED_S):
                 await self.followed.wait()
@@ -142,7 +142,7 @@ class Connections:
     async def _forget(self, sid: str) -> Client | None:
         client = self._clients.pop(sid, None)
         if not self._clients:
-            self.anybody.clear()
+            self.connected.clear()
         if client is not None:
             await self._sessions.disconnect(client.session)
         return client
@@ -196,7 +196,7 @@ class Connections:
         self,
         sid: str,
         data: object,
-        wanted: type[Order],
+        shape: type[Order],
         do: Callable[[Order, Client], Awaitable[None]],
     ) -> dict[str, Any]:
         """Carry out a message of a client; it is answered if the client asks for an
@@ -206,7 +206,7 @@ class Connections:
             if client is None:
                 raise InvalidRequest("the client has not connected")
             try:
-                order = msgspec.convert(data, wanted)
+                order = msgspec.convert(data, shape)
             except msgspec.ValidationError as error:
                 raise InvalidRequest(f"the message is not understood: {error}") from None
             await do(order, client)

@@ -84,7 +84,7 @@ class Sessions:
         )
         self._library: dict[str, Callable[..., Awaitable[Any]]] = dict(self._eio.handlers)
         self._eio.on("connect", self._opened)
-        self._eio.on("message", self._heard)
+        self._eio.on("message", self._received)
         self._eio.on("disconnect", self._ended)
 
     def require_room(self) -> None:
@@ -191,7 +191,7 @@ class Sessions:
         await self._make_room(displaced)
         return refusal
 
-    async def _heard(self, sid: str, data: str) -> None:
+    async def _received(self, sid: str, data: str) -> None:
         # An earlier packet may have closed the session.
         if sid in self._sessions:
             await self._library["message"](sid, data)

@@ -34,7 +34,7 @@ __all__ = [
     "StoreUnavailable",
     "StoreUnreachable",
     "Tx",
-    "unheard",
+    "ignore_moment",
 ]
 
 Clock = Callable[[], int]
@@ -51,7 +51,7 @@ OnLog = Callable[[int | None], None]
 OnDue = Callable[[int], None]
 
 
-def unheard(moment: int | None) -> None:
+def ignore_moment(moment: int | None) -> None:
     """Ignore the notice; an OnLog or OnDue for callers that need neither."""
 
 
@@ -112,7 +112,7 @@ class Store(Protocol):
         None if all are."""
 
     def listener(
-        self, on_wake: OnWake, on_log: OnLog = unheard, on_due: OnDue = unheard
+        self, on_wake: OnWake, on_log: OnLog = ignore_moment, on_due: OnDue = ignore_moment
     ) -> Listener | None:
         """Return a listener for other nodes' notices; None if there are no other nodes."""
 
@@ -122,7 +122,7 @@ class Store(Protocol):
     def note_following(self, for_ms: int) -> None:
         """Ask other nodes to announce the events that they add to the log, for a time from now."""
 
-    def announce(self, said: Announcement) -> None:
+    def announce(self, announcement: Announcement) -> None:
         """Note that this node is up, and what it says of itself."""
 
     def withdraw(self) -> None:
@@ -131,7 +131,7 @@ class Store(Protocol):
     def nodes(self) -> list[ServerNode]:
         """Return the nodes that were announced and have not been withdrawn."""
 
-    def held(self, wanted: Contended, for_ms: int) -> Contended:
+    def held(self, requested: Contended, for_ms: int) -> Contended:
         """Return those of these rows that another transaction has locked, if that has been open for
         some time.
 

@@ -23,7 +23,7 @@ _tenant: Final = msgspec.json.Decoder(_Tenant)
 Stretch = Callable[[int, int], Sequence[Sequence[Any]]]
 
 
-def read_page(stretch: Stretch, after: int, wanted: EventFilter, limit: int) -> EventPage:
+def read_page(stretch: Stretch, after: int, event_filter: EventFilter, limit: int) -> EventPage:
     """Return up to `limit` events that match, and True for more if another one follows or the look
     has ended before the log; the cursor also passes those that were read and skipped."""
     found: list[PlacedEvent] = []
@@ -33,7 +33,7 @@ def read_page(stretch: Stretch, after: int, wanted: EventFilter, limit: int) -> 
         for row in rows:
             position, at, kind, subject, queue, job_type, own = row
             event = Event(kind, subject, queue, job_type, own)
-            if matches(event, wanted):
+            if matches(event, event_filter):
                 if len(found) == limit:
                     return EventPage(found, cursor, True)
                 found.append(PlacedEvent(position, at, event))
@@ -45,14 +45,14 @@ def read_page(stretch: Stretch, after: int, wanted: EventFilter, limit: int) -> 
             return EventPage(found, cursor, True)
 
 
-def matches(event: Event, wanted: EventFilter) -> bool:
+def matches(event: Event, event_filter: EventFilter) -> bool:
     """True if an event passes the filter; all dimensions must match."""
     return (
-        (not wanted.types or any(is_type(event.type, kind) for kind in wanted.types))
-        and (not wanted.queues or event.queue in wanted.queues)
-        and (not wanted.job_types or event.job_type in wanted.job_types)
-        and (wanted.subject is None or event.subject == wanted.subject)
-        and (wanted.tenant is None or is_of(event, wanted.tenant))
+        (not event_filter.types or any(is_type(event.type, kind) for kind in event_filter.types))
+        and (not event_filter.queues or event.queue in event_filter.queues)
+        and (not event_filter.job_types or event.job_type in event_filter.job_types)
+        and (event_filter.subject is None or event.subject == event_filter.subject)
+        and (event_filter.tenant is None or is_of(event, event_filter.tenant))
     )
 
 
@@ -66,6 +66,6 @@ def tenant_of(event: Event) -> str | None:
     return _tenant.decode(event.own).tenant_id
 
 
-def is_type(given: str, wanted: str) -> bool:
+def is_type(given: str, pattern: str) -> bool:
     """True if a type equals the wanted one, or begins with the part before its `*`."""
-    return given.startswith(wanted[:-1]) if wanted.endswith("*") else given == wanted
+    return given.startswith(pattern[:-1]) if pattern.endswith("*") else given == pattern

@@ -37,7 +37,7 @@ from ojs_server.store.parameters import TYPES
 SHARED: Final = "ojs_server.store.tables"
 _NAME: Final = re.compile(r"^-- (name|fragment): (\w+)$", re.MULTILINE)
 # Goes on where the next line is indented.
-_SAID: Final = re.compile(
+_DECLARATION: Final = re.compile(
     r"^-- (row|returns|changes|differs|lane|other_lane): (.+(?:\n--(?:   .*| \)))*)$", re.MULTILINE
 )
 _PUT_IN: Final = re.compile(r"\{(\w+)\}")
@@ -134,7 +134,7 @@ class Part(msgspec.Struct, frozen=True):
 
     name: str
     sql: str
-    said: Mapping[str, str] = {}
+    declared: Mapping[str, str] = {}
     is_fragment: bool = False
 
 
@@ -143,18 +143,18 @@ def split_parts(text: str) -> Iterator[Part]:
     marks = list(_NAME.finditer(text))
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
         body = text[mark.end() : following.start() if following else len(text)]
-        said = {
+        declared = {
             found[1]: " ".join(found[2].replace("\n--", "").split())
-            for found in _SAID.finditer(body)
+            for found in _DECLARATION.finditer(body)
         }
         lines = (line for line in body.splitlines() if line and not line.startswith("--"))
-        yield Part(mark[2], "\n".join(lines), said, mark[1] == "fragment")
+        yield Part(mark[2], "\n".join(lines), declared, mark[1] == "fragment")
 
 
 def _query(part: Part, put_in: Mapping[str, str], dialect: Dialect) -> Query:
     filled = _filled(part.sql, put_in)
     sql = dialect.rendered(filled)
-    rows = rows_of(part.said["row"]) if "row" in part.said else None
+    rows = rows_of(part.declared["row"]) if "row" in part.declared else None
     if (rows is None) != ("{rows}" not in sql and "{list}" not in sql):
         raise ValueError("it takes rows, or says so, but not both")
     if rows is not None and "{list}" in sql and len(rows.columns) > 1:
@@ -163,20 +163,20 @@ def _query(part: Part, put_in: Mapping[str, str], dialect: Dialect) -> Query:
         part.name,
         sql,
         rows,
-        lane=dialect.rendered(_filled(part.said.get("lane", ""), put_in)),
-        other_lane=dialect.rendered(_filled(part.said.get("other_lane", ""), put_in)),
+        lane=dialect.rendered(_filled(part.declared.get("lane", ""), put_in)),
+        other_lane=dialect.rendered(_filled(part.declared.get("other_lane", ""), put_in)),
         is_list="{list}" in sql,
-        changes=_changes(part.said.get("changes", ""), filled),
+        changes=_changes(part.declared.get("changes", ""), filled),
     )
-    if "returns" not in part.said:
+    if "returns" not in part.declared:
         return query
-    record = RECORDS.get(part.said["returns"])
+    record = RECORDS.get(part.declared["returns"])
     if record is None:
-        raise ValueError(f"there is no record {part.said['returns']}")
-    wanted = [column.name for column in columns_of(record)]
-    if (names := returned(_JSON.sub(r"\1", filled))) != wanted:
+        raise ValueError(f"there is no record {part.declared['returns']}")
+    columns = [column.name for column in columns_of(record)]
+    if (names := returned(_JSON.sub(r"\1", filled))) != columns:
         raise ValueError(
-            f"{record.type.__name__} has the columns {wanted}, but {names} are returned"
+            f"{record.type.__name__} has the columns {columns}, but {names} are returned"
         )
     read = reader_of(record, dialect.read)
     return msgspec.structs.replace(query, returns=record.type, read=read)

@@ -22,7 +22,7 @@ POSITION_BITS = 18
 MAX_POSITIONS = 1 << POSITION_BITS
 
 # After a start or a stall a lease is judged when its holder could be heard for this long.
-JUDGED_AFTER_MS = 30_000
+LAPSE_GRACE_MS = 30_000
 
 # Most distinct requirements of the jobs in a transaction's queues.
 MAX_DEMANDS = 1000
@@ -230,7 +230,7 @@ class KindRun(NamedTuple):
     worker_id: str | None
 
 
-class Staffed(NamedTuple):
+class KindWorkers(NamedTuple):
     """A kind of jobs of a room, and the workers that run it."""
 
     kind: Kind

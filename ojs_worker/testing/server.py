@@ -175,5 +175,5 @@ class PrivateServer:
         due = await engine.read(lambda reader: reader.due())
         opens = due.limit is not None and due.limit <= now
         opened = await engine.run(Reopen()) if opens else None
-        swept = await engine.run(Sweep(judged_since=0, asked_at=now))
+        swept = await engine.run(Sweep(reachable_since=0, requested_at=now))
         return bool(fired.entries or (opened and opened.limits)) or swept != Swept(swept.now)

@@ -73,7 +73,7 @@ OF_JOB = {"job_id": JOB_ID, "job_type": "email.send", "queue": "mail"}
             {"total_attempts": 1, "last_error": ERROR},
         ),
         (
-            events.buried(job("discarded"), FAULT),
+            events.dead_letter_added(job("discarded"), FAULT),
             "dead_letter.added",
             {"total_attempts": 1, "error_type": "t"},
         ),

@@ -13,7 +13,7 @@ from ojs_server.app import Server
 from ojs_server.domain.profile import PROFILES
 from ojs_server.grpc.health import NOT_SERVING, SERVING
 from ojs_server.grpc.proto import zeebe_pb2 as pb
-from ojs_server.grpc.zeebe import BEHAVIOURS, SERVICE, UNSERVED
+from ojs_server.grpc.zeebe import BEHAVIOURS, NOT_SERVED, SERVICE
 from ojs_server.http.access.keys import parse_keys
 from ojs_server.ops.sweep import Sweep
 from tests.grpc.conftest import Serve, Stub, connect
@@ -58,7 +58,7 @@ class Gateway:
     async def later(self, seconds: float) -> None:
         """Let time pass, and let housekeeping look."""
         self.hands.turn(seconds=seconds)
-        await self.server.engine.run(Sweep(judged_since=0, asked_at=self.hands()))
+        await self.server.engine.run(Sweep(reachable_since=0, requested_at=self.hands()))
 
     async def waits(self, count: int) -> None:
         """Wait until this number of calls waits for jobs."""
@@ -84,7 +84,7 @@ def names(service: ServiceDescriptor) -> list[str]:
 
 def test_every_call_is_served_or_refused_with_a_sentence() -> None:
     assert sorted(BEHAVIOURS) == names(SERVICE)
-    assert UNSERVED.keys().isdisjoint(BEHAVIOURS)
+    assert NOT_SERVED.keys().isdisjoint(BEHAVIOURS)
 
 
 async def test_the_topology_is_one_broker_with_a_partition(gate: Gateway) -> None:
@@ -418,7 +418,7 @@ async def test_calls_that_wait_beyond_the_limit_are_refused(serve: Serve) -> Non
         taking.cancel()
 
 
-@pytest.mark.parametrize("name", UNSERVED)
+@pytest.mark.parametrize("name", NOT_SERVED)
 async def test_what_needs_an_engine_says_what_to_use_instead(gate: Gateway, name: str) -> None:
     async with aio.insecure_channel(f"127.0.0.1:{gate.server.ports.grpc}") as channel:
         call: Any = channel.unary_unary(f"/{SERVICE.full_name}/{name}")

@@ -13,7 +13,7 @@ from ojs_server.ops.engine.signs import Signs
 from ojs_server.ops.engine.wakeups import Wakeups
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.sweep import Sweep, Swept
-from ojs_server.ops.workers.signs_of_life import Heard
+from ojs_server.ops.workers.signs_of_life import SignsOfLife
 from ojs_server.store.base import StoreUnavailable
 from ojs_server.store.records import DueTimes, QueueCounts
 
@@ -35,7 +35,7 @@ class Surroundings:
         self.queues: list[QueueCounts] = []
         self.failure: Exception | None = None
         self.sweeps: list[Sweep] = []
-        self.heard: list[Heard] = []
+        self.heard: list[SignsOfLife] = []
         self.probes: list[int] = []
         self.noted: list[int] = []
         self.answer: Callable[[Sweep], Swept] = lambda sweep: Swept(self.now)
@@ -59,7 +59,7 @@ class Surroundings:
 
     async def run(self, operation: Any) -> Any:
         """Like the engine's."""
-        if isinstance(operation, Heard):
+        if isinstance(operation, SignsOfLife):
             self.heard.append(operation)
             return len(operation.worker_ids)
         if isinstance(operation, Probe):

@@ -25,7 +25,7 @@ from ojs_server.ops.rules import Rules
 from ojs_server.ops.sweep import Sweep, Swept
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.fetch import fetch
-from ojs_server.ops.workers.signs_of_life import Heard
+from ojs_server.ops.workers.signs_of_life import SignsOfLife
 from ojs_server.store.open import open_store
 from ojs_server.store.records import DueTimes, QueueCounts
 from tests.loops.sleeper import AT, Night, Sleeper, Surroundings
@@ -117,7 +117,7 @@ async def test_what_is_due_is_swept_at_once_and_until_nothing_is_left(night: Nig
     around.due = DueTimes(None, None, None)
     assert await night.sleeper.next() == SLOW_POLL_S
     assert len(around.sweeps) == 3
-    assert around.sweeps[-1].asked_at == AT
+    assert around.sweeps[-1].requested_at == AT
 
 
 async def test_what_may_not_be_judged_yet_does_not_keep_it_busy(night: Night) -> None:
@@ -208,7 +208,7 @@ async def test_silence_is_judged_from_the_last_gap_on(night: Night) -> None:
     await night.sleeper.next()
     around.now = AT + 60_000
     await night.sleeper.next()
-    assert [sweep.judged_since for sweep in around.sweeps] == [AT, AT, AT + 60_000]
+    assert [sweep.reachable_since for sweep in around.sweeps] == [AT, AT, AT + 60_000]
 
 
 async def test_the_node_of_a_shared_store_helps_its_waiting_fetches(
@@ -249,10 +249,10 @@ async def test_without_other_nodes_nobody_is_told(night: Night, queues: tuple[st
 
 
 async def test_who_fetches_is_written_down_every_few_seconds(night: Night) -> None:
-    around, every_ms = night.around, OJS.heard_every_ms
+    around, every_ms = night.around, OJS.sign_every_ms
     with around.signs.held("w"):
         await night.sleeper.next()
-        assert around.heard == [Heard({}, frozenset({"w"}))]
+        assert around.heard == [SignsOfLife({}, frozenset({"w"}))]
         around.now += every_ms - 1
         await night.sleeper.next()
         assert len(around.heard) == 1
@@ -274,7 +274,7 @@ async def test_who_fetches_is_written_down_before_anybody_is_declared_dead(night
     sweeps = len(around.sweeps)
     around.answer = lambda sweep: Swept(around.now, dead=len(around.heard) - 1)
     await night.sleeper.next()
-    assert around.heard == [Heard({"w": AT}), Heard({"w": AT + 1})]
+    assert around.heard == [SignsOfLife({"w": AT}), SignsOfLife({"w": AT + 1})]
     assert len(around.sweeps) == sweeps + 1
 
 
@@ -337,7 +337,7 @@ async def test_waiting_for_a_busy_writer_is_no_gap(
     night: Night, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise nothing would ever be judged while requests wait for longer than that."""
-    around, since = night.around, night.around.sweeps[0].judged_since
+    around, since = night.around, night.around.sweeps[0].reachable_since
     around.due = DueTimes(AT, None, None)
     monkeypatch.setattr(housekeeping, "SLOW_POLL_S", 0.001)
     looked, done = asyncio.Semaphore(0), asyncio.Event()
@@ -362,7 +362,7 @@ async def test_waiting_for_a_busy_writer_is_no_gap(
     assert await night.sleeper.pause() == 0
     await night.sleeper.next()
     assert len(around.sweeps) == 3
-    assert [sweep.judged_since for sweep in around.sweeps[1:]] == [since, since]
+    assert [sweep.reachable_since for sweep in around.sweeps[1:]] == [since, since]
 
 
 async def test_a_stall_while_the_writer_is_busy_is_a_gap(
@@ -381,4 +381,4 @@ async def test_a_stall_while_the_writer_is_busy_is_a_gap(
     await night.sleeper.next()
     await night.sleeper.next()
     first, second = around.sweeps[1:]
-    assert second.judged_since == first.asked_at + 40_000
+    assert second.reachable_since == first.requested_at + 40_000

@@ -86,7 +86,7 @@ class Bench:
         self.rules = rules or Rules()
         self.rng = rng()
         # Long reachable, unless a test says that the server has just come back.
-        self.judged_since = 0
+        self.reachable_since = 0
         # Up to where the event log has to be read.
         self._logged = 0
 
@@ -140,8 +140,8 @@ class Bench:
 
     def sweep(self, **given: Any) -> Swept:
         """One round of housekeeping."""
-        given.setdefault("asked_at", self.clock.now)
-        given.setdefault("judged_since", self.judged_since)
+        given.setdefault("requested_at", self.clock.now)
+        given.setdefault("reachable_since", self.reachable_since)
         swept: Swept = self.do(Sweep(**given))
         return swept
 

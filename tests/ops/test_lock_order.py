@@ -60,7 +60,7 @@ from ojs_server.ops.workers import presence
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.heartbeat import Beat
 from ojs_server.ops.workers.sessions import DropSession, OpenSession
-from ojs_server.ops.workers.signs_of_life import Heard
+from ojs_server.ops.workers.signs_of_life import SignsOfLife
 from ojs_server.ops.workflows import operations as workflow
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, enqueue
@@ -194,7 +194,7 @@ class World:
         yield OpenSession(worker)
         yield DropSession(worker, 0)
         yield Beat(worker, WorkerState.RUNNING, False, (active, self.second))
-        yield Heard({worker: self.now + 10 * MINUTE})
+        yield SignsOfLife({worker: self.now + 10 * MINUTE})
         yield Sweep(0, self.now + 10 * MINUTE)
         yield Sweep(0, self.now + 60 * MINUTE, prune=True, check=True)
         yield Claim((self.queue,), 3, worker)

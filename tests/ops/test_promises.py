@@ -308,7 +308,7 @@ class Promises(Watched):
     def the_server_stalls(self, milliseconds: int) -> None:
         active = [job.id for job in self.model.jobs.values() if job.state == "active"]
         self.bench.clock.advance(milliseconds)
-        self.bench.judged_since = self.now
+        self.bench.reachable_since = self.now
         self.look_around()
         lost = [job_id for job_id in active if self.model.jobs[job_id].state != "active"]
         assert not lost, f"the model itself lost {lost}"
@@ -332,7 +332,7 @@ class Promises(Watched):
         """A sweep. Jobs that fall due in the same instant may join their queue in any order."""
         due = [job for job in self.model.due_jobs(self.now) if job.state not in FINAL]
         moments = {job.id: job.due for job in due}
-        self.model.sweep(self.now, self.bench.judged_since)
+        self.model.sweep(self.now, self.bench.reachable_since)
         self.bench.sweep()
         for moment in set(moments.values()):
             self.settle_ties([job_id for job_id, at in moments.items() if at == moment])

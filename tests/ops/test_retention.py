@@ -24,7 +24,7 @@ def swept(bench: Bench) -> Swept:
     return found
 
 
-def bury(bench: Bench, queue: str = "q", retry: dict[str, object] | None = None) -> str:
+def declare_dead(bench: Bench, queue: str = "q", retry: dict[str, object] | None = None) -> str:
     job_id = bench.put(queue=queue, retry=retry or DEAD_LETTER)
     bench.take(queues=(queue,))
     bench.fail(job_id)
@@ -44,8 +44,8 @@ def events(store: Store) -> int:
 
 def test_a_queue_keeps_its_latest_dead_letters(bench: Bench, clock: HandClock) -> None:
     bench = limited(bench.store, clock, dead_letters=2)
-    ids = [bury(bench) for _ in range(5)]
-    others = [bury(bench, "other") for _ in range(2)]
+    ids = [declare_dead(bench) for _ in range(5)]
+    others = [declare_dead(bench, "other") for _ in range(2)]
     assert swept(bench).removed == 3
     assert left(bench, [*ids, *others]) == [*ids[3:], *others]
     assert bench.counts() == {"discarded": 2}
@@ -56,8 +56,8 @@ def test_a_queue_keeps_its_latest_dead_letters(bench: Bench, clock: HandClock) -
 
 def test_what_no_policy_keeps_does_not_count(bench: Bench, clock: HandClock) -> None:
     bench = limited(bench.store, clock, dead_letters=1)
-    kept = bury(bench)
-    noise = [bury(bench, retry={"max_attempts": 1}) for _ in range(3)]
+    kept = declare_dead(bench)
+    noise = [declare_dead(bench, retry={"max_attempts": 1}) for _ in range(3)]
     by_word = bench.put()
     bench.take()
     bench.fail(by_word, {"code": "DEAD_LETTER"})
@@ -69,7 +69,9 @@ def test_a_queue_may_keep_more_or_fewer_of_them(bench: Bench, clock: HandClock) 
     bench = limited(bench.store, clock, dead_letters=2)
     bench.do(configure(dead_letter_max_size=1))
     bench.do(configure("many", dead_letter_max_size=3))
-    ids = {queue: [bury(bench, queue) for _ in range(4)] for queue in ("q", "many", "other")}
+    ids = {
+        queue: [declare_dead(bench, queue) for _ in range(4)] for queue in ("q", "many", "other")
+    }
     assert swept(bench).removed == 3 + 1 + 2
     assert {queue: left(bench, jobs) for queue, jobs in ids.items()} == {
         "q": ids["q"][3:],
@@ -93,7 +95,7 @@ def test_jobs_given_up_before_they_started_count_as_well(bench: Bench, clock: Ha
 
 def test_a_job_that_was_retried_is_no_dead_letter(bench: Bench, clock: HandClock) -> None:
     bench = limited(bench.store, clock, dead_letters=1)
-    ids = [bury(bench) for _ in range(3)]
+    ids = [declare_dead(bench) for _ in range(3)]
     bench.do(Revive(ids[1]))
     bench.do(Remove(ids[2]))
     assert swept(bench).removed == 0
@@ -105,7 +107,7 @@ def test_dead_letters_go_in_steps(
 ) -> None:
     monkeypatch.setattr(retention, "STEP", 2)
     bench = limited(bench.store, clock, dead_letters=1)
-    ids = [bury(bench) for _ in range(4)]
+    ids = [declare_dead(bench) for _ in range(4)]
     first = swept(bench)
     assert (first.removed, first.more) == (2, True)
     assert left(bench, ids) == ids[2:]

@@ -113,16 +113,16 @@ def test_after_a_stall_leases_are_judged_only_when_their_holders_could_be_heard(
     bench.take("w", 2)
     bench.clock.advance(3_600_000)
     back = bench.clock.now
-    assert bench.sweep(judged_since=back).lapsed == 0
+    assert bench.sweep(reachable_since=back).lapsed == 0
     bench.clock.advance(4999)
-    assert bench.sweep(judged_since=back).lapsed == 0
+    assert bench.sweep(reachable_since=back).lapsed == 0
     bench.clock.advance(1)
-    assert bench.sweep(judged_since=back).lapsed == 1
+    assert bench.sweep(reachable_since=back).lapsed == 1
     assert (bench.state(short), bench.state(long)) == ("available", "active")
     bench.clock.advance(24_999)
-    assert bench.sweep(judged_since=back).lapsed == 0
+    assert bench.sweep(reachable_since=back).lapsed == 0
     bench.clock.advance(1)
-    assert bench.sweep(judged_since=back).lapsed == 1
+    assert bench.sweep(reachable_since=back).lapsed == 1
     assert bench.state(long) == "available"
 
 
@@ -132,9 +132,9 @@ def test_after_a_stall_no_worker_is_dead_before_it_could_be_heard(bench: Bench) 
     back = bench.clock.now
     for waited in (0, 15_000, 14_999):
         bench.clock.advance(waited)
-        assert bench.sweep(judged_since=back).dead == 0
+        assert bench.sweep(reachable_since=back).dead == 0
     bench.clock.advance(1)
-    assert bench.sweep(judged_since=back).dead == 1
+    assert bench.sweep(reachable_since=back).dead == 1
 
 
 def test_what_is_handed_out_after_a_start_is_judged_at_once(bench: Bench) -> None:
@@ -145,7 +145,7 @@ def test_what_is_handed_out_after_a_start_is_judged_at_once(bench: Bench) -> Non
     quick = bench.put(visibility_timeout=1)
     bench.take("w", 2)
     bench.clock.advance(2000)
-    assert bench.sweep(judged_since=back).lapsed == 2
+    assert bench.sweep(reachable_since=back).lapsed == 2
     assert (bench.state(slow), bench.state(quick)) == ("retryable", "available")
 
 
@@ -159,7 +159,7 @@ def test_leases_are_judged_by_when_the_sweep_was_asked_for(bench: Bench, waits: 
     bench.clock.advance(5_500)
     asked = bench.clock.now
     bench.clock.advance(3_600_000)
-    late = {"behind_ms": lambda: 3_600_000} if waits else {"asked_at": asked}
+    late = {"behind_ms": lambda: 3_600_000} if waits else {"requested_at": asked}
     assert bench.sweep(**late).lapsed == 1
     assert (bench.state(over), bench.state(held)) == ("available", "active")
 
@@ -172,7 +172,7 @@ def test_workers_are_judged_by_when_the_sweep_was_asked_for(bench: Bench, waits:
     bench.clock.advance(10_000)
     asked = bench.clock.now
     bench.clock.advance(3_600_000)
-    late = {"behind_ms": lambda: 3_600_000} if waits else {"asked_at": asked}
+    late = {"behind_ms": lambda: 3_600_000} if waits else {"requested_at": asked}
     assert bench.sweep(**late, check=True).dead == 1
     with bench.store.reader() as reader:
         silent, alive = (reader.workers([name])[0].worker for name in ("silent", "alive"))
@@ -186,9 +186,9 @@ def test_what_is_due_is_promoted_however_long_the_sweep_has_waited(bench: Bench)
         bench.do(enqueue(jobs=jobs[start : start + 1000]))
     asked = bench.clock.now
     bench.clock.advance(BEHIND_MS + 1)
-    first = bench.sweep(asked_at=asked)
+    first = bench.sweep(requested_at=asked)
     assert (first.matured, first.more) == (BEHIND_STEP, True)
-    assert bench.sweep(asked_at=bench.clock.now - BEHIND_MS).matured == 1
+    assert bench.sweep(requested_at=bench.clock.now - BEHIND_MS).matured == 1
 
 
 def test_a_full_step_says_that_there_is_more(bench: Bench) -> None:

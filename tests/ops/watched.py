@@ -19,7 +19,7 @@ class Watched(RuleBasedStateMachine):
         self.bench = bench
         self.model = Model()
         bench.do(Reset())
-        bench.judged_since = bench.clock.now - 3_600_000
+        bench.reachable_since = bench.clock.now - 3_600_000
         self._cursor = 0
         self._stories: dict[str, list[str]] = {}
 

@@ -204,8 +204,8 @@ def test_the_names_that_a_statement_returns_are_known(sql: str, names: list[str]
 
 
 def test_each_record_is_taken_or_returned_by_a_statement() -> None:
-    said = " ".join(text for store in ("sqlite", "tables") for text in _texts_of(store))
-    named = set(re.findall(r"(?:returns: |row: |\{)(\w+)", said))
+    declared = " ".join(text for store in ("sqlite", "tables") for text in _texts_of(store))
+    named = set(re.findall(r"(?:returns: |row: |\{)(\w+)", declared))
     parts = {
         inner.__name__
         for record in RECORDS.values()
@@ -229,7 +229,7 @@ def test_a_statement_that_each_store_has_of_its_own_says_why() -> None:
         head = re.split(r"^-- (?:name|fragment): ", text, maxsplit=1, flags=re.MULTILINE)[0]
         if "-- differs: " not in head:
             parts = list(split_parts(text))
-            reasons = {part.name for part in parts if "differs" in part.said}
+            reasons = {part.name for part in parts if "differs" in part.declared}
             assert {part.name for part in parts} & twins == reasons
 
 

@@ -46,7 +46,7 @@ class System:
     async def later(self, *, minutes: float = 0, hours: float = 0) -> Swept:
         """Let time pass, and run the housekeeping that is due."""
         self.hands.turn(hours=hours, seconds=minutes * MINUTE)
-        sweep = Sweep(judged_since=0, asked_at=self.hands(), check=True, prune=True)
+        sweep = Sweep(reachable_since=0, requested_at=self.hands(), check=True, prune=True)
         return await self.server.engine.run(sweep)
 
     async def enqueue(self, block: str, **more: Any) -> str:

@@ -48,7 +48,7 @@ class World:
     async def pass_time(self, seconds: float) -> Swept:
         """Let time pass, and run housekeeping."""
         self.clock.advance(round(seconds * 1000))
-        return await self.server.engine.run(Sweep(judged_since=0, asked_at=self.clock.now))
+        return await self.server.engine.run(Sweep(reachable_since=0, requested_at=self.clock.now))
 
     async def job(self, job_id: str) -> Job:
         """A job as it is stored."""

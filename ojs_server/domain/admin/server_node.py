@@ -24,7 +24,7 @@ class ServerNode(msgspec.Struct, frozen=True):
     id: str
     started_at: int
     seen_at: int
-    said: Announcement
+    announcement: Announcement
 
     def is_silent(self, now: int) -> bool:
         """Tell whether the node has announced nothing for too long."""

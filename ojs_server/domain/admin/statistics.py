@@ -136,13 +136,13 @@ def quantile(runs: Mapping[int, int], part: float) -> int | None:
     total = sum(runs.values())
     if not total:
         return None
-    wanted = part * total
+    rank = part * total
     for bucket in sorted(runs):
-        if wanted <= runs[bucket]:
+        if rank <= runs[bucket]:
             low, high = _EDGES[bucket]
             # Run times are assumed to be evenly distributed within a bucket.
-            return round(low + (high - low) * wanted / runs[bucket])
-        wanted -= runs[bucket]
+            return round(low + (high - low) * rank / runs[bucket])
+        rank -= runs[bucket]
     return _EDGES[max(runs)][1]
 
 

@@ -116,12 +116,12 @@ def parse_push(
         raise invalid("status", f"must be one of {allowed}{nearest(word, _STATUSES)}")
     if error is not None and (result is not None or word in _SUCCESS):
         raise invalid("error", "must not be combined with a result or a success")
-    for field, given, wanted in (
+    for field, given, required in (
         ("acquires", acquires, Phase.ACQUIRE),
         ("dbUpdates", updates, Phase.EXECUTE),
     ):
-        if given is not None and phase is not wanted:
-            raise invalid(field, f"belongs to {wanted} jobs; this one is for {phase}")
+        if given is not None and phase is not required:
+            raise invalid(field, f"belongs to {required} jobs; this one is for {phase}")
     if word in _SUCCESS:
         return Push(result, _acquires(acquires), _updates(updates), None)
     # Workers that do not know `error` report the failure in `result`.

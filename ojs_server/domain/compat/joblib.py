@@ -41,7 +41,7 @@ WORDS: Final = ("running", "completed", "failed", "cancelled")
 
 # The event for changed jobs of a room, and the events of tasks with the status that is announced.
 JOBS_CHANGED: Final = "job_types.changed"
-STATUS_TOLD: Final[Mapping[str, str]] = {
+ANNOUNCED_STATUS: Final[Mapping[str, str]] = {
     "job.enqueued": "pending",
     "job.released": "pending",
     "dead_letter.retried": "pending",
@@ -111,16 +111,16 @@ def id_of(name: str) -> str:
     return str(uuid5(_NAMES, name))
 
 
-def check_move(job: Job, status: str, wanted: str) -> None:
+def check_move(job: Job, status: str, target: str) -> None:
     """Raise Conflict unless a task may change from one state to another."""
-    if wanted not in MOVES.get(status, ()):
+    if target not in MOVES.get(status, ()):
         raise Conflict(
-            f"the task is {status} and cannot become {wanted}",
+            f"the task is {status} and cannot become {target}",
             details={"resource_type": "task", "resource_id": job.id, "status": status},
         )
 
 
-def status_told(task: Mapping[str, Any], status: str) -> dict[str, Any]:
+def announced_task(task: Mapping[str, Any], status: str) -> dict[str, Any]:
     """Return the status of a task for an event; the task itself may have moved on since."""
     ended = status in ("completed", "failed", "cancelled")
     waits = status == "pending"

@@ -139,12 +139,12 @@ def requested(provider: Provider, request_hash: str, params: bytes, *, again: bo
 
 def answered(provider: Provider, request_hash: str) -> Event:
     """Build the event that a provider has answered."""
-    told: dict[str, Any] = {
+    data: dict[str, Any] = {
         "provider_name": str(provider.full_name),
         "request_hash": request_hash,
         "room": provider.room,
     }
-    return Event(ANSWERED, provider.id, None, None, codec.encode(told))
+    return Event(ANSWERED, provider.id, None, None, codec.encode(data))
 
 
 def joined(provider: Provider) -> Event:

@@ -14,7 +14,7 @@ from ojs_server.domain.cron.expression import (
 )
 from ojs_server.domain.cron.time_zones import parse_zone
 from ojs_server.domain.jobs.validate import Draft, parse_draft
-from ojs_server.domain.tenants.tenant import apart
+from ojs_server.domain.tenants.tenant import split_name
 from ojs_wire import codec
 from ojs_wire.codec import Json
 from ojs_wire.values import format_timestamp
@@ -82,9 +82,9 @@ class CronEntry(msgspec.Struct, frozen=True):
     holder: str | None = None
 
     @property
-    def whose(self) -> tuple[str | None, str]:
+    def scoped_name(self) -> tuple[str | None, str]:
         """The entry's tenant, and its name within that tenant."""
-        return apart(self.name)
+        return split_name(self.name)
 
 
 class CronRun(msgspec.Struct, frozen=True):
@@ -180,7 +180,7 @@ def draft_of(
 ) -> Draft:
     """Return the draft of the job of one run. `lease_ms` is the server's visibility timeout."""
     template = definition_of(entry).job_template
-    tenant, name = entry.whose
+    tenant, name = entry.scoped_name
     meta = {
         **(template.get("meta") or {}),
         "cron_name": name,

@@ -246,13 +246,13 @@ def _days(calendar: Calendar, year: int, month: int) -> list[int]:
     return sorted(by_date | by_weekday)
 
 
-def _days_by_date(wanted: DaysOfMonth, year: int, month: int) -> set[int]:
+def _days_by_date(listed: DaysOfMonth, year: int, month: int) -> set[int]:
     first, length = monthrange(year, month)
-    days = {day for day in wanted.days if day <= length}
-    if wanted.last:
+    days = {day for day in listed.days if day <= length}
+    if listed.last:
         days.add(length)
-    near = {day for day in wanted.nearest if day <= length}
-    if wanted.last_weekday:
+    near = {day for day in listed.nearest if day <= length}
+    if listed.last_weekday:
         near.add(length)
     for day in near:
         # monthrange counts from Monday. A weekend day moves to the nearest weekday of the same
@@ -267,7 +267,7 @@ def _days_by_date(wanted: DaysOfMonth, year: int, month: int) -> set[int]:
     return days
 
 
-def _days_by_weekday(wanted: DaysOfWeek, year: int, month: int) -> set[int]:
+def _days_by_weekday(listed: DaysOfWeek, year: int, month: int) -> set[int]:
     first, length = monthrange(year, month)
     days = set()
     for day in range(1, length + 1):
@@ -275,9 +275,9 @@ def _days_by_weekday(wanted: DaysOfWeek, year: int, month: int) -> set[int]:
         weekday = (first + day) % 7
         nth = (day + 6) // 7
         if (
-            weekday in wanted.days
-            or (weekday, nth) in wanted.nth
-            or (weekday in wanted.last and day > length - 7)
+            weekday in listed.days
+            or (weekday, nth) in listed.nth
+            or (weekday in listed.last and day > length - 7)
         ):
             days.add(day)
     return days

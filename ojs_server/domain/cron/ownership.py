@@ -34,7 +34,7 @@ class Caller(msgspec.Struct, frozen=True):
 def owner_of(entry: CronEntry) -> str | None:
     """Return the owner that an entry names, with the tenant of the entry before it. A value that
     workers do not give is no owner."""
-    tenant, _ = entry.whose
+    tenant, _ = entry.scoped_name
     named = (definition_of(entry).job_template.get("meta") or {}).get(OWNER)
     if not isinstance(named, str) or not 0 < len(named) <= MAX_NAME or not named.isprintable():
         return None
@@ -54,7 +54,7 @@ def require_right(entry: CronEntry, caller: Caller) -> None:
     """Raise Denied unless the caller may change an entry."""
     if may_change(entry, caller):
         return
-    _, name = entry.whose
+    _, name = entry.scoped_name
     others = ("producer",) if owner_of(entry) is None else ()
     raise Denied(
         f"the cron entry {name} is another key's: allowed are the key that registered it, and keys "
@@ -73,7 +73,7 @@ def require_owner(entry: CronEntry, holders: Iterable[str | None], caller: Calle
     keys that registered entries of that owner. Operators need no such check."""
     if entry.owner is None or caller.programs.isdisjoint(holders):
         return
-    owner = unscoped(entry.whose[0], entry.owner)
+    owner = unscoped(entry.scoped_name[0], entry.owner)
     raise Denied(
         f"the cron owner {owner} is another key's: allowed are an owner that no other key uses, "
         f"and keys of the roles {', '.join(_ALWAYS)}",

@@ -135,7 +135,9 @@ def registered(
 def changed(changes: CronChanges, known: CronEntry, now: int, *, strict: bool) -> CronEntry:
     """Return the entry after a change of some of its members."""
     if changes.name not in (None, known.name):
-        raise invalid("name", f"must be {known.whose[1]}, as in the path; an entry keeps its name")
+        raise invalid(
+            "name", f"must be {known.scoped_name[1]}, as in the path; an entry keeps its name"
+        )
     before = definition_of(known)
     definition = CronTemplate(
         _template(changes, before.job_template),

@@ -13,7 +13,7 @@ from ojs_wire.values import kind_of
 _NO_PLACE: Final = frozenset({"localtime", "Factory"})
 _OFFSET: Final = re.compile(r"(?:UTC|GMT|Z)?[+-]?\d{1,2}(?::?\d{2})?", re.ASCII | re.IGNORECASE)
 _ABBREVIATION: Final = re.compile(r"([A-Z]{1,5})(?:\d[A-Z]*)?", re.ASCII)
-_MEANT: Final = {
+_PLACE_OF: Final = {
     "Z": "UTC",
     "UCT": "UTC",
     "GMT": "Europe/London",
@@ -74,8 +74,8 @@ def _refuse(field: str, given: str) -> InvalidRequest:
             f'is the fixed offset "{given}"; allowed: UTC or an IANA name such as Europe/Berlin',
         )
     if match := _ABBREVIATION.fullmatch(given):
-        meant = _MEANT.get(match[1])
-        hint = f'; did you mean "{meant}"?' if meant else ""
+        place = _PLACE_OF.get(match[1])
+        hint = f'; did you mean "{place}"?' if place else ""
         return invalid(
             field,
             f'is "{given}", an abbreviation; '

@@ -24,8 +24,8 @@ def limited_tenants(sharing: Sharing, names: Iterable[str] | None = None) -> Map
     """Return the tenants with limits, of these or of all."""
     if not sharing.tenants:
         return {}
-    wanted = sharing.tenants if names is None else sharing.tenants.keys() & set(names)
-    return {name: sharing.tenants[name] for name in wanted if sharing.tenants[name].limited}
+    chosen = sharing.tenants if names is None else sharing.tenants.keys() & set(names)
+    return {name: sharing.tenants[name] for name in chosen if sharing.tenants[name].limited}
 
 
 def limited_pools(sharing: Sharing) -> list[str]:

@@ -244,14 +244,14 @@ def _stuck(stuck_ms: int) -> Fault:
 
 
 def _stalled(lease: Lease, stall_ms: int, now: int) -> Fault:
-    heard_at = lease.expires_at - stall_ms
+    beat_at = lease.expires_at - stall_ms
     return Fault(
         code="stalled",
         type="stalled",
         message=f"the worker sent no heartbeat for the job for {format_duration(stall_ms)}",
         timeout_kind="stalled",
         limit_seconds=stall_ms / 1000,
-        elapsed_seconds=(now - heard_at) / 1000,
+        elapsed_seconds=(now - beat_at) / 1000,
     )
 
 

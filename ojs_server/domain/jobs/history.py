@@ -61,17 +61,17 @@ def history_of(job: Job, lease: Lease | None, ended_by: str | None) -> History:
     worker_id = holder and unscoped(job.tenant, holder)
     failures = [_failure(entry) for entry in _entries.decode(job.errors or b"[]")]
     starts = _starts(job, worker_id, failures)
-    happened = [Happening("job.created", job.created_at), *starts.values()]
+    entries = [Happening("job.created", job.created_at), *starts.values()]
     if job.enqueued_at is not None:
-        happened.append(Happening("job.enqueued", job.enqueued_at))
+        entries.append(Happening("job.enqueued", job.enqueued_at))
     ends = [failure.end for failure in failures]
     if job.state in TERMINAL and job.finished_at is not None:
         # The last error is the reason for the discard.
         error = ends.pop().error if job.state == State.DISCARDED and ends else None
         end = f"job.{job.state}"
-        happened.append(Happening(end, job.finished_at, job.attempt or None, worker_id, error))
-    happened += ends
-    return History(sorted(happened, key=_place), _is_complete(job, failures, starts))
+        entries.append(Happening(end, job.finished_at, job.attempt or None, worker_id, error))
+    entries += ends
+    return History(sorted(entries, key=_place), _is_complete(job, failures, starts))
 
 
 def _failure(entry: msgspec.Raw) -> _Failure:

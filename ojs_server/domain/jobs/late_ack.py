@@ -18,7 +18,9 @@ def earlier_of(job: Job, lease: Lease) -> Earlier | None:
     return Earlier(job.id, lease.attempt, lease.worker_id, job.started_at)
 
 
-def meant(noted: Iterable[Earlier], worker_id: str | None, attempt: int | None) -> Earlier | None:
+def delivery_of(
+    noted: Iterable[Earlier], worker_id: str | None, attempt: int | None
+) -> Earlier | None:
     """Return the delivery that an ACK is about.
 
     It is the one of the attempt that the ACK names, else the newest of this worker, or of any.

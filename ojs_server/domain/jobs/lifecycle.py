@@ -207,10 +207,10 @@ def mature(job: Job, now: int, position: Positions, keep: Retention) -> Change |
     return Change(job, after, () if job.state == State.RETRYABLE else (events.enqueued(after),))
 
 
-def drop(job: Job, fault: Fault, happened: Event, now: int, keep: Retention) -> Change:
+def drop(job: Job, fault: Fault, emitted: Event, now: int, keep: Retention) -> Change:
     """Discard a job before its start: its rate key is exhausted, or its queue is full."""
     require(job, "drop")
-    return _discard(job, job, fault, (happened,), now, keep, dead_letter=_wants_dead_letter(job))
+    return _discard(job, job, fault, (emitted,), now, keep, dead_letter=_wants_dead_letter(job))
 
 
 def put_off(job: Job, until: int) -> Change:
@@ -294,10 +294,10 @@ def _completed(
         error=None,
         due_at=now + keep.completed_ms,
     )
-    happened: tuple[Event, ...] = (events.completed(done, worker_id, now),)
+    emitted: tuple[Event, ...] = (events.completed(done, worker_id, now),)
     if before.attached & PROGRESS:
-        happened = (events.progress_completed(done, now), *happened)
-    return Change(before, after, happened, result, ended_by=worker_id)
+        emitted = (events.progress_completed(done, now), *emitted)
+    return Change(before, after, emitted, result, ended_by=worker_id)
 
 
 def _release(job: Job, lease: Lease | None) -> Change:
@@ -317,18 +317,18 @@ def _snooze(job: Job, lease: Lease | None, until: int, now: int, position: Posit
         job, state=State.SCHEDULED, releases=job.releases + 1, scheduled_at=until, due_at=until
     )
     if until <= now:
-        after, happened = _enter_queue(waiting, now, position), events.enqueued(waiting)
+        after, emitted = _enter_queue(waiting, now, position), events.enqueued(waiting)
     else:
         after = msgspec.structs.replace(waiting, due_at=due_of(waiting))
-        happened = events.scheduled(after)
-    return Change(job, after, (happened,), ended_by=_holder(lease))
+        emitted = events.scheduled(after)
+    return Change(job, after, (emitted,), ended_by=_holder(lease))
 
 
 def _failed(
     job: Job, lease: Lease | None, fault: Fault, now: int, random: float, keep: Retention
 ) -> Change:
     policy = policy_of(job)
-    happened = _failure(job, lease, fault, now)
+    emitted = _failure(job, lease, fault, now)
     errors = job.errors
     if not _is_final(job, policy, fault):
         noted = _entry(job, lease, fault, now)
@@ -347,21 +347,21 @@ def _failed(
                 errors=errors,
             )
             after = msgspec.structs.replace(waiting, due_at=due_of(waiting))
-            return Change(job, after, (*happened, events.retrying(after, fault, now + delay)))
+            return Change(job, after, (*emitted, events.retrying(after, fault, now + delay)))
         # The history has both the failure and the reason why there is no retry.
-        fault, happened = late, (*happened, events.timed_out(job, late))
+        fault, emitted = late, (*emitted, events.timed_out(job, late))
     dead_letter = fault.action == "dead_letter" or (
         fault.action != "discard" and policy.on_exhaustion == "dead_letter"
     )
     ended = msgspec.structs.replace(job, completed_at=now, errors=errors)
-    return _discard(job, ended, fault, happened, now, keep, dead_letter=dead_letter, lease=lease)
+    return _discard(job, ended, fault, emitted, now, keep, dead_letter=dead_letter, lease=lease)
 
 
 def _discard(
     before: Job,
     ended: Job,
     fault: Fault,
-    happened: tuple[Event, ...],
+    preceding: tuple[Event, ...],
     now: int,
     keep: Retention,
     *,
@@ -378,7 +378,7 @@ def _discard(
         error=noted,
         errors=append_entry(ended.errors, noted),
     )
-    emitted = (*happened, events.discarded(after, fault), events.buried(after, fault))
+    emitted = (*preceding, events.discarded(after, fault), events.dead_letter_added(after, fault))
     return Change(before, after, emitted, dead_letter=dead_letter, ended_by=_holder(lease))
 
 
@@ -413,8 +413,8 @@ def _expire(job: Job, now: int, keep: Retention) -> Change:
     fault = deadlines.overdue(job, now)
     # A job that exceeded its total timeout gets the event of the timeout only, not `job.expired`
     # too.
-    happened = () if fault.timeout_kind == "total" else (events.expired(job, now),)
+    emitted = () if fault.timeout_kind == "total" else (events.expired(job, now),)
     if fault.timeout_kind is not None:
-        happened = (*happened, events.timed_out(job, fault))
+        emitted = (*emitted, events.timed_out(job, fault))
     # No completed_at: unlike a job that has used up its attempts, this one never finished.
-    return _discard(job, job, fault, happened, now, keep, dead_letter=_wants_dead_letter(job))
+    return _discard(job, job, fault, emitted, now, keep, dead_letter=_wants_dead_letter(job))

@@ -15,7 +15,7 @@ from ojs_server.domain.jobs.job import Job, Lease, State
 MAX_DATA: Final = 16 * 1024
 MAX_CHECKPOINT: Final = 1024 * 1024
 # Least time between two progress events of a job, as reports may be frequent.
-TOLD_EVERY_MS: Final = 1000
+EVENT_EVERY_MS: Final = 1000
 
 
 class ProgressReport(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ def advance(
     value = None if report.value is None else min(1.0, max(0.0, report.value))
     if known is not None and known.value is not None:
         value = known.value if value is None else max(value, known.value)
-    announced = known is not None and now - known.told_at < TOLD_EVERY_MS and value != 1.0
+    announced = known is not None and now - known.told_at < EVENT_EVERY_MS and value != 1.0
     return Progress(
         job_id=job.id,
         attempt=job.attempt,

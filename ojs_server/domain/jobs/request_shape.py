@@ -81,7 +81,7 @@ def _check(body: dict[str, Any], strict: bool) -> Shape:
     version = body.get("version")
     queue = fields.parse_queue("queue", given["queue"]) if "queue" in given else "default"
     unique = parse_unique(given.get("unique"))
-    asks = (unique, outranked, version, metadata or None)
+    features = (unique, outranked, version, metadata or None)
     normalised = {
         **limits.as_wire(),
         "retry": policy.as_wire() if policies else None,
@@ -104,7 +104,7 @@ def _check(body: dict[str, Any], strict: bool) -> Shape:
         rate_limit=parse_rate_limit(given.get("rate_limit"), queue),
         version=None if version is None else parse_version("version", version),
         spec=codec.encode(spec),
-        plain=all(one is None for one in asks),
+        plain=all(one is None for one in features),
     )
 
 

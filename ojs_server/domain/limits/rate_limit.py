@@ -168,18 +168,20 @@ def parse_policy(field: str, given: Mapping[str, Any]) -> Policy:
     )
 
 
-def parse_window(field: str, value: object, beside: object = None) -> Window | None:
+def parse_window(field: str, value: object, default_period: object = None) -> Window | None:
     """Parse a number of starts and its period, which may be a member beside it."""
     if value is None:
         return None
     where = field
     if isinstance(value, dict):
-        beside = value.get("period", beside)
+        default_period = value.get("period", default_period)
         value, where = value.get("limit"), f"{field}.limit"
         if value is None:
             raise invalid(where, "is missing")
     count = parse_count(where, value, 1)
-    return Window(count, 1000 if beside is None else _period(f"{field}.period", beside))
+    return Window(
+        count, 1000 if default_period is None else _period(f"{field}.period", default_period)
+    )
 
 
 def parse_count(field: str, value: object, least: int, most: int = MAX_COUNT) -> int:

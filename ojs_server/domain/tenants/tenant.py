@@ -90,7 +90,7 @@ def unscoped(tenant: str | None, name: str) -> str:
     return name if tenant is None else name.removeprefix(f"{tenant}{BETWEEN}")
 
 
-def apart(name: str) -> tuple[str | None, str]:
+def split_name(name: str) -> tuple[str | None, str]:
     """Split a name into its tenant and the tenant's own name; only for names without a slash."""
     tenant, _, own = name.rpartition(BETWEEN)
     return tenant or None, own

@@ -16,7 +16,7 @@ import msgspec
 
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.profile import Profile
-from ojs_server.domain.tenants.tenant import apart
+from ojs_server.domain.tenants.tenant import split_name
 from ojs_server.domain.workers.worker import (
     Directive,
     Presence,
@@ -41,7 +41,7 @@ def refusal(worker: Worker, profile: Profile) -> Conflict | None:
         return None
     if worker.gone_at is None and not _is_deleted(worker, profile):
         return None
-    _, worker_id = apart(worker.id)
+    _, worker_id = split_name(worker.id)
     if worker.deleted_at is not None:
         what = "was deleted"
         hint = (

@@ -21,7 +21,7 @@ class StepEnd(msgspec.Struct, frozen=True):
 _UNKNOWN = StepEnd()
 
 
-def told(
+def event_of(
     kind: str,
     workflow: Workflow,
     plan: Plan,

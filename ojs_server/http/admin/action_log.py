@@ -22,7 +22,7 @@ async def listing(call: Call) -> Answer:
     query = call.query_params
     limit = number(query, "limit", _DEFAULT, 1, _MOST)
     below = _below(query.get("cursor"))
-    wanted = ActionFilter(
+    selection = ActionFilter(
         name=query.get("name") or None,
         call=query.get("call") or None,
         target=query.get("target") or None,
@@ -30,7 +30,9 @@ async def listing(call: Call) -> Answer:
         until=_moment(query, "until"),
     )
     # Read one more than shown, to know whether there is a next page.
-    found = await call.server.engine.read(lambda reader: reader.actions(wanted, below, limit + 1))
+    found = await call.server.engine.read(
+        lambda reader: reader.actions(selection, below, limit + 1)
+    )
     pagination: dict[str, Any] = {"limit": limit, "has_more": len(found) > limit}
     if len(found) > limit:
         pagination["next_cursor"] = _id(found[limit - 1])

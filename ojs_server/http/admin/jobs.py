@@ -41,10 +41,10 @@ async def listing(call: Call) -> Answer:
 async def detail(call: Call) -> Answer:
     """Show one job in the admin form: its members at the top level, with its times and errors."""
     stored, lease = await load_job(call)
-    beside = b'"metadata":' + times(stored.job)
+    members = b'"metadata":' + times(stored.job)
     if stored.job.errors is None:
-        beside += b',"errors":[]'
-    return Answer(envelope(stored, lease, beside))
+        members += b',"errors":[]'
+    return Answer(envelope(stored, lease, members))
 
 
 def _word(query: Mapping[str, str], name: str, words: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ async def listing(call: Call) -> Answer:
 
 
 def _shown(node: ServerNode, now: int, own: str) -> dict[str, Any]:
-    announced = node.said
+    announced = node.announcement
     return {
         "id": node.id,
         "state": "unreachable" if node.is_silent(now) else "online",

@@ -120,11 +120,11 @@ def throughput(minutes: Sequence[Period], moment: int) -> Mapping[str, float]:
 
 
 def _by_queue(counts: Sequence[Count], step: int, moment: int) -> Spans:
-    apart: dict[str, list[Count]] = {}
+    by_queue: dict[str, list[Count]] = {}
     for one in counts:
-        apart.setdefault(one.queue, []).append(one)
+        by_queue.setdefault(one.queue, []).append(one)
     first = moment // step * step - step
-    return {name: spans(part, step, first, moment + 1) for name, part in apart.items()}
+    return {name: spans(part, step, first, moment + 1) for name, part in by_queue.items()}
 
 
 def _shown(span: Period) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from ojs_server.store.records import Claimed
 from ojs_wire import codec
 from ojs_wire.calls import BoardJobRequest, BoardPollRequest, BoardResultRequest
 
-Wanted = TypeVar("Wanted", bound=msgspec.Struct)
+Body = TypeVar("Body", bound=msgspec.Struct)
 
 
 async def put(call: Call) -> Answer:
@@ -109,10 +109,10 @@ async def read(call: Call) -> Answer:
     return Answer(_shown(stored, phase_of(stored.meta), name))
 
 
-async def _read(call: Call, wanted: type[Wanted]) -> Wanted:
+async def _read(call: Call, shape: type[Body]) -> Body:
     value = await call.json()
-    refuse_lookalikes("", value, wanted.__struct_fields__)
-    return call.typed(value, wanted)
+    refuse_lookalikes("", value, shape.__struct_fields__)
+    return call.typed(value, shape)
 
 
 async def _kind_of(call: Call, job_type: str) -> Kind | None:

@@ -32,7 +32,7 @@ from ojs_server.ops.jobs.wait_for_end import wait_for_end
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.presence import unknown_worker
 from ojs_server.store.base import Reader
-from ojs_server.store.records import Staffed
+from ojs_server.store.records import KindWorkers
 from ojs_server.store.tables.job_lists import LOOK_AHEAD
 from ojs_wire.calls import ClaimRequest, JoblibJobRequest, PayloadRequest, StatusRequest
 from ojs_wire.codec import decode
@@ -70,8 +70,8 @@ async def put_job(call: Call) -> Answer:
             same_schema=True,
         )
     )
-    staffed = await engine.read(lambda reader: _staffed(reader, kind.room, kind.name))
-    shown = {**_shown_job(staffed), "worker_id": worker_id}
+    kind_workers = await engine.read(lambda reader: _kind_workers(reader, kind.room, kind.name))
+    shown = {**_shown_job(kind_workers), "worker_id": worker_id}
     return Answer(shown, 201 if joined.is_new else 200)
 
 
@@ -83,7 +83,7 @@ async def list_jobs(call: Call) -> Answer:
     return page_of(call, [_summary(one) for one in found])
 
 
-def jobs_seen_from(room: str) -> Callable[[Reader], list[Staffed]]:
+def jobs_seen_from(room: str) -> Callable[[Reader], list[KindWorkers]]:
     """Return the jobs that are visible in a room, each with its workers."""
     visible = joblib.visible_from(room)
     return lambda reader: [one for seen in visible for one in reader.kinds_in(seen)]
@@ -139,14 +139,14 @@ async def list_job_tasks(call: Call) -> Answer:
     return await _list(call, JobFilter(queue=kind.queue, type=kind.type, meta={rooms.ROOM: room}))
 
 
-async def _list(call: Call, wanted: JobFilter) -> Answer:
+async def _list(call: Call, job_filter: JobFilter) -> Answer:
     word = call.query_params.get("status")
     states = () if word is None else rooms.STATES[rooms.parse_status(word, tuple(rooms.STATES))]
-    wanted = JobFilter(wanted.queue, wanted.type, states=states, meta=wanted.meta)
+    job_filter = JobFilter(job_filter.queue, job_filter.type, states=states, meta=job_filter.meta)
     page = _page(call)
 
     def read(reader: Reader) -> tuple[list[Shown], int]:
-        found = reader.find_jobs(wanted, LOOK_AHEAD).ids
+        found = reader.find_jobs(job_filter, LOOK_AHEAD).ids
         if states == (State.ACTIVE,):
             # Only the lease distinguishes claimed from running.
             found = [job_id for job_id in found if _has_status(reader, job_id, word)]
@@ -199,17 +199,17 @@ async def read_task(call: Call) -> Answer:
 async def move_task(call: Call) -> Answer:
     """Set the status of a task, as its worker reports it."""
     request = await call.read(StatusRequest)
-    wanted = rooms.parse_status(request.status, joblib.WORDS)
+    target = rooms.parse_status(request.status, joblib.WORDS)
     stored, lease, worker_id = await _task(call)
     await _require_task(call, worker_id)
     job = stored.job
-    joblib.check_move(job, rooms.status_of(job, lease), wanted)
+    joblib.check_move(job, rooms.status_of(job, lease), target)
     engine = call.server.engine
-    if wanted == "cancelled":
+    if target == "cancelled":
         await engine.run(Cancel(job.id))
-    elif wanted == "running":
+    elif target == "running":
         await engine.run(Begin(job.id, worker_id))
-    elif wanted == "completed":
+    elif target == "completed":
         await engine.run(Ack(job.id, worker_id, attempt=job.attempt))
     else:
         fault = parse_fault({"message": request.error, "retryable": False})
@@ -244,22 +244,22 @@ async def _worker(call: Call, worker_id: str) -> Worker | None:
     return await call.server.engine.read(lambda reader: reader.worker(worker_id))
 
 
-async def _job_named(call: Call) -> Staffed:
+async def _job_named(call: Call) -> KindWorkers:
     name = joblib.parse_full_name(call.path_params["name"])
     found = await call.server.engine.read(
-        lambda reader: _find_staffed(reader, name.room, name.in_room)
+        lambda reader: _find_kind_workers(reader, name.room, name.in_room)
     )
     if found is None:
         raise joblib.unknown_job(str(name))
     return found
 
 
-def _find_staffed(reader: Reader, room: str, name: str) -> Staffed | None:
+def _find_kind_workers(reader: Reader, room: str, name: str) -> KindWorkers | None:
     return next((one for one in reader.kinds_in(room) if one.kind.name == name), None)
 
 
-def _staffed(reader: Reader, room: str, name: str) -> Staffed:
-    found = _find_staffed(reader, room, name)
+def _kind_workers(reader: Reader, room: str, name: str) -> KindWorkers:
+    found = _find_kind_workers(reader, room, name)
     if found is None:
         # Its worker has left in the meantime.
         raise joblib.unknown_job(rooms.full_name(room, name))
@@ -351,24 +351,24 @@ def _shown(
     }
 
 
-def _shown_job(staffed: Staffed) -> Shown:
-    kind = staffed.kind
+def _shown_job(kind_workers: KindWorkers) -> Shown:
+    kind = kind_workers.kind
     return {
         "id": joblib.id_of(rooms.full_name(kind.room, kind.name)),
         "room_id": kind.room,
-        **_summary(staffed),
+        **_summary(kind_workers),
         "schema": {} if kind.schema is None else decode(kind.schema),
     }
 
 
-def _summary(staffed: Staffed) -> Shown:
-    kind = staffed.kind
+def _summary(kind_workers: KindWorkers) -> Shown:
+    kind = kind_workers.kind
     name = FullName(kind.room, *kind.name.rpartition(":")[::2])
     return {
         "full_name": str(name) if name.category else rooms.full_name(kind.room, kind.name),
         "category": name.category,
         "name": name.name,
-        "workers": list(staffed.workers),
+        "workers": list(kind_workers.workers),
     }
 
 

@@ -122,8 +122,8 @@ async def _answer(call: Call, provider: Provider, params: bytes, wait_s: int) ->
     if (found := await engine.read(look)) is not None:
         return found
     # Followed before it is asked, so that its answer is not missed, on whichever node that comes.
-    wanted = EventFilter(types=(providers.ANSWERED, providers.JOINED), subject=provider.id)
-    follower = engine.log_reader.admit(wanted)
+    event_filter = EventFilter(types=(providers.ANSWERED, providers.JOINED), subject=provider.id)
+    follower = engine.log_reader.admit(event_filter)
     try:
         await engine.log_reader.follow(follower)
         await engine.run(operations.Ask(provider.id, params))

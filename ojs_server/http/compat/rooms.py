@@ -29,7 +29,7 @@ from ojs_server.ops.jobs.settle import Ack, Cancel, Fail
 from ojs_server.ops.jobs.wait_for_end import wait_for_end
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.store.base import Reader
-from ojs_server.store.records import Staffed
+from ojs_server.store.records import KindWorkers
 from ojs_wire.calls import ClaimRequest, EmptyRequest, RoomJobRequest, TaskMove, TaskRequest
 from ojs_wire.codec import decode
 from ojs_wire.values import format_timestamp, in_seconds, kind_of
@@ -49,9 +49,9 @@ async def put_job(call: Call) -> Answer:
     worker_id = known_as(call, own)
     engine = call.server.engine
     await engine.run(Join(worker_id, kind, new=given is None, principal=call.principal or None))
-    staffed = await engine.read(lambda reader: _named(reader, kind))
+    kind_workers = await engine.read(lambda reader: _named(reader, kind))
     interval = in_seconds(engine.rules.profile.heartbeat_interval_ms)
-    shown = _shown_kind(call, staffed)
+    shown = _shown_kind(call, kind_workers)
     return Answer({**shown, "worker_id": own, "heartbeat_interval": interval})
 
 
@@ -104,8 +104,8 @@ async def list_tasks(call: Call) -> Answer:
     check_place(page, query)
 
     def read(reader: Reader) -> tuple[list[tuple[StoredJob, Lease | None]], str | None]:
-        wanted = JobFilter(queue=rooms.queue_of(room), states=states, tenant=call.tenant)
-        part = reader.find_jobs(wanted, page.limit, page.cursor, page.offset)
+        job_filter = JobFilter(queue=rooms.queue_of(room), states=states, tenant=call.tenant)
+        part = reader.find_jobs(job_filter, page.limit, page.cursor, page.offset)
         found = (reader.job(job_id) for job_id in part.ids)
         return [one for one in found if one is not None], part.after
 
@@ -175,12 +175,12 @@ async def cancel_task(call: Call) -> Answer:
     return Answer(_shown(*await load_job(call)))
 
 
-def _named(reader: Reader, kind: Kind) -> Staffed:
+def _named(reader: Reader, kind: Kind) -> KindWorkers:
     return next(one for one in reader.kinds_in(kind.room) if one.kind.name == kind.name)
 
 
-def _shown_kind(call: Call, staffed: Staffed) -> Shown:
-    kind = staffed.kind
+def _shown_kind(call: Call, kind_workers: KindWorkers) -> Shown:
+    kind = kind_workers.kind
     room = unscoped(call.tenant, kind.room)
     category, _, name = kind.name.rpartition(":")
     return {
@@ -189,7 +189,7 @@ def _shown_kind(call: Call, staffed: Staffed) -> Shown:
         "name": name,
         "full_name": rooms.full_name(room, kind.name),
         "schema": None if kind.schema is None else decode(kind.schema),
-        "workers": [unscoped(call.tenant, worker) for worker in staffed.workers],
+        "workers": [unscoped(call.tenant, worker) for worker in kind_workers.workers],
         "queue": kind.queue,
         "job_type": kind.type,
     }

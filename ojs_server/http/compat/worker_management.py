@@ -74,8 +74,8 @@ def _jobs(reader: Reader, load: WorkerLoad, states: frozenset[str]) -> list[byte
         ids += reader.jobs_ended_by(load.worker.id, ended, MOST)
     if waiting := states - TERMINAL - {State.ACTIVE}:
         for kind in reader.kinds_of(load.worker.id):
-            wanted = JobFilter(type=kind.type, states=tuple(sorted(waiting)))
-            ids += reader.find_jobs(wanted, MOST).ids
+            job_filter = JobFilter(type=kind.type, states=tuple(sorted(waiting)))
+            ids += reader.find_jobs(job_filter, MOST).ids
     return [*shown, *(envelope(stored) for stored in reader.whole_jobs(ids[:MOST]))]
 
 

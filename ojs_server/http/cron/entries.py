@@ -39,15 +39,15 @@ async def register(call: Call) -> Answer:
 
 async def listing(call: Call) -> Answer:
     """List the entries, newest first; `enabled` filters."""
-    wanted = call.query_params.get("enabled") or None
-    if wanted is not None and wanted not in _TRUTH:
+    enabled = call.query_params.get("enabled") or None
+    if enabled is not None and enabled not in _TRUTH:
         raise invalid("enabled", f"must be one of {', '.join(_TRUTH)}")
     page = page_of(call)
     entries = await call.server.engine.read(lambda reader: reader.cron())
     if call.tenant is not None:
-        entries = [entry for entry in entries if entry.whose[0] == call.tenant]
-    if wanted is not None:
-        entries = [entry for entry in entries if entry.enabled is _TRUTH[wanted]]
+        entries = [entry for entry in entries if entry.scoped_name[0] == call.tenant]
+    if enabled is not None:
+        entries = [entry for entry in entries if entry.enabled is _TRUTH[enabled]]
     part, pagination = page.cut(entries)
     caller = _caller(call)
     return Answer(dialects.cron_list([_shown(call, entry, caller) for entry in part], pagination))

@@ -28,7 +28,7 @@ _DONE: Final[Mapping[Action, str]] = {
 }
 
 
-class Meant(msgspec.Struct, frozen=True):
+class BulkStates(msgspec.Struct, frozen=True):
     """The job states of a bulk filter: the default ones, and those that a client may name."""
 
     states: tuple[str, ...]
@@ -38,45 +38,47 @@ class Meant(msgspec.Struct, frozen=True):
     confirmed: bool = False
 
 
-_MEANT: Final[Mapping[Action, Meant]] = {
-    "cancel": Meant(
+_STATES: Final[Mapping[Action, BulkStates]] = {
+    "cancel": BulkStates(
         (State.AVAILABLE, State.SCHEDULED), tuple(s for s in STATES if s not in TERMINAL)
     ),
-    "retry": Meant((State.DISCARDED,), (State.DISCARDED, State.RETRYABLE)),
-    "delete": Meant(
+    "retry": BulkStates((State.DISCARDED,), (State.DISCARDED, State.RETRYABLE)),
+    "delete": BulkStates(
         (State.COMPLETED, State.CANCELLED, State.DISCARDED),
         (State.COMPLETED, State.CANCELLED, State.DISCARDED),
         confirmed=True,
     ),
 }
-DEAD: Final = Meant((State.DISCARDED,), (State.DISCARDED,), ended=True, confirmed=True)
+DEAD: Final = BulkStates((State.DISCARDED,), (State.DISCARDED,), ended=True, confirmed=True)
 
 
 async def cancel(call: Call) -> Answer:
     """Cancel many jobs."""
-    return await act(call, "cancel", _MEANT["cancel"])
+    return await act(call, "cancel", _STATES["cancel"])
 
 
 async def retry(call: Call) -> Answer:
     """Put discarded jobs, or ones that wait for their retry, into their queues."""
-    return await act(call, "retry", _MEANT["retry"])
+    return await act(call, "retry", _STATES["retry"])
 
 
 async def delete(call: Call) -> Answer:
     """Remove many finished jobs for good."""
-    return await act(call, "delete", _MEANT["delete"])
+    return await act(call, "delete", _STATES["delete"])
 
 
-async def act(call: Call, action: Action, meant: Meant) -> Answer:
+async def act(call: Call, action: Action, bulk_states: BulkStates) -> Answer:
     """Apply an action to the jobs that the body names."""
     body = await call.optional_json()
     call.check_members(body, BulkRequest)
     if body.get("job_ids") is not None:
-        return await _by_ids(call, action, body, meant)
-    return await _by_filter(call, action, body, meant)
+        return await _by_ids(call, action, body, bulk_states)
+    return await _by_filter(call, action, body, bulk_states)
 
 
-async def _by_ids(call: Call, action: Action, body: dict[str, Any], meant: Meant) -> Answer:
+async def _by_ids(
+    call: Call, action: Action, body: dict[str, Any], bulk_states: BulkStates
+) -> Answer:
     ids = body["job_ids"]
     if not isinstance(ids, list) or not ids:
         raise invalid("job_ids", "must be an array of at least one id")
@@ -93,12 +95,14 @@ async def _by_ids(call: Call, action: Action, body: dict[str, Any], meant: Meant
         raise _unconfirmed()
     receipt = receipt_for(call, f"bulk.{action}", body.get("idempotency_key"))
     atomic = is_atomic(body)
-    wanted = JobFilter(states=meant.allowed if meant.ended else (), tenant=call.tenant)
+    job_filter = JobFilter(
+        states=bulk_states.allowed if bulk_states.ended else (), tenant=call.tenant
+    )
     done = await call.server.engine.run(
         Bulk(
             action,
             tuple(ids),
-            wanted,
+            job_filter,
             atomic=atomic,
             receipt=receipt,
             body_hash=hash_of(body) if receipt else b"",
@@ -111,17 +115,19 @@ async def _by_ids(call: Call, action: Action, body: dict[str, Any], meant: Meant
     return Answer(_summary(action, done.items), status)
 
 
-async def _by_filter(call: Call, action: Action, body: dict[str, Any], meant: Meant) -> Answer:
+async def _by_filter(
+    call: Call, action: Action, body: dict[str, Any], bulk_states: BulkStates
+) -> Answer:
     given = object_of("filter", body.get("filter"))
     flat = _flat(body)
     if given is not None and flat:
         raise InvalidRequest(
             f"`{min(flat)}` stands beside `filter`; put it inside", details={"field": min(flat)}
         )
-    if given is None and not flat and not meant.ended:
+    if given is None and not flat and not bulk_states.ended:
         raise invalid("filter", "is missing; name the jobs by `job_ids` or by `filter`")
     narrows = bool(flat) or any(value is not None for value in (given or {}).values())
-    needed = meant.confirmed or dialects.is_administration(call) or not narrows
+    needed = bulk_states.confirmed or dialects.is_administration(call) or not narrows
     confirm = body.get("confirm")
     if confirm is not True and (needed or confirm is not None):
         raise _unconfirmed()
@@ -129,17 +135,17 @@ async def _by_filter(call: Call, action: Action, body: dict[str, Any], meant: Me
         raise invalid("atomicity", "cannot be atomic for a filter; name the jobs by `job_ids`")
     receipt = receipt_for(call, f"bulk.{action}", body.get("idempotency_key"))
     now = await call.server.engine.read(lambda reader: reader.now())
-    wanted = parse_filter(
+    job_filter = parse_filter(
         flat if given is None else given,
         now,
         where="" if given is None else "filter.",
-        states=meant.states,
-        allowed=meant.allowed,
-        ended=meant.ended,
+        states=bulk_states.states,
+        allowed=bulk_states.allowed,
+        ended=bulk_states.ended,
         tenant=call.tenant,
     )
     done = await by_filter(
-        call.server.engine, action, wanted, receipt, hash_of(body) if receipt else b""
+        call.server.engine, action, job_filter, receipt, hash_of(body) if receipt else b""
     )
     return Answer(_summary(action, done.items, has_more=done.has_more))
 

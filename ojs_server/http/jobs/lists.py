@@ -44,9 +44,9 @@ async def list_jobs(
     check_place(page, query)
 
     def read(reader: Reader) -> tuple[JobIds, list[StoredJob], int | None]:
-        wanted = parse_filter(given, reader.now(), where="", tenant=tenant, unique=unique)
-        part = reader.find_jobs(wanted, page.limit, page.cursor, page.offset)
-        return part, reader.whole_jobs(part.ids), known_total(reader, wanted)
+        job_filter = parse_filter(given, reader.now(), where="", tenant=tenant, unique=unique)
+        part = reader.find_jobs(job_filter, page.limit, page.cursor, page.offset)
+        return part, reader.whole_jobs(part.ids), known_total(reader, job_filter)
 
     part, jobs, total = await call.server.engine.read(read)
     return jobs_answer(name, page, jobs, len(part.ids), total, part.after, show)
@@ -84,20 +84,20 @@ def check_offset(page: Page) -> None:
         raise invalid("offset", f"must be at most {MAX_OFFSET}; go on with next_cursor")
 
 
-def known_total(reader: Reader, wanted: JobFilter) -> int | None:
+def known_total(reader: Reader, job_filter: JobFilter) -> int | None:
     """Return the number of jobs that match, from counters; None if they would have to be
     counted."""
-    if not wanted.simple:
+    if not job_filter.simple:
         return None
-    if wanted.queue is None and wanted.tenant is None:
+    if job_filter.queue is None and job_filter.tenant is None:
         queues = reader.queues()
     else:
-        queues = reader.queues([scoped(wanted.tenant, wanted.queue or "")])
+        queues = reader.queues([scoped(job_filter.tenant, job_filter.queue or "")])
     return sum(
         count
         for queue in queues
         for state, count in queue.counts.items()
-        if not wanted.states or state in wanted.states
+        if not job_filter.states or state in job_filter.states
     )
 
 

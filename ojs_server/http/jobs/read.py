@@ -23,8 +23,8 @@ async def read(call: Call) -> Answer:
     if found is None:
         raise missing(job_id)
     stored, lease, known = found
-    beside = progress_members(shown(stored.job, known))
-    return Answer(job_answer(stored, lease, beside, flat=dialects.flat(call)))
+    members = progress_members(shown(stored.job, known))
+    return Answer(job_answer(stored, lease, members, flat=dialects.flat(call)))
 
 
 async def retries(call: Call) -> Answer:

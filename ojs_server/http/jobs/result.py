@@ -21,21 +21,21 @@ async def result(call: Call) -> Answer:
     """The result of a finished job; `wait=true` waits for it up to `timeout` seconds, and a
     preferred wait as long as it says."""
     stored, _ = await load_job(call)
-    wished, said_s = preference(call), _wait(call)
+    preferred, query_s = preference(call), _wait(call)
     preferred_ms = None
-    if said_s is None:
-        preferred_ms = wished.wait_ms(call.server.engine.rules.profile.max_wait_ms)
-    wait_s = said_s or (preferred_ms or 0) / 1000
+    if query_s is None:
+        preferred_ms = preferred.wait_ms(call.server.engine.rules.profile.max_wait_ms)
+    wait_s = query_s or (preferred_ms or 0) / 1000
     if stored.job.state not in TERMINAL and wait_s > 0:
         stored = await wait_for_end(call.server.engine, stored, wait_s)
     job = stored.job
     if job.state not in TERMINAL:
-        if said_s and not wished.respond_async:
+        if query_s and not preferred.respond_async:
             raise NotReady(
-                f"job {job.id} is {job.state} after {said_s:g} s",
+                f"job {job.id} is {job.state} after {query_s:g} s",
                 details={"job_id": job.id, "state": job.state},
             )
-        headers = applied(preferred_ms, respond_async=wished.respond_async)
+        headers = applied(preferred_ms, respond_async=preferred.respond_async)
         answer = {"job_id": job.id, "state": job.state}
         return Answer(answer, 202, {"Retry-After": "1", **headers})
     body = encode({"job_id": job.id, "state": job.state})[:-1]

@@ -24,15 +24,17 @@ async def list_scheduled(
     check_offset(page)
 
     def read(reader: Reader) -> tuple[ScheduledIds, list[StoredJob], int | None]:
-        wanted = parse_filter(given, reader.now(), where="", states=_SCHEDULED, tenant=call.tenant)
-        if wanted.states != _SCHEDULED:
+        job_filter = parse_filter(
+            given, reader.now(), where="", states=_SCHEDULED, tenant=call.tenant
+        )
+        if job_filter.states != _SCHEDULED:
             raise invalid("state", f"must be {State.SCHEDULED} with sort=scheduled_at")
         part = reader.find_scheduled(
-            wanted, page.limit, after, page.offset, latest_first=latest_first
+            job_filter, page.limit, after, page.offset, latest_first=latest_first
         )
         found = {stored.job.id: stored for stored in reader.whole_jobs(part.ids)}
         jobs = [found[one] for one in part.ids if one in found]
-        return part, jobs, known_total(reader, wanted)
+        return part, jobs, known_total(reader, job_filter)
 
     part, jobs, total = await call.server.engine.read(read)
     following = None if part.after is None else cursor_at(part.after)

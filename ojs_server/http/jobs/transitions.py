@@ -41,8 +41,8 @@ async def changed(call: Call, change: Change, **more: Any) -> Answer:
         return Answer(changed_answer(change, **more))
     # Show the job right after the transition. None of these transitions leaves a result.
     whole = replace(found[0], job=change.after, result=None)
-    beside = encode({"previous_state": change.before.state, **more})[1:-1]
-    return Answer(job_answer(whole, None, beside, flat=True))
+    members = encode({"previous_state": change.before.state, **more})[1:-1]
+    return Answer(job_answer(whole, None, members, flat=True))
 
 
 ROUTES: Final = (

@@ -53,7 +53,7 @@ class _Envelope(msgspec.Struct):
 def envelope(
     stored: StoredJob,
     lease: Lease | None = None,
-    beside: bytes = b"",
+    members: bytes = b"",
     *,
     deduplicated: bool = False,
 ) -> bytes:
@@ -77,7 +77,7 @@ def envelope(
     )
     # Most jobs have none of these members, and members that are not set cost nothing.
     if _rare(job) != _NEW:
-        _tell_rare(shown, job)
+        _set_rare(shown, job)
     elif job.enqueued_at is not None:
         shown.enqueued_at = format_timestamp(job.enqueued_at)
     if lease is not None:
@@ -92,8 +92,8 @@ def envelope(
     if stored.parent_results is not None:
         shown.parent_results = Raw(stored.parent_results)
     text = encode(shown)
-    if beside:
-        text = text[:-1] + b"," + beside + b"}"
+    if members:
+        text = text[:-1] + b"," + members + b"}"
     return text if job.spec == b"{}" else text[:-1] + b"," + job.spec[1:]
 
 
@@ -142,8 +142,8 @@ def _encode_uniform(jobs: UniformJobs) -> Iterable[bytes]:
     return map(b"".join, parts)
 
 
-def _tell_rare(shown: _Envelope, job: Job) -> None:
-    _tell_moments(shown, job)
+def _set_rare(shown: _Envelope, job: Job) -> None:
+    _set_moments(shown, job)
     if job.scheduled_at is not None:
         shown.scheduled_at = format_timestamp(job.scheduled_at)
     if job.expires_at is not None:
@@ -191,13 +191,13 @@ _ANSWERS: Final = frozenset(
 def job_answer(
     stored: StoredJob,
     lease: Lease | None = None,
-    beside: bytes = b"",
+    extra: bytes = b"",
     *,
     flat: bool = False,
     **more: Any,
 ) -> bytes:
     """Answer one job as `{"job": …}`, with a copy of its main members, or of all, at the top."""
-    job = envelope(stored, lease, beside)
+    job = envelope(stored, lease, extra)
     if not flat:
         top = {**_top(stored.job), **more}
         return b'{"job":%b,%b' % (job, encode(top)[1:])
@@ -291,7 +291,7 @@ def summary(change: Change) -> Summary:
         change.before.state,
         format_timestamp(job.created_at),
     )
-    _tell_moments(shown, job)
+    _set_moments(shown, job)
     if job.scheduled_at is not None and job.state == State.SCHEDULED:
         shown.scheduled_at = format_timestamp(job.scheduled_at)
     if job.state == State.RETRYABLE:
@@ -300,7 +300,7 @@ def summary(change: Change) -> Summary:
     return shown
 
 
-def _tell_moments(shown: _Envelope | Summary, job: Job) -> None:
+def _set_moments(shown: _Envelope | Summary, job: Job) -> None:
     """Set the times of the steps that the job has taken so far."""
     if job.enqueued_at is not None:
         shown.enqueued_at = format_timestamp(job.enqueued_at)

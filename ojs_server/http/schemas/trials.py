@@ -29,7 +29,7 @@ async def validate(call: Call) -> Answer:
         raise invalid("meta", f"must be an object, not {kind_of(meta)}")
     version = None if request.version is None else parse_version("version", request.version)
 
-    def judge(reader: Reader) -> dict[str, Any]:
+    def validate(reader: Reader) -> dict[str, Any]:
         schema = reader.schema(kind, version)
         if schema is None:
             raise missing(kind[:100], version)
@@ -43,7 +43,7 @@ async def validate(call: Call) -> Answer:
             "validation_errors": errors,
         }
 
-    return Answer(await call.server.engine.read(judge))
+    return Answer(await call.server.engine.read(validate))
 
 
 async def compatibility(call: Call) -> Answer:

@@ -18,21 +18,21 @@ from ojs_wire.values import format_timestamp
 class ChannelStream(EventStream):
     """The stream of one channel, until the client leaves it or the server stops."""
 
-    def __init__(self, server: Services, asked: Subscription, follower: Follower) -> None:
+    def __init__(self, server: Services, subscription: Subscription, follower: Follower) -> None:
         # The socket closes its channels, so they do not watch the connection.
-        super().__init__(server, asked, follower, _never())
+        super().__init__(server, subscription, follower, _never())
         # The channel stays open: its job may be revived.
         self._ends_with_job = False
-        self._key = f"message {asked.form} {asked.channel}"
+        self._key = f"message {subscription.form} {subscription.channel}"
 
     def _frame(self, entry: LogEntry) -> tuple[str, bytes]:
         made = entry.frames.get(self._key)
         if made is None:
             placed = entry.placed
             name, data = placed.event.type, placed.event.data
-            if self._asked.form == "realtime":
+            if self._subscription.form == "realtime":
                 name, data = realtime(placed.event, placed.at)
-            text = message(self._asked.channel, name, data, placed.at, event_id(placed))
+            text = message(self._subscription.channel, name, data, placed.at, event_id(placed))
             made = entry.frames[self._key] = (name, text)
         return made
 
@@ -45,7 +45,7 @@ class ChannelStream(EventStream):
 
     def _shutdown(self) -> bytes:
         return message(
-            self._asked.channel,
+            self._subscription.channel,
             "server.shutdown",
             encode({"reason": "stopping"}),
             self._wall_ms(),
@@ -53,13 +53,13 @@ class ChannelStream(EventStream):
 
     def _gap(self, start: str, end: int) -> bytes:
         data = self._system(gap_start=start, gap_end=cursor_of(end))
-        return message(self._asked.channel, "system.gap", data, self._wall_ms())
+        return message(self._subscription.channel, "system.gap", data, self._wall_ms())
 
     def _dropped(self, lost: Lost) -> bytes:
         warning = {
             "type": "warning",
             "code": "events_dropped",
-            "channel": self._asked.channel,
+            "channel": self._subscription.channel,
             "count": lost.count,
             "oldest_dropped_id": event_id(lost.oldest),
             "newest_dropped_id": event_id(lost.newest),

@@ -33,7 +33,7 @@ class Subscription(msgspec.Struct, frozen=True):
 
     channel: str
     form: Form
-    wanted: EventFilter
+    event_filter: EventFilter
     kinds: tuple[str, ...]
     after: int | None
     unknown: str | None
@@ -45,35 +45,35 @@ class EventStream(HeldStream):
     def __init__(
         self,
         server: Services,
-        asked: Subscription,
+        subscription: Subscription,
         follower: Follower,
         left: Coroutine[Any, Any, None],
     ) -> None:
         super().__init__(server.engine, follower, left)
         self.job: Job | None = None
-        self.cursor = asked.after or 0
+        self.cursor = subscription.after or 0
         self._server = server
         self._source = server.settings.source
         self._wall_ms = server.environment.wall_ms
-        self._asked = asked
+        self._subscription = subscription
         self._follows = False
         self._ended = False
-        self._ends_with_job = asked.wanted.subject is not None
+        self._ends_with_job = subscription.event_filter.subject is not None
 
     async def follow(self) -> None:
         """Keep events for this stream from now on."""
         await self._engine.log_reader.follow(self._follower)
         self._follows = True
-        if self._asked.after is None:
+        if self._subscription.after is None:
             self.cursor = self._follower.start
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """Yield the frames of the stream."""
         yield self._opening()
-        if self._asked.unknown is not None:
-            yield self._gap(self._asked.unknown, self.cursor)
+        if self._subscription.unknown is not None:
+            yield self._gap(self._subscription.unknown, self.cursor)
         ended = self.job is not None and self.job.state in TERMINAL
-        if self._asked.after is not None:
+        if self._subscription.after is not None:
             replayed = False
             async for piece in self._replayed():
                 replayed = True
@@ -104,7 +104,7 @@ class EventStream(HeldStream):
 
     async def _pages(self) -> AsyncGenerator[bytes, None]:
         def ask(reader: Reader) -> EventPage:
-            return reader.events(self.cursor, self._asked.wanted, REPLAY)
+            return reader.events(self.cursor, self._subscription.event_filter, REPLAY)
 
         more = True
         while more and not (self._follower.closed or self._ended):
@@ -138,13 +138,13 @@ class EventStream(HeldStream):
                 yield self._heartbeat()
 
     def _frames(self, entries: Sequence[LogEntry]) -> bytes:
-        if entries and not (self._asked.kinds or self._ends_with_job):
+        if entries and not (self._subscription.kinds or self._ends_with_job):
             self.cursor = entries[-1].placed.position
             return b"".join([self._frame(entry)[1] for entry in entries])
         frames = []
         for entry in entries:
             name, text = self._frame(entry)
-            kinds = self._asked.kinds
+            kinds = self._subscription.kinds
             kind = entry.placed.event.type
             if not kinds or any(is_type(name, one) or is_type(kind, one) for one in kinds):
                 frames.append(text)
@@ -157,7 +157,7 @@ class EventStream(HeldStream):
 
     def _frame(self, entry: LogEntry) -> tuple[str, bytes]:
         """Return the name and text of an event, which are made once for all streams of one form."""
-        form = self._asked.form
+        form = self._subscription.form
         made = entry.frames.get(form)
         if made is None:
             placed = entry.placed
@@ -207,4 +207,4 @@ class EventStream(HeldStream):
 
     def _system(self, **more: Any) -> bytes:
         now = format_timestamp(self._wall_ms())
-        return encode({"channel": self._asked.channel, **more, "timestamp": now})
+        return encode({"channel": self._subscription.channel, **more, "timestamp": now})

@@ -35,7 +35,7 @@ async def poll(call: Call) -> Answer:
     if form not in _FORMATS:
         raise invalid("format", f"must be one of {', '.join(_FORMATS)}{nearest(form, _FORMATS)}")
     after = position(query.get("after"), "after")
-    wanted = EventFilter(
+    event_filter = EventFilter(
         types=names(query, "types") + names(query, "type"),
         queues=names(query, "queues"),
         job_types=names(query, "job_types"),
@@ -54,17 +54,17 @@ async def poll(call: Call) -> Answer:
         return map(dialects.listed_event, shown(events), moments)
 
     if query.get("page") or query.get("cursor"):
-        part, pagination = await _newest(call, after, wanted)
+        part, pagination = await _newest(call, after, event_filter)
         return Answer(array("items", listed(part), pagination=pagination))
     limit = number(query, "limit", _LIMIT, 1, _MOST)
-    page = await call.server.engine.read(lambda reader: reader.events(after, wanted, limit))
+    page = await call.server.engine.read(lambda reader: reader.events(after, event_filter, limit))
     # The cursor passes events that do not match the filter.
     cursor = cursor_of(page.cursor) if page.cursor else None
     return Answer(array("events", shown(page.events), cursor=cursor, has_more=page.has_more))
 
 
 async def _newest(
-    call: Call, after: int, wanted: EventFilter
+    call: Call, after: int, event_filter: EventFilter
 ) -> tuple[Sequence[PlacedEvent], Mapping[str, Any]]:
     """Read a numbered page, newest first, with its `pagination`; the events on earlier pages are
     counted."""
@@ -72,7 +72,7 @@ async def _newest(
     page.refuse_cursor()
     end = page.offset + page.limit
     found = await call.server.engine.read(
-        lambda reader: reader.recent_events(after, wanted, end + 1)
+        lambda reader: reader.recent_events(after, event_filter, end + 1)
     )
     total = len(found.events)
     exact = not found.has_more

@@ -70,8 +70,8 @@ async def of_progress(call: Call) -> Answer:
 async def of_statistics(call: Call) -> Answer:
     """Stream the statistics at intervals, and the events of jobs."""
     subscription = _subscription(call, "stats", "catalogue", EventFilter())
-    wanted = msgspec.structs.replace(subscription.wanted, types=TYPES)
-    subscription = msgspec.structs.replace(subscription, wanted=wanted, kinds=TYPES)
+    event_filter = msgspec.structs.replace(subscription.event_filter, types=TYPES)
+    subscription = msgspec.structs.replace(subscription, event_filter=event_filter, kinds=TYPES)
     return await _open(call, subscription, kind=StatsStream)
 
 
@@ -109,7 +109,7 @@ async def _open(
     kind: type[EventStream] = EventStream,
 ) -> Answer:
     log_reader = call.server.engine.log_reader
-    follower = log_reader.admit(subscription.wanted)
+    follower = log_reader.admit(subscription.event_filter)
     stream = kind(call.server, subscription, follower, call.disconnected())
     try:
         # Events during a replay are in the log anyway. Only streams of a job buffer them, as they
@@ -124,7 +124,7 @@ async def _open(
     return Answer(stream, headers=HEADERS, media_type=EVENT_STREAM)
 
 
-def _subscription(call: Call, channel: str, form: Form, wanted: EventFilter) -> Subscription:
+def _subscription(call: Call, channel: str, form: Form, event_filter: EventFilter) -> Subscription:
     query = call.query_params
     if given := query.get("format"):
         known = next((one for one in _FORMATS if one == given), None)
@@ -134,12 +134,12 @@ def _subscription(call: Call, channel: str, form: Form, wanted: EventFilter) -> 
         form = known
     kinds = names(query, "types") + names(query, "event_types")
     # Filtered later: a job's stream must see its end, and moves have other names.
-    sifted = form == "realtime" or wanted.subject is not None
-    wanted = EventFilter(
+    sifted = form == "realtime" or event_filter.subject is not None
+    event_filter = EventFilter(
         types=() if sifted else kinds,
-        queues=wanted.queues or names(query, "queues") + names(query, "queue"),
+        queues=event_filter.queues or names(query, "queues") + names(query, "queue"),
         job_types=names(query, "job_types"),
-        subject=wanted.subject,
+        subject=event_filter.subject,
         tenant=call.tenant,
     )
     after: int | None = None
@@ -153,7 +153,7 @@ def _subscription(call: Call, channel: str, form: Form, wanted: EventFilter) -> 
         after = position(last, "Last-Event-ID")
     elif last:
         after, unknown = None, last[:255]
-    return Subscription(channel, form, wanted, kinds, after, unknown)
+    return Subscription(channel, form, event_filter, kinds, after, unknown)
 
 
 ROUTES: Final = (

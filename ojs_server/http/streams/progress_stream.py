@@ -42,7 +42,7 @@ class ProgressStream(EventStream):
         place, found = await self._engine.read(look)
         if found is not None:
             stored, _, known = found
-            if self._asked.after is None and stored.job.state not in TERMINAL:
+            if self._subscription.after is None and stored.job.state not in TERMINAL:
                 self.cursor = max(self.cursor, place)
             yield frame("progress", encode(described(stored.job, shown(stored.job, known))))
         async for piece in super().pieces():

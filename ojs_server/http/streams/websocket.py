@@ -71,7 +71,7 @@ class Narrowing(msgspec.Struct, frozen=True):
 class Channel(NamedTuple):
     """A subscribed channel: its subscription, its stream, and the task that sends it."""
 
-    asked: Subscription
+    subscription: Subscription
     stream: ChannelStream
     follower: Follower
     task: asyncio.Task[None]
@@ -156,11 +156,11 @@ class Socket:
                     raise InvalidRequest(f"`action` must be one of {', '.join(_ACTIONS)}{near}")
         except OjsError as error:
             code = "unknown_event_id" if isinstance(error, Unknown) else error.answer_code.name
-            await self._say(type="error", code=code, message=error.message)
+            await self._send_object(type="error", code=code, message=error.message)
 
     async def _subscribe(self, order: Order) -> None:
-        asked = await self._subscription(order)
-        name = asked.channel
+        subscription = await self._subscription(order)
+        name = subscription.channel
         if name in self._channels:
             # A new filter continues at the position of the old one, so that no event is sent twice.
             after: int | None = await self._leave(name)
@@ -168,46 +168,48 @@ class Socket:
             raise InvalidRequest(f"{MAX_CHANNELS} channels are open on this connection already")
         else:
             after = self._after
-        asked = msgspec.structs.replace(asked, after=after)
-        await self._open(asked, acknowledged=_acknowledged(order, name))
+        subscription = msgspec.structs.replace(subscription, after=after)
+        await self._open(subscription, acknowledged=_acknowledged(order, name))
 
     async def _unsubscribe(self, order: Order) -> None:
         name = order.channel or ""
         if name not in self._channels:
             raise NotFound(f"{name[:100]!r} is not subscribed to")
         await self._leave(name)
-        await self._say(type="unsubscribed", channel=name)
+        await self._send_object(type="unsubscribed", channel=name)
 
     async def _resume(self, order: Order) -> None:
         place = order.last_event_id or ""
         if not is_place(place):
             raise Unknown(f"{place[:100]!r} is the id of no event of this server")
         self._after = position(place, "last_event_id")
-        await self._say(type="resumed", last_event_id=place)
+        await self._send_object(type="resumed", last_event_id=place)
         for name, channel in list(self._channels.items()):
             await self._leave(name)
-            await self._open(msgspec.structs.replace(channel.asked, after=self._after))
+            await self._open(msgspec.structs.replace(channel.subscription, after=self._after))
 
-    async def _open(self, asked: Subscription, acknowledged: dict[str, Any] | None = None) -> None:
-        follower = self._server.engine.log_reader.admit(asked.wanted)
-        stream = ChannelStream(self._server, asked, follower)
+    async def _open(
+        self, subscription: Subscription, acknowledged: dict[str, Any] | None = None
+    ) -> None:
+        follower = self._server.engine.log_reader.admit(subscription.event_filter)
+        stream = ChannelStream(self._server, subscription, follower)
         try:
-            if asked.after is None:
+            if subscription.after is None:
                 # Before the acknowledgement, so that the client misses nothing after it.
                 await stream.follow()
             if acknowledged is not None:
-                await self._say(**acknowledged)
-                await self._say_end(asked)
+                await self._send_object(**acknowledged)
+                await self._send_end(subscription)
         except BaseException:
             stream.close()
             raise
-        task = asyncio.create_task(self._pump(asked.channel, stream))
-        self._channels[asked.channel] = Channel(asked, stream, follower, task)
+        task = asyncio.create_task(self._pump(subscription.channel, stream))
+        self._channels[subscription.channel] = Channel(subscription, stream, follower, task)
 
-    async def _say_end(self, asked: Subscription) -> None:
+    async def _send_end(self, subscription: Subscription) -> None:
         """Send the final state of a job that ended before the client subscribed to it."""
-        job_id = asked.wanted.subject
-        if job_id is None or asked.after is not None:
+        job_id = subscription.event_filter.subject
+        if job_id is None or subscription.after is not None:
             return
         found = await self._server.engine.read(lambda reader: reader.job(job_id))
         if found is not None and found[0].job.state in TERMINAL:
@@ -215,7 +217,7 @@ class Socket:
             at = job.finished_at or self._server.environment.wall_ms()
             about = Event(STATE_CHANGED, job.id, job.queue, job.type, b"")
             data = state_changed(about, None, job.state, at)
-            await self._send(message(asked.channel, STATE_CHANGED, data, at))
+            await self._send(message(subscription.channel, STATE_CHANGED, data, at))
 
     async def _pump(self, name: str, stream: ChannelStream) -> None:
         try:
@@ -223,7 +225,7 @@ class Socket:
                 async for piece in pieces:
                     await self._send(piece)
         except OjsError as error:
-            await self._say(
+            await self._send_object(
                 type="error", code=error.answer_code.name, message=error.message, channel=name
             )
         except GONE:
@@ -260,8 +262,8 @@ class Socket:
             raise InvalidRequest(
                 f"`channel` must be one of {', '.join(words)}{nearest(name, words)}"
             )
-        wanted = EventFilter(queues=queues, subject=subject, tenant=self._call.tenant)
-        return Subscription(name, _form(order, name), wanted, kinds, None, None)
+        event_filter = EventFilter(queues=queues, subject=subject, tenant=self._call.tenant)
+        return Subscription(name, _form(order, name), event_filter, kinds, None, None)
 
     async def _known_job(self, job_id: str) -> None:
         if UUID7.fullmatch(job_id) is None or (
@@ -270,7 +272,7 @@ class Socket:
             raise missing(job_id[:100])
         await require_own(self._call, job_id)
 
-    async def _say(self, **members: Any) -> None:
+    async def _send_object(self, **members: Any) -> None:
         await self._send(encode(members) + b"\n")
 
     async def _send(self, lines: bytes) -> None:

@@ -35,7 +35,7 @@ async def exposition(call: Call) -> Answer:
     named = call.query_params.get("format")
     if named and named not in _FORMATS:
         raise invalid("format", f"must be {' or '.join(_FORMATS)}{nearest(named, _FORMATS)}")
-    wanted = _FORMATS[named] if named else preferred(accept, _OFFERS)
+    format = _FORMATS[named] if named else preferred(accept, _OFFERS)
     metrics, engine = call.server.metrics, call.server.engine
     stored = StoredFigures()
     try:
@@ -47,7 +47,7 @@ async def exposition(call: Call) -> Answer:
     metrics.observe_waiting(len(engine.wakeups))
     metrics.observe_streams(len(engine.log_reader))
     metrics.store.observe(state_of(engine))
-    if wanted != TEXT:
+    if format != TEXT:
         return Answer(in_json(metrics.families(), stored, call.server.lifetime.uptime_s()))
     plain = (accept or "").strip() == TEXT
     return Answer(metrics.render(), media_type=TEXT if plain else CONTENT_TYPE)

@@ -32,9 +32,9 @@ async def deliveries(call: Call) -> Answer:
     if page.cursor is not None:
         place = place_of(page.cursor)
         after = ListPosition(place.moment, _PREFIX + place.id)
-    wanted = DeliveryFilter(query.get("subscription_id") or None, status, call.tenant)
+    delivery_filter = DeliveryFilter(query.get("subscription_id") or None, status, call.tenant)
     found = await call.server.engine.read(
-        lambda reader: reader.deliveries(wanted, page.limit, page.offset, after)
+        lambda reader: reader.deliveries(delivery_filter, page.limit, page.offset, after)
     )
     cursor = None
     if found.has_more:

@@ -31,8 +31,8 @@ _SHORT: Final = 4096
 
 def _fetch(call: Call, body: bytes) -> Asked:
     read = _read_fetch if len(body) <= _SHORT else _read_fetch.__wrapped__
-    claim, said_ms = read(body, call.tenant, strict=call.server.settings.strict)
-    wait_ms, headers = wait_of(call, said_ms)
+    claim, requested_ms = read(body, call.tenant, strict=call.server.settings.strict)
+    wait_ms, headers = wait_of(call, requested_ms)
     patiently = partial(wait_for_jobs, call, claim, wait_ms) if wait_ms else None
     return Asked(claim, patiently, (wait_ms, headers))
 
@@ -78,12 +78,12 @@ def claim_of(tenant: str | None, terms: FetchTerms, worker_id: str | None) -> Cl
     )
 
 
-def wait_of(call: Call, said_ms: int | None) -> tuple[int, Mapping[str, str]]:
+def wait_of(call: Call, requested_ms: int | None) -> tuple[int, Mapping[str, str]]:
     """Return the wait that a FETCH asks for in its body, or else prefers, with the headers that
     tell of a preference."""
     wished = preference(call).wait_s
-    if said_ms is not None or wished is None:
-        return said_ms or 0, {}
+    if requested_ms is not None or wished is None:
+        return requested_ms or 0, {}
     wait_ms = wished * 1000
     return wait_ms, applied(min(wait_ms, call.server.engine.rules.profile.max_wait_ms))
 

@@ -192,11 +192,11 @@ def _with_care(call: Call, value: dict[str, Any]) -> SettleRequest:
     )
 
 
-def _part(call: Call, where: str, value: Any, wanted: type[Part]) -> Part:
+def _part(call: Call, where: str, value: Any, shape: type[Part]) -> Part:
     if not isinstance(value, dict):
         raise invalid(where, f"must be an object, not {kind_of(value)}")
     with _inside(where):
-        return call.typed(value, wanted)
+        return call.typed(value, shape)
 
 
 @contextmanager

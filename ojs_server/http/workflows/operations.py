@@ -44,7 +44,7 @@ async def listing(call: Call) -> Answer:
     """List workflows without their steps, newest first."""
     query = call.query_params
     page = page_of(call)
-    wanted = WorkflowFilter(
+    workflow_filter = WorkflowFilter(
         state=_word(query, "state", tuple(WorkflowState)),
         kind=_word(query, "type", tuple(WorkflowKind)),
         name=_name(query),
@@ -52,7 +52,7 @@ async def listing(call: Call) -> Answer:
     )
     after = None if page.cursor is None else place_of(page.cursor)
     found = await call.server.engine.read(
-        lambda reader: reader.workflows(wanted, page.limit, page.offset, after)
+        lambda reader: reader.workflows(workflow_filter, page.limit, page.offset, after)
     )
     cursor = None
     if found.has_more:

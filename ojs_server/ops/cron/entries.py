@@ -16,7 +16,7 @@ from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.fingerprint import fingerprint
 from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.domain.queues.config import NO_CONFIG, require_type
-from ojs_server.domain.tenants.tenant import apart
+from ojs_server.domain.tenants.tenant import split_name
 from ojs_server.ops.cron.firing import Firing, cancel_held
 from ojs_server.ops.operation import Locks, Operation, Result, Stage
 from ojs_server.ops.schemas.registry import hold
@@ -120,7 +120,7 @@ class Trigger(_OnEntry[Triggered], frozen=True):
     def carry_out(self, work: Work) -> Triggered:
         entry = _changeable(work, self)
         firing = Firing(work, [entry])
-        _, name = entry.whose
+        _, name = entry.scoped_name
         after, stored = firing.run(entry, work.now, manual=True)
         if stored is None:
             raise Conflict(
@@ -177,7 +177,7 @@ def lock(work: Work, names: Collection[str], *, due: bool) -> set[str]:
 
 def missing(name: str) -> NotFound:
     """Return the error for an unknown name."""
-    _, name = apart(name)
+    _, name = split_name(name)
     return NotFound(
         f"there is no cron entry {name}",
         details={"resource_type": "cron", "resource_id": name},

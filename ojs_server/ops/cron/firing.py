@@ -46,7 +46,7 @@ class Firing:
         # Any state that is not final counts: a job that waits for its retry has not ended.
         self._on = {job_id for job_id, state in states.items() if state not in TERMINAL}
         self._jobs: list[StoredJob] = []
-        self._happened: list[Event] = []
+        self._events: list[Event] = []
         self._runs: list[CronRun] = []
 
     def carry_out(self, entry: CronEntry) -> CronEntry:
@@ -106,7 +106,7 @@ class Firing:
         if after.held == MANY_HELD + 1 and holds:
             log.warning("%d runs of %s wait for the one before", after.held, entry.name)
         self._jobs.append(stored)
-        self._happened += entered([stored])
+        self._events += entered([stored])
         self._note_run(
             after, run_at, Outcome.TRIGGERED, job_id=stored.job.id, manual=manual, held=holds
         )
@@ -151,8 +151,8 @@ class Firing:
 
     def _add(self) -> None:
         if self._jobs:
-            self._work.add(self._jobs, self._happened)
-            self._jobs, self._happened = [], []
+            self._work.add(self._jobs, self._events)
+            self._jobs, self._events = [], []
 
     def _without_previous(self, entry: CronEntry) -> CronEntry:
         work = self._work

@@ -93,7 +93,7 @@ def pool_of(criteria: ClaimCriteria, sharing: Sharing) -> Pool | None:
     )
 
 
-def tenants_met(claims: Iterable[ClaimCriteria], sharing: Sharing) -> Mapping[str, Tenant]:
+def startable_tenants(claims: Iterable[ClaimCriteria], sharing: Sharing) -> Mapping[str, Tenant]:
     """Return the limited tenants whose jobs these claims may start; a claim without a tenant may
     start any."""
     names = [criteria.tenant for criteria in claims]
@@ -106,13 +106,13 @@ def order_of(
     """Return the order of a pool's queues; it continues where the last claim of this node ended."""
     named = criteria.serving is not None and criteria.serving.pool
     name = f"pool:{named}" if named else f"queues:{','.join(sorted(criteria.queues))}"
-    tell = partial(_tell_starved, work, named or None)
+    note = partial(_note_starved, work, named or None)
     return PoolOrder(
-        pool, work.schedulers.of(name), work.schedulers.guard(name), active, work.now, tell
+        pool, work.schedulers.of(name), work.schedulers.guard(name), active, work.now, note
     )
 
 
-def _tell_starved(work: Work, pool: str | None, queue: str) -> None:
+def _note_starved(work: Work, pool: str | None, queue: str) -> None:
     work.note(events.of_queue("scheduling.queue_starved", queue, pool=pool))
 
 
@@ -130,16 +130,18 @@ def claim(
         return []
     taken: list[Claimed] = []
     lost: set[str] = set()
-    met = requirements.met(work.tx, criteria.queues, criteria.job_types, criteria.ability)
-    passed = 0 if met is None else MOST_PASSED
+    allowed = requirements.allowed_demands(
+        work.tx, criteria.queues, criteria.job_types, criteria.ability
+    )
+    passed = 0 if allowed is None else MOST_PASSED
     for _ in range(LOOKS):
         used = Counter(name for one in (*kept, *taken) for name in counters_of(one.job))
-        wanted = limit - len(taken)
-        found = work.tx.waiting(_lanes(work, criteria), wanted + len(lost) + passed)
+        missing = limit - len(taken)
+        found = work.tx.waiting(_lanes(work, criteria), missing + len(lost) + passed)
         chosen = choose(
             (one for one in found if one.id not in lost and may_run(criteria.ability, one.demand)),
             criteria.queues,
-            wanted,
+            missing,
             order=order,
             tenants=work.tx.sharing.tenants,
             capacities={name: count - used[name] for name, count in capacities.items()},

@@ -21,13 +21,13 @@ def claim(
     limit: int,
 ) -> list[Claimed]:
     """Take up to `limit` jobs that the worker may run."""
-    allowed = met(tx, queues, job_types, ability)
+    allowed = allowed_demands(tx, queues, job_types, ability)
     if allowed is None:
         return tx.claim(queues, job_types, limit)
     return tx.claim_meeting(queues, job_types, allowed, limit)
 
 
-def met(
+def allowed_demands(
     tx: Tx, queues: Sequence[str], job_types: Sequence[str] | None, ability: Ability | None
 ) -> list[tuple[str, str]] | None:
     """Return the (queue, requirement) pairs of waiting jobs that the worker meets; None if all."""

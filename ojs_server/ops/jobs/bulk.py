@@ -45,9 +45,9 @@ class BulkOutcome(msgspec.Struct, frozen=True):
 
 
 class Bulk(Operation[BulkOutcome], frozen=True):
-    """One step. `wanted` is checked again, as a job may have changed since it was found.
+    """One step. `job_filter` is checked again, as a job may have changed since it was found.
 
-    With `atomic` nothing is done unless everything can be. `tell` emits the event of the call, with
+    With `atomic` nothing is done unless everything can be. `emit` emits the event of the call, with
     the totals of earlier steps; `has_more` says that it leaves some jobs for another call.
     """
 
@@ -55,11 +55,11 @@ class Bulk(Operation[BulkOutcome], frozen=True):
 
     action: Action
     ids: tuple[str, ...]
-    wanted: JobFilter | None = None
+    job_filter: JobFilter | None = None
     atomic: bool = False
     receipt: ReceiptKey | None = None
     body_hash: bytes = b""
-    tell: bool = True
+    emit: bool = True
     done_before: int = 0
     failed_before: int = 0
     has_more: bool = False
@@ -91,9 +91,9 @@ def _run(
         return _repeated(op, known[op.receipt])
     decided: dict[str, Change | OjsError] = {}
     jobs = {job_id: stored[job_id][0] for job_id in op.ids if job_id in stored}
-    if op.wanted is not None and op.wanted.tenant is not None:
+    if op.job_filter is not None and op.job_filter.tenant is not None:
         # Jobs of other tenants are reported as missing.
-        jobs = {job_id: job for job_id, job in jobs.items() if job.tenant == op.wanted.tenant}
+        jobs = {job_id: job for job_id, job in jobs.items() if job.tenant == op.job_filter.tenant}
     needed = _needed(work, jobs.values()) if op.action == "delete" else frozenset[str]()
     for job_id in op.ids:
         job = jobs.get(job_id)
@@ -105,7 +105,7 @@ def _run(
     done = BulkOutcome(items, op.has_more)
     if not (op.atomic and done.failed):
         _write(work, op, [one for one in decided.values() if isinstance(one, Change)])
-        if op.tell:
+        if op.emit:
             failed = op.failed_before + done.failed
             succeeded = op.done_before + len(items) - done.failed
             total = failed + succeeded
@@ -127,7 +127,7 @@ def _decide(
     work: Work, op: Bulk, job: Job, lease: Lease | None, needed: frozenset[str]
 ) -> Change | OjsError:
     try:
-        if op.wanted is not None and not op.wanted.matches(job):
+        if op.job_filter is not None and not op.job_filter.matches(job):
             raise Conflict(
                 f"job {job.id} does not match this call; it is {job.state}",
                 details={"job_id": job.id, "current_state": job.state},

@@ -18,7 +18,7 @@ MOST_KEYED: Final = 1000
 async def by_filter(
     engine: Engine,
     action: Action,
-    wanted: JobFilter,
+    job_filter: JobFilter,
     receipt: ReceiptKey | None = None,
     body_hash: bytes = b"",
 ) -> BulkOutcome:
@@ -27,18 +27,18 @@ async def by_filter(
     Each step is a transaction: a call that is interrupted has done its steps until then.
     """
     if receipt:
-        ids, has_more = await _find(engine, wanted, MOST_KEYED)
+        ids, has_more = await _find(engine, job_filter, MOST_KEYED)
         return await engine.run(
             Bulk(
                 action,
                 tuple(ids),
-                wanted,
+                job_filter,
                 receipt=receipt,
                 body_hash=body_hash,
                 has_more=has_more,
             )
         )
-    ids, has_more = await _find(engine, wanted, MOST)
+    ids, has_more = await _find(engine, job_filter, MOST)
     steps = [tuple(ids[start : start + STEP]) for start in range(0, len(ids), STEP)] or [()]
     items: list[Item] = []
     failed = 0
@@ -47,8 +47,8 @@ async def by_filter(
             Bulk(
                 action,
                 step,
-                wanted,
-                tell=step is steps[-1],
+                job_filter,
+                emit=step is steps[-1],
                 done_before=len(items) - failed,
                 failed_before=failed,
             )
@@ -58,15 +58,15 @@ async def by_filter(
     return BulkOutcome(tuple(items), has_more)
 
 
-async def _find(engine: Engine, wanted: JobFilter, most: int) -> tuple[list[str], bool]:
+async def _find(engine: Engine, job_filter: JobFilter, most: int) -> tuple[list[str], bool]:
     ids: list[str] = []
-    part = await engine.read(lambda reader: reader.find_jobs(wanted, STEP))
+    part = await engine.read(lambda reader: reader.find_jobs(job_filter, STEP))
     ids += part.ids
     while part.after is not None and len(ids) <= most:
-        part = await engine.read(partial(_next, wanted, part.after))
+        part = await engine.read(partial(_next, job_filter, part.after))
         ids += part.ids
     return sorted(ids[:most]), len(ids) > most
 
 
-def _next(wanted: JobFilter, after: str, reader: Reader) -> JobIds:
-    return reader.find_jobs(wanted, STEP, after)
+def _next(job_filter: JobFilter, after: str, reader: Reader) -> JobIds:
+    return reader.find_jobs(job_filter, STEP, after)

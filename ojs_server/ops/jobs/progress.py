@@ -67,7 +67,7 @@ def run(work: Work, ops: Sequence[Advance]) -> list[Advanced | OjsError]:
             continue
         if after is not None:
             saved.append(after)
-            _tell(work, job, lease, after)
+            _note_progress(work, job, lease, after)
         answers.append(Advanced(job, progress.shown(job, after or before)))
     work.tx.save_progress(saved)
     work.tx.mark_attached(
@@ -81,7 +81,7 @@ def run(work: Work, ops: Sequence[Advance]) -> list[Advanced | OjsError]:
     return answers
 
 
-def _tell(work: Work, job: Job, lease: Lease | None, after: Progress) -> None:
+def _note_progress(work: Work, job: Job, lease: Lease | None, after: Progress) -> None:
     if after.told_at == work.now:
         for event in events.progressed(job, lease, after):
             work.note(event)

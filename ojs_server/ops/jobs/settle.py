@@ -13,7 +13,7 @@ from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.attachments import HOLDERS
 from ojs_server.domain.jobs.dead_letter import RetryChanges, limited, overridden
 from ojs_server.domain.jobs.job import TERMINAL, Change, Earlier, Job, Lease, State
-from ojs_server.domain.jobs.late_ack import meant
+from ojs_server.domain.jobs.late_ack import delivery_of
 from ojs_server.domain.jobs.repeated_settlement import (
     acknowledged_before,
     failed_before,
@@ -96,7 +96,7 @@ class Ack(Transition[Change | Repeated], frozen=True):
             return None
         if not job.attached & HOLDERS or job.state in TERMINAL:
             return None
-        return meant(work.tx.load_earlier(job.id), self.worker_id, self.attempt)
+        return delivery_of(work.tx.load_earlier(job.id), self.worker_id, self.attempt)
 
 
 class Fail(Transition[Change | Repeated], frozen=True):

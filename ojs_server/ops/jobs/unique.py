@@ -40,12 +40,12 @@ class Judged(msgspec.Struct, frozen=True):
 def judge(work: Work, requests: Mapping[int, Request]) -> dict[int, Judged | OjsError]:
     """Apply the unique policies of requests; those without any are stored as they are."""
     uniques = [draft.unique for drafts, _ in requests.values() for draft in drafts if draft.unique]
-    wanted = sorted({(one.key, state) for one in uniques for state in one.states})
-    if wanted:
+    lookups = sorted({(one.key, state) for one in uniques for state in one.states})
+    if lookups:
         work.tx.lock_unique(one.key for one in uniques)
     while True:
-        found = work.tx.find_unique(wanted) if wanted else {}
-        judged = {index: _judge(work, request, found) for index, request in requests.items()}
+        found = work.tx.find_unique(lookups) if lookups else {}
+        judged = {index: _judge_one(work, request, found) for index, request in requests.items()}
         before = {
             change.before.id: change.before
             for one in judged.values()
@@ -58,7 +58,7 @@ def judge(work: Work, requests: Mapping[int, Request]) -> dict[int, Judged | Ojs
             return judged
 
 
-def _judge(work: Work, request: Request, found: Found) -> Judged | OjsError:
+def _judge_one(work: Work, request: Request, found: Found) -> Judged | OjsError:
     drafts, jobs = request
     if not any(draft.unique for draft in drafts):
         return Judged(tuple(jobs))

@@ -83,16 +83,16 @@ class BoundedQueues:
         """Admit a whole request, or refuse it; returns the pressure if it is high."""
         if not self._bounds:
             return None
-        wanted = _sizes(self._bounds, (one.job for one in new.jobs), 1)
+        sizes = _sizes(self._bounds, (one.job for one in new.jobs), 1)
         for change in new.replaced:
-            _add(wanted, change.before, -1)
+            _add(sizes, change.before, -1)
         self._replaced.update(change.before.id for change in new.replaced)
-        for name, more in wanted.items():
+        for name, more in sizes.items():
             if (refusal := self._refusal(name, more)) is not None:
                 self._refused[name] += 1
                 return refusal
         highest: Pressure | None = None
-        for name, more in wanted.items():
+        for name, more in sizes.items():
             self._added[name].update(more)
             found = self._watched(name)
             if found is not None and (highest is None or found.ratio > highest.ratio):

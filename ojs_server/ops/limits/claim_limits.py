@@ -17,7 +17,7 @@ from ojs_server.ops.fairness.fair_claim import (
     is_shared,
     order_of,
     pool_of,
-    tenants_met,
+    startable_tenants,
 )
 from ojs_server.ops.fairness.fair_claim import claim as claim_shared
 from ojs_server.ops.limits.rate_limits import guarded
@@ -40,7 +40,7 @@ class LimitedClaims:
         configs, sharing = work.tx.configs, work.tx.sharing
         queues = [queue for criteria in claims for queue in criteria.queues]
         self._limited = {name for name in queues if name in configs and configs[name].limits}
-        met = tenants_met(claims, sharing) if sharing.tenants else {}
+        met = startable_tenants(claims, sharing) if sharing.tenants else {}
         self._tenants = {
             scoped(name, ""): tenant.max_concurrency
             for name, tenant in met.items()

@@ -228,7 +228,7 @@ class RateLimits:
         return opened
 
     def _open(self, capacities: Mapping[str, Capacity]) -> int:
-        wanted = {
+        counts = {
             name: BEFORE if free.count is None else min(free.count, BEFORE)
             for name, free in sorted(capacities.items())
             if free.count != 0
@@ -236,14 +236,14 @@ class RateLimits:
         first: dict[str, str] = {}
         late: set[str] = set()
         done = 0
-        for one in self._ledger.tx.release_gated(wanted) if wanted else ():
+        for one in self._ledger.tx.release_gated(counts) if counts else ():
             if one.done:
                 done += 1
                 first.setdefault(one.name, one.job_id)
                 self._ledger.wakes[one.queue] += 1
             else:
                 late.add(one.name)
-        for name in wanted:
+        for name in counts:
             row = self._rows[name]
             if row.waits_since is not None and name in first:
                 self._note_event("released", name, strategy="wait", job_id=first[name])

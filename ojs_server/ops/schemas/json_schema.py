@@ -70,14 +70,14 @@ class Compiled:
     def violations(self, value: Any, field: str) -> list[Violation]:
         """Return the first few violations of a field's value; empty if it is valid."""
         try:
-            return self.judge(value, field)
+            return self.validated(value, field)
         except _TooMuch:
             message = f"cannot be validated within {MAX_STEPS} steps"
         except RecursionError:
             message = "cannot be validated: the schema refers to itself too often"
         return [{"path": field, "message": message, "keyword": "schema"}]
 
-    def judge(self, value: Any, field: str) -> list[Violation]:
+    def validated(self, value: Any, field: str) -> list[Violation]:
         """Return the violations; raise if the validation takes too many steps."""
         _steps.set(_Steps())
         errors = islice(self._validator.iter_errors(value), MAX_VIOLATIONS)
@@ -109,7 +109,7 @@ def compile_schema(document: dict[str, Any], field: str = "schema") -> Compiled:
             raise _wrong(f"{where}.{name}", "cannot be combined with patternProperties")
     compiled = Compiled(_bounded(kind)(document, registry=Registry()))
     try:
-        compiled.judge([], field)
+        compiled.validated([], field)
     except (_TooMuch, RecursionError):
         raise _wrong(field, "refers to itself without end") from None
     return compiled
@@ -229,9 +229,9 @@ def _counted(name: str, function: Keyword) -> Keyword:
 
 
 def _unique_items(
-    validator: Any, wanted: bool, instance: object, schema: object
+    validator: Any, unique: bool, instance: object, schema: object
 ) -> Iterator[exceptions.ValidationError]:
-    if wanted and isinstance(instance, list):
+    if unique and isinstance(instance, list):
         texts = {canonical_text(item) for item in instance}
         if len(texts) < len(instance):
             yield exceptions.ValidationError("has equal items")

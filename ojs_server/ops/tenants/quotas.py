@@ -28,11 +28,11 @@ _DEPTH: Final = "depth"
 class Quotas:
     """Checks the enqueues of one transaction against the quotas of their tenants."""
 
-    def __init__(self, work: Work, asking: Iterable[Newcomers]) -> None:
+    def __init__(self, work: Work, newcomers: Iterable[Newcomers]) -> None:
         self._work = work
         self._tenants = limited_tenants(
             work.tx.sharing,
-            {name for new in asking for name in _named(new)} if work.tx.sharing.tenants else (),
+            {name for new in newcomers for name in _named(new)} if work.tx.sharing.tenants else (),
         )
         self._used: dict[str, Counter[str]] = {}
         self._refused: dict[str, TenantFull] = {}
@@ -52,7 +52,7 @@ class Quotas:
 
     def refusal(self, new: Newcomers) -> TenantFull | None:
         """Return the error if a quota does not allow the whole request."""
-        for name, more in self._wanted(new).items():
+        for name, more in self._needed(new).items():
             tenant = self._tenants[name]
             for field, kind, most in (
                 ("max_queue_depth", _DEPTH, tenant.max_queue_depth),
@@ -74,7 +74,7 @@ class Quotas:
 
     def add(self, new: Newcomers) -> None:
         """Count an admitted request."""
-        for name, more in self._wanted(new).items():
+        for name, more in self._needed(new).items():
             self._used[name].update(more)
             if self._tenants[name].max_enqueue_rate is not None and more[_JOBS]:
                 # An enqueue counts as a start for the rate, but not as a running job.
@@ -86,21 +86,21 @@ class Quotas:
         for name, error in sorted(self._refused.items()):
             self._work.note(events.of_tenant("tenant.limit_exceeded", name, error.details or {}))
 
-    def _wanted(self, new: Newcomers) -> Mapping[str, Counter[str]]:
+    def _needed(self, new: Newcomers) -> Mapping[str, Counter[str]]:
         if not self._tenants:
             return {}
-        wanted = {name: Counter[str]() for name in self._tenants}
+        needed = {name: Counter[str]() for name in self._tenants}
         moves = [(stored.job, 1) for stored in new.jobs]
         moves += [(change.before, -1) for change in new.replaced]
         for job, by in moves:
-            if (counts := wanted.get(job.tenant or DEFAULT)) is not None:
+            if (counts := needed.get(job.tenant or DEFAULT)) is not None:
                 counts[_JOBS] += by > 0
                 counts[_DEPTH] += by * (job.state in WAITING)
                 counts[State.SCHEDULED] += by * (job.state == State.SCHEDULED)
         for name in new.later:
-            if (counts := wanted.get(name or DEFAULT)) is not None:
+            if (counts := needed.get(name or DEFAULT)) is not None:
                 counts[_JOBS] += 1
-        return wanted
+        return needed
 
     def _row(self, name: str) -> Limit:
         policy = Policy(rate=self._tenants[name].max_enqueue_rate)

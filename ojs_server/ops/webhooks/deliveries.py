@@ -42,7 +42,7 @@ class NewEvents(msgspec.Struct, frozen=True):
     webhooks: tuple[Webhook, ...]
     cursor: int
     has_more: bool
-    wanted: tuple[tuple[str, PlacedEvent], ...]
+    matched: tuple[tuple[str, PlacedEvent], ...]
 
 
 class DueDeliveries(msgspec.Struct, frozen=True):
@@ -112,12 +112,12 @@ def look(reader: Reader, webhooks: Sequence[Webhook], cursor: int) -> NewEvents:
         webhooks=tuple(webhooks),
         cursor=page.cursor,
         has_more=page.has_more,
-        wanted=tuple(
+        matched=tuple(
             (name, placed)
             for placed in page.events
             if not placed.event.type.startswith(OWN_EVENTS)
-            for name, wanted in filters
-            if matches(placed.event, wanted)
+            for name, new in filters
+            if matches(placed.event, new)
         ),
     )
 
@@ -159,7 +159,7 @@ def _spread(work: Work, op: Spread) -> Reported:
         tenants = {webhook.id: webhook.tenant for webhook in same}
         made = [
             _made(work, name, tenants[name], placed, op.source)
-            for name, placed in news.wanted
+            for name, placed in news.matched
             if name in tenants
         ]
         if made:

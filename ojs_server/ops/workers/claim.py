@@ -14,7 +14,7 @@ from ojs_server.domain.jobs.job import Job, Lease, StoredJob
 from ojs_server.domain.limits.rate_limit import OF_QUEUE
 from ojs_server.domain.profile import LateAck
 from ojs_server.domain.queues.config import NO_CONFIG
-from ojs_server.domain.tenants.tenant import OF_TENANT, apart
+from ojs_server.domain.tenants.tenant import OF_TENANT, split_name
 from ojs_server.domain.workers.fetch_policy import Withheld
 from ojs_server.domain.workers.next_types import FEW, choose_types, most_types
 from ojs_server.ops.fairness.fair_claim import ClaimCriteria, ServingOrder, criteria_of
@@ -178,7 +178,7 @@ def _answered(jobs: FetchedJobs, reason: OjsError | Withheld | None) -> FetchedJ
 
 def _queues_of(work: Work, op: Claim, everywhere: Sequence[str]) -> Iterable[str]:
     if op.linked and op.worker_id is not None:
-        return sorted({queue_of(apart(room)[1]) for room, _ in work.tx.linked([op.worker_id])})
+        return sorted({queue_of(split_name(room)[1]) for room, _ in work.tx.linked([op.worker_id])})
     return op.queues or everywhere
 
 

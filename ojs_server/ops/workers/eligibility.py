@@ -86,7 +86,7 @@ def _after_fetch(work: Work, worker_id: str, known: Worker | None) -> Worker:
         return msgspec.structs.replace(worker, presence=begins)
     if known.gone_at is not None:
         return revived(work, known)
-    old = known.seen_at <= work.now - profile.heard_every_ms
+    old = known.seen_at <= work.now - profile.sign_every_ms
     if old or known.lacks_session or known.deleted_at is not None:
         return seen(work, known, work.now)
     return known

@@ -13,7 +13,7 @@ from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.job import Event
 from ojs_server.domain.jobs.reported_error import Fault
 from ojs_server.domain.profile import Recovery
-from ojs_server.domain.tenants.tenant import apart
+from ojs_server.domain.tenants.tenant import split_name
 from ojs_server.domain.workers.fetch_policy import is_final
 from ojs_server.domain.workers.worker import (
     Directive,
@@ -37,18 +37,18 @@ _profile = msgspec.json.Decoder(dict[str, Any])
 CLEANUP_STEP: Final = 500
 
 
-class Farewell(msgspec.Struct, frozen=True):
+class DeathCause(msgspec.Struct, frozen=True):
     """The reason why a worker leaves, and the error recorded for its jobs."""
 
     reason: str
     fault: Fault
 
 
-_GOODBYE = Farewell(
+_GOODBYE = DeathCause(
     "shutdown",
     Fault(code="shutdown", type="shutdown", message="the worker left while it held the job"),
 )
-DEATH = Farewell(
+DEATH = DeathCause(
     "error",
     Fault(
         code="worker_death",
@@ -56,7 +56,7 @@ DEATH = Farewell(
         message="the worker holding the job stopped sending heartbeats",
     ),
 )
-DROPPED = Farewell(
+DROPPED = DeathCause(
     "error",
     Fault(
         code="worker_death",
@@ -243,7 +243,7 @@ def _deleted(worker: Worker) -> Conflict:
 
 def unknown_worker(worker_id: str) -> NotFound:
     """Return the error for an unknown worker id."""
-    _, worker_id = apart(worker_id)
+    _, worker_id = split_name(worker_id)
     return NotFound(
         f"there is no worker {worker_id}",
         details={"resource_type": "worker", "resource_id": worker_id},
@@ -287,7 +287,7 @@ def unlink(work: Work, worker_ids: Sequence[str]) -> None:
     if names:
         work.tx.retire_kinds(names)
     for room in sorted({room for room, _ in names}):
-        if apart(room)[1] != BLOCKS:
+        if split_name(room)[1] != BLOCKS:
             work.note(events.job_types_changed(room))
 
 
@@ -313,7 +313,9 @@ def arrival(worker: Worker, *, registered: bool) -> Event:
     )
 
 
-def leave(work: Work, workers: Sequence[Worker], why: Farewell, recovery: Recovery) -> list[Worker]:
+def leave(
+    work: Work, workers: Sequence[Worker], why: DeathCause, recovery: Recovery
+) -> list[Worker]:
     """Mark workers as terminated; their jobs are requeued, or fail."""
     held = work.tx.load_held(sorted(worker.id for worker in workers))
     work.apply(
@@ -350,7 +352,7 @@ def leave(work: Work, workers: Sequence[Worker], why: Farewell, recovery: Recove
     return left
 
 
-def bury(work: Work, dead: Sequence[Worker], why: Farewell) -> list[Worker]:
+def declare_dead(work: Work, dead: Sequence[Worker], why: DeathCause) -> list[Worker]:
     """Mark workers as dead that were silent for too long, or did not come back."""
     dying = [msgspec.structs.replace(worker, died=True) for worker in dead]
     return leave(work, dying, why, work.rules.profile.on_death)

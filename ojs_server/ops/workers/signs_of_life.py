@@ -1,7 +1,7 @@
 """Signs of life other than BEATs: a FETCH that was answered, and one that is waiting.
 
     a claim ──▶ heard of at a moment ─┐
-                                      ├─▶ `Heard`, every few seconds ──▶ the rows of workers
+                                      ├─▶ `SignsOfLife`, every few seconds ──▶ the rows of workers
     a FETCH waits ──▶ heard of now ───┘
 
 A FETCH updates the row of its worker only if that is old. All other signs, those of waiting FETCHes
@@ -15,7 +15,7 @@ from ojs_server.ops.unit_of_work import Work
 from ojs_server.ops.workers.presence import seen
 
 
-class Heard(Operation[int], frozen=True):
+class SignsOfLife(Operation[int], frozen=True):
     """Signs of life of workers, each with its time, and workers whose FETCH waits.
 
     A batch holds at most one such operation.
@@ -46,7 +46,7 @@ class Heard(Operation[int], frozen=True):
         noted = []
         for worker_id, worker in workers.items():
             at = self.at.get(worker_id, 0)
-            if worker_id in self.held and worker.seen_at <= work.now - profile.heard_every_ms:
+            if worker_id in self.held and worker.seen_at <= work.now - profile.sign_every_ms:
                 at = work.now
             # A node may hold the FETCH of a killed worker until it notices the end of the
             # connection.

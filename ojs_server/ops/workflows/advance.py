@@ -16,7 +16,7 @@ from ojs_server.domain.jobs.reported_error import Fault, entry
 from ojs_server.domain.jobs.validate import Draft, parse_draft
 from ojs_server.domain.queues.config import NO_CONFIG, configured
 from ojs_server.domain.workflows import lifecycle as rules
-from ojs_server.domain.workflows.events import StepEnd, told
+from ojs_server.domain.workflows.events import StepEnd, event_of
 from ojs_server.domain.workflows.plan import (
     Effects,
     Launch,
@@ -105,7 +105,7 @@ class Moves:
         for node in effects.revoked:
             self._note(WorkflowJob(moving.workflow.id, node, ended_at=self._work.now))
         for notice in effects.notices:
-            self._tell(moving, notice)
+            self._note_event(moving, notice)
 
     def write(self) -> None:
         """Enqueue the jobs that may run, and store the progress of all workflows."""
@@ -135,14 +135,14 @@ class Moves:
         self._ends[place] = end
         self.follow(moving, rules.advance(moving.plan, moving.progress, node, outcome))
         # The result may be needed by a dropped step after a retry of the workflow.
-        wanted = moving.launches or (
+        launched = moving.launches or (
             moving.progress.state in (WorkflowState.RUNNING, WorkflowState.FAILED)
             and not _GIVEN.isdisjoint(moving.progress.nodes)
         )
         self._note(
             WorkflowJob(
                 *place,
-                result=result if wanted else None,
+                result=result if launched else None,
                 error=end.error if outcome is NodeState.FAILED else None,
                 ended_at=self._work.now,
             )
@@ -156,8 +156,8 @@ class Moves:
 
     def _enqueue(self, launches: Sequence[tuple[Moving, Launch]]) -> None:
         self._flush_jobs()
-        wanted = [(one.workflow.id, one.plan, one.progress, launch) for one, launch in launches]
-        waiting, handed = hand_on(self._work.tx, wanted)
+        sources = [(one.workflow.id, one.plan, one.progress, launch) for one, launch in launches]
+        waiting, handed = hand_on(self._work.tx, sources)
         ready: list[StoredJob] = []
         for moving, launch in launches:
             place = (moving.workflow.id, launch.node)
@@ -214,7 +214,7 @@ class Moves:
             )
         self._jobs[place] = job
 
-    def _tell(self, moving: Moving, notice: Notice) -> None:
+    def _note_event(self, moving: Moving, notice: Notice) -> None:
         counts = rules.tally(moving.plan, moving.progress)
         node, end = notice.node, StepEnd()
         if notice.type == "workflow.failed":
@@ -222,7 +222,7 @@ class Moves:
         if node:
             end = self._end_of(moving, node)
         self._work.note(
-            told(notice.type, moving.workflow, moving.plan, node, counts, self._work.now, end)
+            event_of(notice.type, moving.workflow, moving.plan, node, counts, self._work.now, end)
         )
 
     def _end_of(self, moving: Moving, node: int) -> StepEnd:

@@ -15,7 +15,7 @@ from ojs_server.domain.jobs.job import Change, Job, State
 from ojs_server.domain.jobs.validate import Draft
 from ojs_server.domain.queues.config import NO_CONFIG, configured
 from ojs_server.domain.workflows import lifecycle as workflow
-from ojs_server.domain.workflows.events import told
+from ojs_server.domain.workflows.events import event_of
 from ojs_server.domain.workflows.parse import Definition, require_types
 from ojs_server.domain.workflows.plan import Effects, Launch, NodeState, NodeStates, Plan
 from ojs_server.domain.workflows.record import (
@@ -282,7 +282,7 @@ def _begin(work: Work, op: Start, created: Workflow) -> WorkflowView:
     work.add(stored, entered(stored))
     counts = workflow.tally(definition.plan, op.effects.progress)
     for notice in op.effects.notices:
-        work.note(told(notice.type, created, definition.plan, notice.node, counts, work.now))
+        work.note(event_of(notice.type, created, definition.plan, notice.node, counts, work.now))
     return WorkflowView(
         created,
         tuple(

@@ -13,11 +13,11 @@ from ojs_wire import codec
 # Most bytes of earlier results that a job gets in full; the others are references.
 MAX_PARENT_RESULTS: Final = 256 * 1024
 
-Wanted = tuple[str, Plan, NodeStates, Launch]
+Request = tuple[str, Plan, NodeStates, Launch]
 
 
 def hand_on(
-    tx: Tx, launches: Sequence[Wanted]
+    tx: Tx, launches: Sequence[Request]
 ) -> tuple[dict[NodePlace, WaitingJob], dict[NodePlace, bytes]]:
     """Return the requests to enqueue, with the `parent_results` of each."""
     places_by_node = {
@@ -28,8 +28,8 @@ def hand_on(
     # Sizes first, so that only the results are read that are passed on.
     known = tx.load_workflow_jobs(dict.fromkeys([*places_by_node, *parents]))
     fitting = {place: _fitting(places, known) for place, places in places_by_node.items()}
-    wanted = dict.fromkeys(place for places in fitting.values() for place in places)
-    found = tx.load_workflow_results(wanted) if wanted else {}
+    distinct = dict.fromkeys(place for places in fitting.values() for place in places)
+    found = tx.load_workflow_results(distinct) if distinct else {}
     handed = {}
     for flow, plan, progress, launch in launches:
         place = (flow, launch.node)
@@ -59,17 +59,17 @@ def _fitting(parents: Sequence[NodePlace], known: Mapping[NodePlace, WaitingJob]
 def shown_results(reader: Reader, members: Sequence[MemberJob]) -> dict[int, bytes]:
     """Return the results of a workflow's jobs by node: as many as have room, the others as
     references to where they can be read."""
-    room, wanted, found = MAX_PARENT_RESULTS, {}, {}
+    room, needed, found = MAX_PARENT_RESULTS, {}, {}
     for member in members:
         if member.result_size is None:
             continue
         if member.result_size <= room:
             room -= member.result_size
-            wanted[member.job_id] = member.node
+            needed[member.job_id] = member.node
         else:
             found[member.node] = _where(member.job_id, member.result_size)
-    results = reader.job_results(wanted) if wanted else {}
-    return found | {wanted[job_id]: result for job_id, result in results.items()}
+    results = reader.job_results(needed) if needed else {}
+    return found | {needed[job_id]: result for job_id, result in results.items()}
 
 
 def _reference(job: WaitingJob) -> tuple[bytes | None, bytes | None]:

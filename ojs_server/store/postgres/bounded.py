@@ -45,7 +45,7 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
         return super().wait(_bounded(gen, self.pgconn, self.patience_s), *args, **kwargs)
 
     @contextmanager
-    def patient(self, patience_s: float) -> Iterator[None]:
+    def waiting_up_to(self, patience_s: float) -> Iterator[None]:
         """Allow a longer wait within this block."""
         before, self.patience_s = self.patience_s, patience_s
         try:
@@ -68,13 +68,13 @@ def _bounded(talk: Talk[Answer], pgconn: PGconn, patience_s: float) -> Talk[Answ
     """A conversation that is given up in time; the driver resumes it every tenth of a second."""
     until = time.monotonic() + patience_s
     try:
-        wanted = next(talk)
+        events = next(talk)
         while True:
-            ready = yield wanted
+            ready = yield events
             # An answer that has arrived is read, also if the process was suspended meanwhile.
             if not ready and time.monotonic() >= until:
                 give_up(pgconn, patience_s)
-            wanted = talk.send(ready)
+            events = talk.send(ready)
     except StopIteration as stop:
         answer: Answer = stop.value
         return answer

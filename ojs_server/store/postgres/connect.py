@@ -108,9 +108,9 @@ def address_of(url: str, *, pooled: bool = False, answer_s: float = ANSWER_S) ->
         raise StoreUnavailable(f"cannot understand the database URL: {error}") from error
     options = given.pop("options", None)
     session = (options,) if pooled else (_LIMITS, options, _FIXED)
-    said = " ".join(str(part) for part in session if part)
+    text = " ".join(str(part) for part in session if part)
     several = _SEVERAL if _hosts_in(given) > 1 else {}
-    parameters = {**_DEFAULTS, **several, **given, **({"options": said} if said else {})}
+    parameters = {**_DEFAULTS, **several, **given, **({"options": text} if text else {})}
     return Address(parameters, prepare, _without_password(given), answer_s, pooled)
 
 

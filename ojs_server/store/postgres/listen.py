@@ -53,7 +53,7 @@ class PostgresListener:
         self._on_log = on_log
         self._on_due = on_due
         self._pause_s = FIRST_PAUSE_S
-        self._hears = True
+        self._is_listening = True
 
     async def run(self) -> None:
         """Listen until cancelled, and again after each loss of the connection."""
@@ -61,9 +61,9 @@ class PostgresListener:
             try:
                 await self._listen()
             except (psycopg.Error, OSError) as error:
-                if self._hears:
+                if self._is_listening:
                     log.warning("cannot receive notices from other nodes: %s", first_line(error))
-                self._hears = False
+                self._is_listening = False
             await asyncio.sleep(self._pause_s)
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
@@ -77,22 +77,22 @@ class PostgresListener:
                 sql.SQL("LISTEN {}").format(sql.Identifier(self._node.channel))
             )
             self._pause_s = FIRST_PAUSE_S
-            if not self._hears:
+            if not self._is_listening:
                 log.info("receiving notices from other nodes again")
-            self._hears = True
+            self._is_listening = True
             # Notices sent while this node was not listening are lost, so wake all waiters once.
             self._on_wake(None)
             self._on_log(None)
             quiet_s = min(QUIET_S, self._address.answer_s / 2)
             while True:
                 async for notice in connection.notifies(timeout=quiet_s):
-                    self._heard(notice.payload)
+                    self._received(notice.payload)
                 await connection.execute("SELECT 1")
         finally:
             with suppress(psycopg.Error):
                 await connection.close()
 
-    def _heard(self, payload: str) -> None:
+    def _received(self, payload: str) -> None:
         try:
             notice = _notice.decode(payload)
         except msgspec.DecodeError:

@@ -69,7 +69,7 @@ def alone(connection: BoundedConnection) -> Iterator[None]:
     """
     connection.execute(_BEGIN)
     try:
-        with connection.patient(MIGRATION_S):
+        with connection.waiting_up_to(MIGRATION_S):
             connection.execute(_LOCK)
             yield
             connection.execute("COMMIT")

@@ -70,14 +70,14 @@ def _carried_out(address: Address, token: Token, deadline: float) -> bool:
     reason = "the deadline passed before it could be asked"
     while (left_s := deadline - time.monotonic()) > 0:
         try:
-            return _asked(address, token, left_s)
+            return _query_outcome(address, token, left_s)
         except (psycopg.Error, StoreUnavailable) as error:
             reason = first_line(error)
         time.sleep(max(0.0, min(_PAUSE_S, deadline - time.monotonic())))
     raise OutcomeUnknown(f"the outcome of a COMMIT is unknown: {reason}")
 
 
-def _asked(address: Address, token: Token, left_s: float) -> bool:
+def _query_outcome(address: Address, token: Token, left_s: float) -> bool:
     deadline = time.monotonic() + left_s
     with closing(address.connect(within_s=left_s)) as connection:
         left_s = min(deadline - time.monotonic(), address.answer_s)

@@ -90,7 +90,7 @@ class Pipe:
         self._prepare = prepare
         self._prepared = _prepared.setdefault(connection, {})
         self._rows = Transformer(connection)
-        self._heard = _stopwatch()
+        self._last_receive = _stopwatch()
         self._pg.enter_pipeline_mode()
 
     @property
@@ -139,12 +139,12 @@ class Pipe:
         found: list[Rows] = []
         self.send(statement, bound, lambda result: found.append(self._loaded(result)))
 
-        def told() -> Rows:
+        def received() -> Rows:
             while not found:
                 self._answer()
             return found[0]
 
-        return told
+        return received
 
     def look(self) -> None:
         """Wait for the answers that are to be checked, which must happen before the COMMIT."""
@@ -160,7 +160,7 @@ class Pipe:
         """
         self._connection.add_notice_handler(self._noticed)
         try:
-            result = self._say(b"COMMIT")
+            result = self._send_simple(b"COMMIT")
         finally:
             self._connection.remove_notice_handler(self._noticed)
         if result.command_status != b"COMMIT":
@@ -181,10 +181,10 @@ class Pipe:
             self._forget(self._sent.popleft())
             self._result()
         self._require_sync()
-        self._say(b"ROLLBACK")
+        self._send_simple(b"ROLLBACK")
         self._leave()
 
-    def _say(self, word: bytes) -> PGresult:
+    def _send_simple(self, word: bytes) -> PGresult:
         """Run a statement without preparing it, and wait for its answer and all before it."""
         self._pg.send_query_params(word, None)
         self._sent.append(_Sent())
@@ -265,7 +265,7 @@ class Pipe:
             self._lost()
         if result.status != ExecStatus.FATAL_ERROR or self._pg.status == ConnStatus.OK:
             self._next()
-        self._heard = _stopwatch()
+        self._last_receive = _stopwatch()
         return result
 
     def _next(self) -> PGresult | None:
@@ -275,7 +275,7 @@ class Pipe:
 
     def _require_no_gap(self) -> None:
         """Abandon a transaction that was inactive for so long that other servers may end it."""
-        gap_s = _stopwatch() - self._heard
+        gap_s = _stopwatch() - self._last_receive
         if gap_s > GIVEN_UP_S:
             self._pg.finish()
             raise psycopg.OperationalError(
@@ -290,8 +290,8 @@ class Pipe:
     def _wait(self, events: int) -> None:
         ready = select.poll()
         ready.register(self._pg.socket, events)
-        for _, happened in ready.poll(1000 * self._patience_s):
-            if happened & ~select.POLLOUT:
+        for _, polled in ready.poll(1000 * self._patience_s):
+            if polled & ~select.POLLOUT:
                 self._pg.consume_input()
             return
         give_up(self._pg, self._patience_s)

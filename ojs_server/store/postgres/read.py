@@ -94,9 +94,9 @@ class PostgresReader(PostgresStatements, Reader):
         nothing."""
         self.run("note_waiting", node=node, now=self.now(), until=until)
 
-    def announce_node(self, node: str, said: Announcement) -> None:
+    def announce_node(self, node: str, announcement: Announcement) -> None:
         """Note that a node is up."""
-        self.run("announce_node", node=node, now=self.now(), **msgspec.structs.asdict(said))
+        self.run("announce_node", node=node, now=self.now(), **msgspec.structs.asdict(announcement))
 
     def withdraw_node(self, node: str) -> None:
         """Note that a node has stopped."""
@@ -105,14 +105,14 @@ class PostgresReader(PostgresStatements, Reader):
     def nodes(self) -> list[ServerNode]:
         """Return the nodes that are up, or were when they were last heard of."""
         return [
-            ServerNode(node, started_at, seen_at, Announcement(*said))
-            for node, started_at, seen_at, *said in self.all("nodes")
+            ServerNode(node, started_at, seen_at, Announcement(*announcement))
+            for node, started_at, seen_at, *announcement in self.all("nodes")
         ]
 
-    def held(self, wanted: Contended, for_ms: int) -> Contended:
+    def held(self, requested: Contended, for_ms: int) -> Contended:
         """Return the rows that are locked by a transaction that has been open for a given time."""
         found: dict[str, set[str]] = {"limits": set(), "jobs": set(), "workers": set()}
-        names = {table: [*filter(can_hold, getattr(wanted, table))] for table in found}
+        names = {table: [*filter(can_hold, getattr(requested, table))] for table in found}
         with self._cursor.connection.transaction():
             # The tables themselves may be locked.
             self.all("wait_briefly")
@@ -133,6 +133,6 @@ class PostgresReader(PostgresStatements, Reader):
         """Return what keeps old row versions alive."""
         return self.all("vacuum_holders")
 
-    def tell(self, channel: str, notice: str) -> None:
+    def notify(self, channel: str, notice: str) -> None:
         """Send a notice to every node; it changes nothing that is stored."""
         self.run("tell", channel=channel, notice=notice)

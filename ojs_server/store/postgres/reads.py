@@ -23,10 +23,10 @@ class Reads:
         # Jobs that are locked and read, and that nobody has come back to.
         self.ahead: set[str] = set()
         self._queues: set[str] = set()
-        self._told_due: Callable[[], list[Any]] = list
-        self._told_workers: Callable[[], list[Worker]]
-        self._told_jobs: Callable[[], list[Job]]
-        self._told_leases: Callable[[], list[Lease]]
+        self._due_result: Callable[[], list[Any]] = list
+        self._workers_result: Callable[[], list[Worker]]
+        self._jobs_result: Callable[[], list[Job]]
+        self._leases_result: Callable[[], list[Lease]]
         if foreseen is not None:
             self._look_into(set(foreseen.queues))
             self.lock_workers(foreseen.workers)
@@ -34,46 +34,48 @@ class Reads:
 
     def lock_workers(self, ids: Iterable[str]) -> None:
         """Lock and request these workers, so that `workers` need not."""
-        wanted = set(ids)
-        if not wanted <= self._workers:
-            self._workers, self._told_workers = wanted, self._ask("load_workers", wanted)
+        new_ids = set(ids)
+        if not new_ids <= self._workers:
+            self._workers, self._workers_result = new_ids, self._ask("load_workers", new_ids)
 
     def workers(self, ids: Iterable[str]) -> dict[str, Worker]:
         """Lock and read workers, once where that was done."""
-        wanted = set(ids)
-        if not wanted:
+        new_ids = set(ids)
+        if not new_ids:
             return {}
-        self.lock_workers(wanted)
-        return {one.id: one for one in self._told_workers() if one.id in wanted}
+        self.lock_workers(new_ids)
+        return {one.id: one for one in self._workers_result() if one.id in new_ids}
 
     def jobs(self, ids: Iterable[str]) -> dict[str, Leased]:
         """Lock and read jobs with their leases.
 
         Rows that were read ahead are used only once, as the transaction may change them afterwards.
         """
-        wanted = set(ids)
-        if not wanted:
+        new_ids = set(ids)
+        if not new_ids:
             return {}
-        if not wanted <= self.ahead:
-            self._lock_jobs(wanted)
+        if not new_ids <= self.ahead:
+            self._lock_jobs(new_ids)
         self.ahead = set()
-        held = {lease.job_id: lease for lease in self._told_leases()}
+        held = {lease.job_id: lease for lease in self._leases_result()}
         return {
-            job.id: Leased(job, held.get(job.id)) for job in self._told_jobs() if job.id in wanted
+            job.id: Leased(job, held.get(job.id))
+            for job in self._jobs_result()
+            if job.id in new_ids
         }
 
     def take(self) -> None:
         """Receive the answer that came with BEGIN; later it would cost a round trip of its own."""
-        self._told_due()
+        self._due_result()
 
     def next_due(self, queues: Iterable[str]) -> dict[str, int]:
         """Return the time of the first scheduled job or retry of each queue that has one."""
-        wanted = set(queues)
-        if not wanted:
+        names = set(queues)
+        if not names:
             return {}
-        self._look_into(wanted)
-        found = self._told_due()
-        return {queue: due for queue, due in found if queue in wanted and due is not None}
+        self._look_into(names)
+        found = self._due_result()
+        return {queue: due for queue, due in found if queue in names and due is not None}
 
     def forget_due(self) -> None:
         """Discard the times read so far: something has become due since."""
@@ -85,14 +87,14 @@ class Reads:
 
     def _look_into(self, queues: set[str]) -> None:
         if not queues <= self._queues:
-            self._queues, self._told_due = queues, self._ask("next_due_in", queues)
+            self._queues, self._due_result = queues, self._ask("next_due_in", queues)
 
     def _lock_jobs(self, ids: set[str]) -> None:
         if ids:
             self.ahead = ids
-            self._told_jobs = self._ask("load_jobs", ids)
+            self._jobs_result = self._ask("load_jobs", ids)
             # By then a lock was waited for, if there was one: only now are they what they are.
-            self._told_leases = self._ask("leases_of", ids)
+            self._leases_result = self._ask("leases_of", ids)
 
     def _ask(self, name: str, ids: set[str]) -> Callable[[], list[Any]]:
         """Send a statement; the returned function gives its records or rows."""
@@ -100,6 +102,6 @@ class Reads:
         if not column:
             return list
         statement = STATEMENTS[name]
-        told = self._pipe.ask(statement, statement.packed([column]))
+        result = self._pipe.ask(statement, statement.packed([column]))
         read = statement.read
-        return told if read is None else lambda: list(map(read, told()))
+        return result if read is None else lambda: list(map(read, result()))

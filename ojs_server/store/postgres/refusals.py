@@ -44,5 +44,5 @@ def refused_start(error: Exception, location: str) -> StoreUnavailable:
 
 def _is_for_good(text: str) -> bool:
     """Tell whether every host refuses for good."""
-    said = text.split(_HOST)
-    return all(_FOR_GOOD.search(one) for one in (said[1:] or said))
+    parts = text.split(_HOST)
+    return all(_FOR_GOOD.search(one) for one in (parts[1:] or parts))

@@ -19,7 +19,7 @@ from ojs_server.domain.fairness.sharing import ALONE
 from ojs_server.domain.jobs.version_routing import Routings
 from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.environment import Environment, machine
-from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
+from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, ignore_moment
 from ojs_server.store.errors import StaleWrite, StoreUnavailable, StoreUnreachable
 from ojs_server.store.postgres import connect
 from ojs_server.store.postgres.bounded import ANSWER_S, PING_S, BoundedConnection
@@ -209,7 +209,7 @@ class PostgresStore:
         return None
 
     def listener(
-        self, on_wake: OnWake, on_log: OnLog = unheard, on_due: OnDue = unheard
+        self, on_wake: OnWake, on_log: OnLog = ignore_moment, on_due: OnDue = ignore_moment
     ) -> PostgresListener:
         """Return a listener for other nodes' notices that bypasses any connection pooler."""
         return PostgresListener(self._direct, self._node, on_wake, on_log, on_due)
@@ -223,17 +223,17 @@ class PostgresStore:
         """Ask other nodes to announce the events that they add to the log."""
         notice = encode({"node": self._node.name, "follows_ms": for_ms}).decode()
         with self.reader() as reader:
-            reader.tell(self._node.channel, notice)
+            reader.notify(self._node.channel, notice)
 
     @property
     def node(self) -> str:
         """Return the id of this node."""
         return self._node.name
 
-    def announce(self, said: Announcement) -> None:
+    def announce(self, announcement: Announcement) -> None:
         """Note that this node is up."""
         with self.reader() as reader:
-            reader.announce_node(self._node.name, said)
+            reader.announce_node(self._node.name, announcement)
 
     def withdraw(self) -> None:
         """Note that this node has stopped."""
@@ -245,10 +245,10 @@ class PostgresStore:
         with self.reader() as reader:
             return reader.nodes()
 
-    def held(self, wanted: Contended, for_ms: int) -> Contended:
+    def held(self, requested: Contended, for_ms: int) -> Contended:
         """Rows that another transaction has had for a while."""
         with self._soon() as reader:
-            return reader.held(wanted, for_ms)
+            return reader.held(requested, for_ms)
 
     def end_silent_transactions(self) -> int:
         """End transactions of servers that have fallen silent; answers how many."""

@@ -48,7 +48,7 @@ from ojs_server.store.postgres.statements import (
 )
 from ojs_server.store.postgres.writer import StartedTransaction
 from ojs_server.store.records import (
-    JUDGED_AFTER_MS,
+    LAPSE_GRACE_MS,
     POSITION_BITS,
     Claimed,
     Held,
@@ -126,7 +126,7 @@ class PostgresTx(PostgresStatements, Tx):
             statement = STATEMENTS[name]
             self._pipe.send(statement, statement.packed(columns), look)
 
-    def _say(self, name: str, **bound: Any) -> None:
+    def _send_alone(self, name: str, **bound: Any) -> None:
         """Send a statement without rows, and do not wait for its answer."""
         self._pipe.send(STATEMENTS[name], bound)
 
@@ -139,7 +139,7 @@ class PostgresTx(PostgresStatements, Tx):
 
     def touch(self) -> str:
         """Update the row of this node, which others watch."""
-        self._say("enter", node=self.node)
+        self._send_alone("enter", node=self.node)
         ((address, port),) = self.all("primary")
         return f"{self._pipe.peer}, which is {address}:{port}" if address else self._pipe.peer
 
@@ -160,7 +160,7 @@ class PostgresTx(PostgresStatements, Tx):
         """Lock these workflows and those that these jobs are members of."""
         known = {"jobs": jobs, "ids": ids}
         columns = {name: texts([*filter(can_hold, some)]) for name, some in known.items()}
-        self._say("lock_workflows", **columns)
+        self._send_alone("lock_workflows", **columns)
 
     def load_workers(self, ids: Iterable[str]) -> dict[str, Worker]:
         """Lock and read workers, once where the batch has locked them."""
@@ -185,7 +185,7 @@ class PostgresTx(PostgresStatements, Tx):
 
     def lock_settings(self) -> None:
         """Wait for every other transaction that changes settings."""
-        self._say("lock_configs")
+        self._send_alone("lock_configs")
 
     def lock_schemas(self) -> None:
         """Lock the schemas against changes by others, and read them."""
@@ -197,13 +197,13 @@ class PostgresTx(PostgresStatements, Tx):
         notice = encode({"node": self.node, "queues": queues})
         if len(notice) > MAX_NOTICE:
             notice = encode({"node": self.node})
-        self._say(
+        self._send_alone(
             "announce", channel=self._channel, notice=notice.decode(), node=self.node, now=self.now
         )
 
     def announce_due(self, moment: int) -> None:
         """Send one notice, at commit."""
-        self._tell(due_at=moment)
+        self._notify(due_at=moment)
 
     def write_changes(self, changes: Sequence[Change]) -> None:
         """Write guarded transitions, all or none; failed guards are seen before the COMMIT."""
@@ -229,10 +229,10 @@ class PostgresTx(PostgresStatements, Tx):
         since = self._due_floors.jobs
         return self.read(Job, "load_due", since=since, now=self.now, limit=limit)
 
-    def load_lapsed(self, judged_since: int, until: int, limit: int) -> list[Held]:
+    def load_lapsed(self, reachable_since: int, until: int, limit: int) -> list[Held]:
         """Lock the jobs whose lease or run time ended before the moment `until`."""
-        judged = {"since": judged_since, "until": until, "grace": JUDGED_AFTER_MS}
-        bound = {**judged, "from": self._due_floors.leases, "limit": limit}
+        parameters = {"since": reachable_since, "until": until, "grace": LAPSE_GRACE_MS}
+        bound = {**parameters, "from": self._due_floors.leases, "limit": limit}
         return self.made(Held, "load_lapsed", self.all("load_lapsed", **bound))
 
     def extend_leases(self, leases: Sequence[Lease]) -> None:
@@ -281,7 +281,7 @@ class PostgresTx(PostgresStatements, Tx):
         self._send("insert_events", self.in_order("insert_events", columns))
         last = int(columns["pos"][-1])
         if self._followers.listening:
-            self._tell(position=last)
+            self._notify(position=last)
         return last
 
     def insert_jobs(self, jobs: Sequence[StoredJob]) -> set[str]:
@@ -304,8 +304,8 @@ class PostgresTx(PostgresStatements, Tx):
 
     def load_due_in(self, queues: Sequence[str], each: int) -> list[Job]:
         """Scheduled jobs and retries that are due."""
-        wanted = texts([*queues])
-        jobs = self.read(Job, "load_due_in", queues=wanted, now=self.now, limit=each)
+        names = texts([*queues])
+        jobs = self.read(Job, "load_due_in", queues=names, now=self.now, limit=each)
         return sorted(jobs, key=lambda job: (job.due_at or 0, job.id))
 
     def claim(
@@ -395,13 +395,16 @@ class PostgresTx(PostgresStatements, Tx):
         self, queues: Sequence[str], job_types: Sequence[str], most: int
     ) -> list[tuple[str, str]]:
         """The wanted types of each queue, by their first jobs."""
-        wanted = {"queues": texts([*dict.fromkeys(queues)]), "types": texts(sorted({*job_types}))}
-        return [(row[0], row[1]) for row in self.all("next_types", **wanted, most=most)]
+        parameters = {
+            "queues": texts([*dict.fromkeys(queues)]),
+            "types": texts(sorted({*job_types})),
+        }
+        return [(row[0], row[1]) for row in self.all("next_types", **parameters, most=most)]
 
     def tenants_waiting(self, queues: Mapping[str, str], limit: int) -> list[tuple[str, str]]:
         """Return the tenants that have jobs in queues."""
-        wanted = {"queues": texts([*queues]), "after": texts([*queues.values()])}
-        return [(row[0], row[1]) for row in self.all("tenants_waiting", **wanted, limit=limit)]
+        parameters = {"queues": texts([*queues]), "after": texts([*queues.values()])}
+        return [(row[0], row[1]) for row in self.all("tenants_waiting", **parameters, limit=limit)]
 
     def waiting(self, lanes: Sequence[Lane], limit: int) -> list[Candidate]:
         """The first jobs of lanes; a statement for each kind of them."""
@@ -422,17 +425,17 @@ class PostgresTx(PostgresStatements, Tx):
         """Claim chosen jobs."""
         return self.read(Claimed, "claim_chosen", ids=texts(ids), now=self.now)
 
-    def release_gated(self, wanted: Mapping[str, int]) -> list[Released]:
+    def release_gated(self, counts: Mapping[str, int]) -> list[Released]:
         """Let the next jobs of keys be claimed."""
-        if not wanted:
+        if not counts:
             return []
-        named = STATEMENTS["release_gated"].named([list(wanted), list(wanted.values())])
+        named = STATEMENTS["release_gated"].named([list(counts), list(counts.values())])
         rows = self.all("release_gated", **named, pos=self._base, now=self.now)
         return self.made(Released, "release_gated", rows)
 
-    def _tell(self, **notice: int) -> None:
-        told = encode({"node": self.node, **notice}).decode()
-        self._say("tell", channel=self._channel, notice=told)
+    def _notify(self, **notice: int) -> None:
+        text = encode({"node": self.node, **notice}).decode()
+        self._send_alone("tell", channel=self._channel, notice=text)
 
     def wipe(self) -> None:
         """Delete all data."""

@@ -100,11 +100,11 @@ class Writer:
                     self._planned_at = time.monotonic()
                     pipe.send(STATEMENTS["forget_plans"], {})
                 pipe.send(STATEMENTS["begin"], {})
-                told = pipe.ask(STATEMENTS["begun"], {"local": True, "lock_ms": lock_ms})
+                result = pipe.ask(STATEMENTS["begun"], {"local": True, "lock_ms": lock_ms})
                 if connection.info.server_version >= BOUNDS_TRANSACTIONS:
                     pipe.send(STATEMENTS["bound_transaction"], {})
                 reads = Reads(pipe, foreseen)
-                ((now, number, offset, configs, *_),) = told()
+                ((now, number, offset, configs, *_),) = result()
                 reads.take()
         except BaseException as error:
             self.drop()

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from ojs_server.store.errors import StoreUnavailable
-from ojs_server.store.sqlite.lock import beside, fcntl, private
+from ojs_server.store.sqlite.lock import fcntl, path_with, private
 from ojs_server.store.sqlite.truncation import truncation
 
 # Far from the bytes that SQLite locks, which are at the first gigabyte.
@@ -41,7 +41,7 @@ class DatabaseFile:
         """Open the file, or a new one; `path` is where its `name` leads to."""
         self._path = path
         self._process = process
-        log = beside(path, "-wal")
+        log = path_with(path, "-wal")
         existing = path.exists()
         # Asked by name: to open and close a file frees all locks that SQLite has on it.
         if existing and (links := path.stat().st_nlink) > 1:
@@ -71,9 +71,9 @@ class DatabaseFile:
     def note_log(self) -> None:
         """Note the log, which SQLite has opened by now, and the other files beside the database."""
         self._places += [
-            _noted(beside(self._path, "-wal"), _STOP),
-            _noted(beside(self._path, "-shm"), _RESTART),
-            _noted(beside(self._path, ".lock"), _RESTART),
+            _noted(path_with(self._path, "-wal"), _STOP),
+            _noted(path_with(self._path, "-shm"), _RESTART),
+            _noted(path_with(self._path, ".lock"), _RESTART),
         ]
 
     def displaced(self, most: int | None = None) -> str | None:
@@ -134,9 +134,9 @@ def _locked(descriptor: int) -> bool:
     """
     if sys.platform != "linux":
         return True
-    wanted = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, _LOCKED_BYTE, 1, 0)
+    flock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, _LOCKED_BYTE, 1, 0)
     try:
-        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, wanted)
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, flock)
     except (BlockingIOError, PermissionError):
         return False
     return True

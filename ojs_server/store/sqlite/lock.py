@@ -19,7 +19,7 @@ def private(path: Path, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def beside(database: Path, suffix: str) -> Path:
+def path_with(database: Path, suffix: str) -> Path:
     """Return the path of a file that belongs to a database."""
     return database.with_name(database.name + suffix)
 
@@ -33,7 +33,7 @@ class FileLock:
                 "the embedded store needs file locks that this system does not have; name a "
                 "PostgreSQL database with --database"
             )
-        self._path = beside(database, ".lock")
+        self._path = path_with(database, ".lock")
         try:
             descriptor = private(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             self._file = os.fdopen(descriptor, "a+")

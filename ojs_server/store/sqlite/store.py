@@ -15,7 +15,7 @@ from ojs_server.domain.admin.vacuum_holder import VacuumHolder
 from ojs_server.domain.fairness.sharing import Sharing
 from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.environment import Environment, machine
-from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, unheard
+from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, ignore_moment
 from ojs_server.store.clock import RisingClock
 from ojs_server.store.errors import OutcomeUnknown, SchemaError, StoreBusy, StoreUnavailable
 from ojs_server.store.records import POSITION_BITS, Contended, Foreseen
@@ -170,7 +170,9 @@ class SqliteStore:
         """`PRAGMA synchronous` of the writing connection: 2 is FULL."""
         return int(self._writer.pragma("synchronous"))
 
-    def listener(self, on_wake: OnWake, on_log: OnLog = unheard, on_due: OnDue = unheard) -> None:
+    def listener(
+        self, on_wake: OnWake, on_log: OnLog = ignore_moment, on_due: OnDue = ignore_moment
+    ) -> None:
         """There is no other node to hear of: the file has one server."""
 
     def note_waiting(self, until: int) -> None:
@@ -179,11 +181,11 @@ class SqliteStore:
     def note_following(self, for_ms: int) -> None:
         """There is no other node to tell."""
 
-    def announce(self, said: Announcement) -> None:
+    def announce(self, announcement: Announcement) -> None:
         """Note that this node is up."""
         now = self._clock()
         since = now if self._announced is None else self._announced.started_at
-        self._announced = ServerNode(self.node, since, now, said)
+        self._announced = ServerNode(self.node, since, now, announcement)
 
     def withdraw(self) -> None:
         """Note that this node has stopped."""
@@ -193,7 +195,7 @@ class SqliteStore:
         """Return this node, if it was announced: the file has one server."""
         return [] if self._announced is None else [self._announced]
 
-    def held(self, wanted: Contended, for_ms: int) -> Contended:
+    def held(self, requested: Contended, for_ms: int) -> Contended:
         """There is no other transaction: the file has one writer."""
         return Contended()
 

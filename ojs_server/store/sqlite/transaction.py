@@ -152,18 +152,18 @@ class SqliteTx(SqliteStatements, Tx):
         From each type that is found the index is entered again at the next one that is wanted, so
         that neither many wanted types nor many others are all looked at.
         """
-        wanted = sorted({*job_types})
+        kinds = sorted({*job_types})
         found: list[tuple[str, str]] = []
         for queue in dict.fromkeys(queues):
             heads: list[tuple[int, int, str]] = []
             place = 0
-            while place < len(wanted):
-                rows = self.all("type_from", queue=queue, type=wanted[place])
+            while place < len(kinds):
+                rows = self.all("type_from", queue=queue, type=kinds[place])
                 if not rows:
                     break
                 ((job_type, priority, seq),) = rows
-                place = bisect_left(wanted, job_type, place)
-                if place < len(wanted) and wanted[place] == job_type:
+                place = bisect_left(kinds, job_type, place)
+                if place < len(kinds) and kinds[place] == job_type:
                     heads.append((-priority, seq, job_type))
                     place += 1
             found += ((queue, job_type) for *_, job_type in sorted(heads)[:most])
@@ -197,11 +197,11 @@ class SqliteTx(SqliteStatements, Tx):
             rows += self._connection.execute(sql, (self.now, *some)).fetchall()
         return self.made(Claimed, "claim_chosen", rows)
 
-    def release_gated(self, wanted: Mapping[str, int]) -> list[Released]:
+    def release_gated(self, counts: Mapping[str, int]) -> list[Released]:
         """Let the next jobs of keys be claimed; key by key, which costs little in one process."""
         return [
             one
-            for name, count in wanted.items()
+            for name, count in counts.items()
             for one in self.read(Released, "release_gated", name=name, limit=count)
         ]
 

@@ -52,12 +52,12 @@ def truncation(database: int | None, log: Path | None) -> str | None:
         return None
     # Old versions of SQLite did not maintain the count.
     counted = _number(head[28:32]) if head[24:28] == head[92:96] else 0
-    whole, wanted = size // page_size, frames.size or counted
+    whole, pages = size // page_size, frames.size or counted
     elsewhere = {*frames.pages, _LOCK_BYTE // page_size + 1}
-    missing = wanted - whole - sum(whole < page <= wanted for page in elsewhere)
+    missing = pages - whole - sum(whole < page <= pages for page in elsewhere)
     if missing <= 0:
         return None
-    return f"was cut short: {missing} of its {wanted} pages are missing"
+    return f"was cut short: {missing} of its {pages} pages are missing"
 
 
 def read_log(path: Path) -> Log:

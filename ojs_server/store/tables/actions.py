@@ -25,19 +25,19 @@ class ActionWrites(Writing):
 class ActionReads(Statements):
     """Actions outside of a transaction."""
 
-    def actions(self, wanted: ActionFilter, below: int, limit: int) -> list[Action]:
+    def actions(self, action_filter: ActionFilter, below: int, limit: int) -> list[Action]:
         """Return the newest matching actions below a position, among a bounded number of
         candidates."""
-        if not self.can_hold(wanted.name, wanted.call, wanted.target):
+        if not self.can_hold(action_filter.name, action_filter.call, action_filter.target):
             return []
         return self.read(
             Action,
             "list_actions",
-            name=wanted.name,
-            call=wanted.call,
-            target=wanted.target,
-            since=wanted.since,
-            until=wanted.until,
+            name=action_filter.name,
+            call=action_filter.call,
+            target=action_filter.target,
+            since=action_filter.since,
+            until=action_filter.until,
             below=below,
             looked_at=LOOKED_AT,
             limit=limit,

@@ -147,7 +147,7 @@ class Tx(
         """Lock these fingerprints until the end of the transaction."""
 
     @abstractmethod
-    def release_gated(self, wanted: Mapping[str, int]) -> list[Released]:
+    def release_gated(self, counts: Mapping[str, int]) -> list[Released]:
         """Let claims see the next waiting jobs of each queue and type, up to a number per key."""
 
     @abstractmethod

@@ -7,7 +7,7 @@ from ojs_server.domain.jobs.dead_letter import Mark
 from ojs_server.domain.jobs.filter import JobFilter
 from ojs_server.domain.jobs.job import Job, StoredJob
 from ojs_server.store.records import DeadLetterGroup, DeadLetterStats, JobPage, ListPosition
-from ojs_server.store.tables.job_lists import wanted_of
+from ojs_server.store.tables.job_lists import parameters_of
 from ojs_server.store.tables.statements import Statements, Writing
 
 # Most types of errors that are counted.
@@ -55,24 +55,24 @@ class DeadLetterReads(Statements):
     """Dead letters outside of a transaction."""
 
     def dead_letters(
-        self, wanted: JobFilter, limit: int, offset: int, after: ListPosition | None
+        self, job_filter: JobFilter, limit: int, offset: int, after: ListPosition | None
     ) -> JobPage:
         """Return discarded jobs, newest first, after the position where the last page ended."""
         end, last = after or _END
-        if not self.can_hold(wanted.queue, wanted.type, wanted.error_type, last):
+        if not self.can_hold(job_filter.queue, job_filter.type, job_filter.error_type, last):
             return JobPage([], 0, False)
-        lead = _lead(wanted)
-        bound: dict[str, Any] = wanted_of(wanted)
+        lead = _lead(job_filter)
+        bound: dict[str, Any] = parameters_of(job_filter)
         place = {"end": end, "last": last, "limit": limit + 1, "offset": offset}
         jobs = self.read(StoredJob, f"dead_letters{lead}", **bound, **place)
-        return JobPage(jobs[:limit], self._total(wanted, lead, bound), len(jobs) > limit)
+        return JobPage(jobs[:limit], self._total(job_filter, lead, bound), len(jobs) > limit)
 
-    def _total(self, wanted: JobFilter, lead: str, bound: dict[str, Any]) -> int:
-        if not wanted.simple or wanted.tenant is not None:
+    def _total(self, job_filter: JobFilter, lead: str, bound: dict[str, Any]) -> int:
+        if not job_filter.simple or job_filter.tenant is not None:
             return int(self.all(f"count_dead_letters{lead}", **bound)[0][0])
         # Read from the index alone, where the filter asks for nothing that is not in it.
         counts: dict[str, int] = dict(self.all("dead_letters_by_queue"))
-        return sum(counts.values()) if wanted.queue is None else counts.get(wanted.queue, 0)
+        return sum(counts.values()) if job_filter.queue is None else counts.get(job_filter.queue, 0)
 
     def dead_letter_stats(self) -> DeadLetterStats:
         """Counts of discarded jobs by queue and by error."""
@@ -89,8 +89,8 @@ class DeadLetterReads(Statements):
         )
 
 
-def _lead(wanted: JobFilter) -> str:
+def _lead(job_filter: JobFilter) -> str:
     """Return the index that makes the list smallest."""
-    if wanted.tenant is not None:
+    if job_filter.tenant is not None:
         return "_of_tenant"
-    return "_of_error" if wanted.error_type else "_of_queue" if wanted.queue else ""
+    return "_of_error" if job_filter.error_type else "_of_queue" if job_filter.queue else ""

@@ -27,10 +27,10 @@ class DemandWrites(Writing):
         self,
         queues: Sequence[str],
         job_types: Sequence[str] | None,
-        met: Sequence[tuple[str, str]],
+        pairs: Sequence[tuple[str, str]],
         limit: int,
     ) -> list[Claimed]:
-        """Claim jobs without requirements, or with one of `met`.
+        """Claim jobs without requirements, or with one of `pairs`.
 
         Jobs without requirements are searched among the first jobs of each queue and type only, so
         that many with other requirements do not make the claim slow.
@@ -40,7 +40,7 @@ class DemandWrites(Writing):
         for queue, lane in lanes.items():
             found += (
                 (lane, -row[1], row[2], row[0])
-                for row in self._candidates(queue, job_types, met, limit)
+                for row in self._candidates(queue, job_types, pairs, limit)
             )
         found.sort()
         claimed = self.claim_chosen([job_id for *_, job_id in found[:limit]]) if found else []
@@ -54,7 +54,7 @@ class DemandWrites(Writing):
         self,
         queue: str,
         job_types: Sequence[str] | None,
-        met: Sequence[tuple[str, str]],
+        pairs: Sequence[tuple[str, str]],
         limit: int,
     ) -> list[Row]:
         """Return the first jobs of each lane, each with id, priority and sequence."""
@@ -64,7 +64,7 @@ class DemandWrites(Writing):
             rows += self.all("undemanding", **bound, look_ahead=LOOK_AHEAD)
         for kind in dict.fromkeys(job_types or ()):
             rows += self.all("undemanding_of_type", **bound, type=kind, look_ahead=LOOK_AHEAD)
-        for name, demand in met:
+        for name, demand in pairs:
             if name == queue:
                 rows += self.all("demanding", **bound, demand=demand)
         return rows

@@ -49,13 +49,13 @@ class EventWrites(LogSpans, StatisticsWrites):
     def event_columns(self, events: Events) -> dict[str, Values]:
         """Events as they are bound, each at the next position; nothing if there are none."""
         runs = events.runs if isinstance(events, EventBuffer) else [events]
-        each = list(map(_columns_of, filter(None, runs)))
-        if not each:
+        run_columns = list(map(_columns_of, filter(None, runs)))
+        if not run_columns:
             return {}
         joined = (
-            each[0]
-            if len(each) == 1
-            else list(map(list, map(chain.from_iterable, zip(*each, strict=True))))
+            run_columns[0]
+            if len(run_columns) == 1
+            else list(map(list, map(chain.from_iterable, zip(*run_columns, strict=True))))
         )
         count = len(joined[0])
         columns = (self.positions(count), (self.now,) * count, *joined)
@@ -98,21 +98,21 @@ def _columns_of(events: Sequence[Event]) -> Sequence[Values]:
 class EventReads(LogSpans):
     """The log outside of a transaction."""
 
-    def events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
+    def events(self, after: int, event_filter: EventFilter, limit: int) -> EventPage:
         """Return events after a position, oldest first, as far as all nodes have committed."""
         end = self.log_end()
         return read_page(
             lambda start, count: self.all("events_after", after=start, end=end, limit=count),
             after,
-            wanted,
+            event_filter,
             limit,
         )
 
-    def recent_events(self, after: int, wanted: EventFilter, limit: int) -> EventPage:
+    def recent_events(self, after: int, event_filter: EventFilter, limit: int) -> EventPage:
         """The newest events after a position, newest first, as far back as one look goes."""
         return read_page(
             lambda start, count: self.all("events_before", after=after, before=start, limit=count),
             self.log_end(),
-            wanted,
+            event_filter,
             limit,
         )

@@ -25,43 +25,43 @@ PARKED: Final = frozenset(
 )
 
 
-def wanted_of(wanted: JobFilter) -> dict[str, Any]:
+def parameters_of(job_filter: JobFilter) -> dict[str, Any]:
     """Return a filter as parameters of the statements that have `{wanted}`."""
-    since, until = wanted.since, wanted.until
+    since, until = job_filter.since, job_filter.until
     return {
-        "queue": wanted.queue,
-        "type": wanted.type,
-        "prefix": wanted.prefix,
-        "states": _listed(wanted.states) if wanted.states else None,
-        "priority": wanted.priority,
-        "since": None if wanted.ended else since,
-        "until": None if wanted.ended else until,
-        "ended_since": since if wanted.ended else None,
-        "ended_until": until if wanted.ended else None,
-        "error_type": wanted.error_type,
-        "tenant": wanted.tenant,
+        "queue": job_filter.queue,
+        "type": job_filter.type,
+        "prefix": job_filter.prefix,
+        "states": _listed(job_filter.states) if job_filter.states else None,
+        "priority": job_filter.priority,
+        "since": None if job_filter.ended else since,
+        "until": None if job_filter.ended else until,
+        "ended_since": since if job_filter.ended else None,
+        "ended_until": until if job_filter.ended else None,
+        "error_type": job_filter.error_type,
+        "tenant": job_filter.tenant,
     }
 
 
-def _searched_of(wanted: JobFilter) -> dict[str, Any]:
+def _searched_of(job_filter: JobFilter) -> dict[str, Any]:
     """Return the search terms of a filter, as statements with `{searched}` take them."""
     return {
-        "id_prefix": wanted.id_prefix,
-        "text": wanted.text,
+        "id_prefix": job_filter.id_prefix,
+        "text": job_filter.text,
         "most": TEXT_BYTES,
         # As the options of a job hold it, which hold other texts, too.
-        "tagged": None if wanted.tag is None else encode(wanted.tag).decode(),
-        "with_meta": wanted.meta is not None,
+        "tagged": None if job_filter.tag is None else encode(job_filter.tag).decode(),
+        "with_meta": job_filter.meta is not None,
     }
 
 
-def _ahead(wanted: JobFilter) -> int:
-    return LOOK_AHEAD if wanted.text is None else min(LOOK_AHEAD, TEXT_AHEAD)
+def _ahead(job_filter: JobFilter) -> int:
+    return LOOK_AHEAD if job_filter.text is None else min(LOOK_AHEAD, TEXT_AHEAD)
 
 
-def _is_meant(wanted: JobFilter, meta: bytes | None, spec: bytes | None) -> bool:
-    return (meta is None or wanted.matches_meta(meta)) and (
-        spec is None or wanted.matches_tags(spec)
+def _matches(job_filter: JobFilter, meta: bytes | None, spec: bytes | None) -> bool:
+    return (meta is None or job_filter.matches_meta(meta)) and (
+        spec is None or job_filter.matches_tags(spec)
     )
 
 
@@ -69,37 +69,37 @@ class JobListReads(Statements):
     """Jobs by filter."""
 
     def find_jobs(
-        self, wanted: JobFilter, limit: int, after: str | None = None, offset: int = 0
+        self, job_filter: JobFilter, limit: int, after: str | None = None, offset: int = 0
     ) -> JobIds:
         """Return the jobs that match a filter, newest first by id, after an id."""
         start = NEWEST if after is None else after
-        if not self._can_be(wanted, start):
+        if not self._can_be(job_filter, start):
             return JobIds([], None)
-        lowest = wanted.id_prefix or ""
+        lowest = job_filter.id_prefix or ""
         start = min(start, lowest + NEWEST)
-        lead = _lead(wanted)
-        bound = {**wanted_of(wanted), "after": start}
+        lead = _lead(job_filter)
+        bound = {**parameters_of(job_filter), "after": start}
         if lead in ("by_state", "by_queue"):
-            bound["state"] = str(wanted.states[0])
+            bound["state"] = str(job_filter.states[0])
         # Few jobs are held at a time: they are looked through as a whole.
-        floor = None if lead == "held" else self._floor(lead, bound, _ahead(wanted))
+        floor = None if lead == "held" else self._floor(lead, bound, _ahead(job_filter))
         if floor is not None and floor < lowest:
             floor = None
         rows = self.all(
             f"jobs_{lead}",
             **bound,
-            **_searched_of(wanted),
+            **_searched_of(job_filter),
             floor=floor or lowest,
             limit=limit + 1,
             offset=offset,
         )
         part = rows[:limit]
-        ids = [row[0] for row in part if _is_meant(wanted, *row[1:])]
+        ids = [row[0] for row in part if _matches(job_filter, *row[1:])]
         return JobIds(ids, part[-1][0] if len(rows) > limit else floor)
 
     def find_scheduled(
         self,
-        wanted: JobFilter,
+        job_filter: JobFilter,
         limit: int,
         after: ListPosition | None = None,
         offset: int = 0,
@@ -113,16 +113,16 @@ class JobListReads(Statements):
             else ("scheduled_first", EARLIEST, LATEST)
         )
         start = after or start
-        if not self._can_be(wanted, start.id):
+        if not self._can_be(job_filter, start.id):
             return ScheduledIds([], None)
         place = {"after_at": start.moment, "after": start.id}
-        found = self.all(f"floor_{name}", **place, look=_ahead(wanted) - 1)
+        found = self.all(f"floor_{name}", **place, look=_ahead(job_filter) - 1)
         floor = ListPosition(*found[0]) if found else None
         floor_at, floor_id = floor or end
         rows = self.all(
             name,
-            **wanted_of(wanted),
-            **_searched_of(wanted),
+            **parameters_of(job_filter),
+            **_searched_of(job_filter),
             **place,
             floor_at=floor_at,
             floor=floor_id,
@@ -130,7 +130,7 @@ class JobListReads(Statements):
             offset=offset,
         )
         part = rows[:limit]
-        ids = [row[1] for row in part if _is_meant(wanted, *row[2:])]
+        ids = [row[1] for row in part if _matches(job_filter, *row[2:])]
         return ScheduledIds(ids, ListPosition(*part[-1][:2]) if len(rows) > limit else floor)
 
     def jobs_ended_by(self, worker_id: str, states: Collection[str], limit: int) -> list[str]:
@@ -149,9 +149,15 @@ class JobListReads(Statements):
         found = self.read_ids(StoredJob, "load_whole", ids)
         return sorted(found, key=lambda stored: stored.job.id, reverse=True)
 
-    def _can_be(self, wanted: JobFilter, start: str) -> bool:
-        named = (wanted.queue, wanted.type, wanted.prefix, wanted.error_type, wanted.text)
-        return self.can_hold(*named, wanted.tag, start)
+    def _can_be(self, job_filter: JobFilter, start: str) -> bool:
+        named = (
+            job_filter.queue,
+            job_filter.type,
+            job_filter.prefix,
+            job_filter.error_type,
+            job_filter.text,
+        )
+        return self.can_hold(*named, job_filter.tag, start)
 
     def _floor(self, lead: str, bound: dict[str, Any], ahead: int) -> str | None:
         names = ("after", "queue", "state", "tenant")
@@ -165,13 +171,13 @@ def _listed(states: Collection[str]) -> str:
     return f",{','.join(states)},"
 
 
-def _lead(wanted: JobFilter) -> str:
-    if wanted.unique:
+def _lead(job_filter: JobFilter) -> str:
+    if job_filter.unique:
         return "by_key"
-    if wanted.tenant is not None:
+    if job_filter.tenant is not None:
         return "by_tenant"
-    if wanted.states == (State.ACTIVE,):
+    if job_filter.states == (State.ACTIVE,):
         return "held"
-    if len(wanted.states) == 1 and wanted.states[0] in PARKED:
-        return "by_queue" if wanted.queue is not None else "by_state"
+    if len(job_filter.states) == 1 and job_filter.states[0] in PARKED:
+        return "by_queue" if job_filter.queue is not None else "by_state"
     return "newest"

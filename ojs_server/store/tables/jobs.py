@@ -53,9 +53,9 @@ class JobWrites(Writing, JobEnds):
         """Remove jobs for good."""
         self.run_ids("delete_jobs", ids)
 
-    def find_unique(self, wanted: Iterable[tuple[bytes, str]]) -> dict[bytes, list[Job]]:
+    def find_unique(self, keys: Iterable[tuple[bytes, str]]) -> dict[bytes, list[Job]]:
         """The newest job that has each of these fingerprints in each of these states."""
-        rows = self.all_columns("find_unique", **by_name(wanted, "unique_key", "state"))
+        rows = self.all_columns("find_unique", **by_name(keys, "unique_key", "state"))
         found: dict[bytes, list[Job]] = {}
         for one in self.made(Keyed, "find_unique", rows):
             found.setdefault(one.unique_key, []).append(one.job)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ojs_server.domain.jobs.job import Lease
-from ojs_server.store.records import JUDGED_AFTER_MS, Held
+from ojs_server.store.records import LAPSE_GRACE_MS, Held
 from ojs_server.store.tables.statements import Writing
 
 
@@ -35,14 +35,14 @@ class LeaseWrites(Writing):
         """Store the new `expires_at` of leases."""
         self.run_records("extend_leases", leases)
 
-    def load_lapsed(self, judged_since: int, until: int, limit: int) -> list[Held]:
+    def load_lapsed(self, reachable_since: int, until: int, limit: int) -> list[Held]:
         """Lock the jobs whose lease or run time ended before the moment `until`.
 
-        A job that was delivered before `judged_since` is judged only min(lease, 30 s) after that,
-        so that an outage of the server takes no job from a live worker.
+        A job that was delivered before `reachable_since` is judged only min(lease, 30 s) after
+        that, so that an outage of the server takes no job from a live worker.
         """
-        judged = {"since": judged_since, "until": until, "grace": JUDGED_AFTER_MS}
-        return self.read(Held, "load_lapsed", **judged, limit=limit)
+        parameters = {"since": reachable_since, "until": until, "grace": LAPSE_GRACE_MS}
+        return self.read(Held, "load_lapsed", **parameters, limit=limit)
 
     def load_held(self, worker_ids: Sequence[str]) -> list[Held]:
         """Lock the jobs that these workers hold."""

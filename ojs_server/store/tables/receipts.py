@@ -21,12 +21,12 @@ class ReceiptWrites(Writing):
 
     def insert_receipts(self, receipts: Mapping[ReceiptKey, Receipt]) -> dict[ReceiptKey, Receipt]:
         """Store receipts under (principal, operation, key); answers those already there."""
-        told = sorted(receipts.items())
+        rows = sorted(receipts.items())
         new = {
-            **by_name([key for key, _ in told], *_KEY),
-            "body_hash": [receipt.body_hash for _, receipt in told],
-            "job_ids": [encode(receipt.job_ids).decode() for _, receipt in told],
-            "created_at": (self.now,) * len(told),
+            **by_name([key for key, _ in rows], *_KEY),
+            "body_hash": [receipt.body_hash for _, receipt in rows],
+            "job_ids": [encode(receipt.job_ids).decode() for _, receipt in rows],
+            "created_at": (self.now,) * len(rows),
         }
         stored = set(self.all_columns("insert_receipts", **new))
         taken = [key for key in receipts if key not in stored]

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from ojs_server.domain.compat.kind import Kind
-from ojs_server.domain.tenants.tenant import apart
-from ojs_server.store.records import KindRun, Staffed
+from ojs_server.domain.tenants.tenant import split_name
+from ojs_server.store.records import KindRun, KindWorkers
 from ojs_server.store.tables.statements import Statements, Writing, by_name
 
 
@@ -27,7 +27,7 @@ class RoomWrites(Writing):
 
     def retire_kinds(self, names: Iterable[tuple[str, str]]) -> None:
         """Delete those of these kinds that have no worker and no waiting job."""
-        rows = [(self.now, room, name, apart(room)[0]) for room, name in sorted(names)]
+        rows = [(self.now, room, name, split_name(room)[0]) for room, name in sorted(names)]
         self.run_columns("retire_kinds", **by_name(rows, "at", "room", "name", "tenant"))
 
     def start_lease(self, job_id: str) -> None:
@@ -38,7 +38,7 @@ class RoomWrites(Writing):
 class RoomReads(Statements):
     """Rooms outside of a transaction."""
 
-    def kinds_in(self, room: str) -> list[Staffed]:
+    def kinds_in(self, room: str) -> list[KindWorkers]:
         """The kinds of a room by name, each with the workers that run it."""
         if not self.can_hold(room):
             return []
@@ -47,7 +47,7 @@ class RoomReads(Statements):
             workers = found.setdefault(one.kind, [])
             if one.worker_id is not None:
                 workers.append(one.worker_id)
-        return [Staffed(kind, tuple(workers)) for kind, workers in found.items()]
+        return [KindWorkers(kind, tuple(workers)) for kind, workers in found.items()]
 
     def kind_named(self, room: str, name: str) -> Kind | None:
         """A kind of a room."""

@@ -28,9 +28,9 @@ class StatisticsWrites(Writing):
 
     def _happenings(self, name: str, upto: int, last: int) -> list[Count]:
         return [
-            Count(whose, int(at), KINDS[kind], int(bucket), int(count))
-            for whose, at, kind, bucket, count in self.all(name, upto=upto, last=last)
-            if whose is not None
+            Count(name_, int(at), KINDS[kind], int(bucket), int(count))
+            for name_, at, kind, bucket, count in self.all(name, upto=upto, last=last)
+            if name_ is not None
         ]
 
     def sample_depths(self) -> None:

@@ -90,20 +90,20 @@ class WebhookReads(Statements):
         return next(iter(self.read_ids(Delivery, "some_deliveries", [delivery_id])), None)
 
     def deliveries(
-        self, wanted: DeliveryFilter, limit: int, offset: int, after: ListPosition | None
+        self, delivery_filter: DeliveryFilter, limit: int, offset: int, after: ListPosition | None
     ) -> DeliveryPage:
         """Return deliveries, newest first, after the position where the last page ended."""
         moment, last = after or _END
-        if not self.can_hold(wanted.webhook_id, wanted.status, last):
+        if not self.can_hold(delivery_filter.webhook_id, delivery_filter.status, last):
             return DeliveryPage([], 0, False)
         lead, bound = "deliveries", dict[str, Any]()
-        narrowed = {"webhook_id": wanted.webhook_id, "status": wanted.status}
-        if wanted.tenant is not None:
-            lead, bound = "deliveries_of_tenant", {**narrowed, "tenant": wanted.tenant}
-        elif wanted.webhook_id is not None:
+        narrowed = {"webhook_id": delivery_filter.webhook_id, "status": delivery_filter.status}
+        if delivery_filter.tenant is not None:
+            lead, bound = "deliveries_of_tenant", {**narrowed, "tenant": delivery_filter.tenant}
+        elif delivery_filter.webhook_id is not None:
             lead, bound = "deliveries_of_webhook", narrowed
-        elif wanted.status is not None:
-            lead, bound = "deliveries_of_status", {"status": wanted.status}
+        elif delivery_filter.status is not None:
+            lead, bound = "deliveries_of_status", {"status": delivery_filter.status}
         place = {"moment": moment, "after": last, "limit": limit + 1, "offset": offset}
         found = self.read(Delivery, lead, **bound, **place)
         total = self.all(f"count_{lead}", **bound, most=MAX_COUNTED)[0][0]

@@ -115,15 +115,19 @@ class WorkflowReads(Statements):
         return self.read(MemberProgress, "member_progress", id=workflow_id)
 
     def workflows(
-        self, wanted: WorkflowFilter, limit: int, offset: int, after: ListPosition | None
+        self, selection: WorkflowFilter, limit: int, offset: int, after: ListPosition | None
     ) -> WorkflowPage:
         """Return workflows, newest first, after the position where the last page ended."""
         start, last = after or (None, None)
-        bound = {"state": wanted.state, "type": wanted.kind, "workflow_name": wanted.name}
+        bound = {
+            "state": selection.state,
+            "type": selection.kind,
+            "workflow_name": selection.name,
+        }
         lead = ""
-        if wanted.tenant is not None:
-            lead, bound["tenant"] = "_of_tenant", wanted.tenant
-        if not self.can_hold(wanted.name):
+        if selection.tenant is not None:
+            lead, bound["tenant"] = "_of_tenant", selection.tenant
+        if not self.can_hold(selection.name):
             return WorkflowPage([], 0, False)
         place = {"after_start": start, "after_id": last, "limit": limit + 1, "offset": offset}
         found = self.read(Workflow, f"list_workflows{lead}", **bound, **place)

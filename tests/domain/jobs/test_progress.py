@@ -11,7 +11,7 @@ from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.attachments import PROGRESS, Progress
 from ojs_server.domain.jobs.job import STATES, Job, State
 from ojs_server.domain.jobs.progress import (
-    TOLD_EVERY_MS,
+    EVENT_EVERY_MS,
     ProgressReport,
     Shown,
     advance,
@@ -122,12 +122,12 @@ def test_a_job_that_starts_over_has_reported_nothing() -> None:
 def test_events_tell_of_one_report_a_second_and_of_the_end() -> None:
     first = reported(value=0.1)
     assert first.told_at == NOW
-    soon = reported(first, value=0.2, at=NOW + TOLD_EVERY_MS - 1)
+    soon = reported(first, value=0.2, at=NOW + EVENT_EVERY_MS - 1)
     assert soon.told_at == NOW
-    later = reported(soon, value=0.3, at=NOW + TOLD_EVERY_MS)
-    assert later.told_at == NOW + TOLD_EVERY_MS
-    end = reported(later, value=1.0, at=NOW + TOLD_EVERY_MS + 1)
-    assert end.told_at == NOW + TOLD_EVERY_MS + 1
+    later = reported(soon, value=0.3, at=NOW + EVENT_EVERY_MS)
+    assert later.told_at == NOW + EVENT_EVERY_MS
+    end = reported(later, value=1.0, at=NOW + EVENT_EVERY_MS + 1)
+    assert end.told_at == NOW + EVENT_EVERY_MS + 1
     assert reported(end, of=job(attempt=2), value=0.1, at=end.told_at + 1).told_at > end.told_at
 
 

@@ -10,10 +10,10 @@ from ojs_server.domain.errors import InvalidRequest, OjsError
 from ojs_server.domain.jobs.validate import hash_of, parse_draft
 from ojs_server.domain.tenants.tenant import (
     Tenant,
-    apart,
     parse_limits,
     parse_tenant,
     scoped,
+    split_name,
     tenant_in,
     unscoped,
     with_tenant,
@@ -26,12 +26,12 @@ NAMES = st.from_regex(r"[a-zA-Z0-9][a-zA-Z0-9._:-]{0,10}", fullmatch=True)
 def test_no_two_tenants_names_for_things_meet(a: str, b: str, first: str, second: str) -> None:
     assert (scoped(a, first) == scoped(b, second)) == ((a, first) == (b, second))
     assert unscoped(a, scoped(a, first)) == first
-    assert apart(scoped(a, b)) == (a, b)
+    assert split_name(scoped(a, b)) == (a, b)
 
 
 def test_without_a_tenant_names_are_what_they_are() -> None:
     assert scoped(None, "q") == unscoped(None, "q") == "q"
-    assert apart("q") == (None, "q")
+    assert split_name("q") == (None, "q")
     meta = {"a": 1}
     assert with_tenant(meta, None) is meta
     assert tenant_in(meta) is None

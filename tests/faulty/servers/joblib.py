@@ -79,7 +79,7 @@ def workers_of_nobody_hear_of_tasks() -> None:
 @fault("OJS-JLB-015")
 def rooms_hear_of_ends_alone() -> None:
     """A room is not told that a task was claimed, or runs."""
-    put(announcing, "TOLD", (joblib.JOBS_CHANGED, "job.enqueued", "job.discarded"))
+    put(announcing, "ANNOUNCED", (joblib.JOBS_CHANGED, "job.enqueued", "job.discarded"))
 
 
 @fault("OJS-JLB-016")

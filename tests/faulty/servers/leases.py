@@ -106,5 +106,5 @@ def time_away_counts_as_silence() -> None:
     wrap(
         sweep,
         "_lapse",
-        lambda lapse: lambda work, op: lapse(work, msgspec.structs.replace(op, judged_since=0)),
+        lambda lapse: lambda work, op: lapse(work, msgspec.structs.replace(op, reachable_since=0)),
     )

@@ -95,7 +95,7 @@ def late_acks_are_accepted() -> None:
 @fault("OJS-LAT-003")
 def strangers_complete_late() -> None:
     """Any worker may complete a delivery late, not only the one that lost it."""
-    put(settle, "meant", lambda noted, *_: next(iter(noted), None))
+    put(settle, "delivery_of", lambda noted, *_: next(iter(noted), None))
 
 
 @fault("OJS-LAT-004")

@@ -62,7 +62,7 @@ def ended_jobs_say_nothing() -> None:
     async def say_end(*_: object) -> None:
         return
 
-    put(Socket, "_say_end", say_end)
+    put(Socket, "_send_end", say_end)
 
 
 @fault("OJS-WSK-009")
@@ -84,7 +84,7 @@ def mistakes_end_the_connection() -> None:
 
         return strictly
 
-    wrap(Socket, "_say", make)
+    wrap(Socket, "_send_object", make)
 
 
 @fault("OJS-WSK-013")

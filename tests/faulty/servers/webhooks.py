@@ -51,12 +51,12 @@ def one_target_has_an_event() -> None:
     theirs: dict[int, str] = {}
 
     def first_only(news: NewEvents, *_: object) -> NewEvents:
-        wanted = (
+        matched = (
             (name, placed)
-            for name, placed in news.wanted
+            for name, placed in news.matched
             if theirs.setdefault(placed.position, name) == name
         )
-        return msgspec.structs.replace(news, wanted=tuple(wanted))
+        return msgspec.structs.replace(news, matched=tuple(matched))
 
     after(deliver, "look", first_only)
 

@@ -18,14 +18,14 @@ from tests.faulty.traffic import V1, change_answer
 BEAT = f"{V1}/workers/heartbeat"
 
 
-def leave_alone(why: presence.Farewell) -> None:
+def leave_alone(why: presence.DeathCause) -> None:
     """Take no workers for dead for this reason."""
 
     def spared(found: tuple[list[Worker], list[Worker]], *_: object) -> Any:
         silent, dropped = found
         return ([], dropped) if why is presence.DEATH else (silent, [])
 
-    after(sweep, "doomed", spared)
+    after(sweep, "lock_dead", spared)
 
 
 @fault("OJS-WRK-033")

@@ -136,4 +136,4 @@ def durations_are_in_seconds() -> None:
             data["duration_ms"] //= 1000
         return msgspec.structs.replace(event, own=codec.encode(data))
 
-    after(workflow_moves, "told", change)
+    after(workflow_moves, "event_of", change)

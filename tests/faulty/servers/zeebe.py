@@ -171,7 +171,7 @@ def every_version_is_there() -> None:
 @fault("OJS-ZEE-011")
 def refusals_are_short() -> None:
     """Calls that need a BPMN engine are refused without a word on what to use instead."""
-    wrap(gateway, "UNSERVED", lambda known: dict.fromkeys(known, "unimplemented"))
+    wrap(gateway, "NOT_SERVED", lambda known: dict.fromkeys(known, "unimplemented"))
 
 
 @fault("OJS-ZEE-012")

@@ -99,7 +99,7 @@ async def test_history_knows_how_deep_queues_were(serve: Serve) -> None:
         await enqueue(client, queue="email")
         await enqueue(client, queue="email")
         hands.turn(seconds=601)
-        await server.engine.run(Sweep(judged_since=0, asked_at=hands(), prune=True))
+        await server.engine.run(Sweep(reachable_since=0, requested_at=hands(), prune=True))
         for query, depth in (
             ("", (2, 0)),
             ("&queue=email", (2, 0)),
@@ -187,11 +187,11 @@ async def test_in_maintenance_nothing_falls_due(serve: Serve) -> None:
         await client.post(f"{V1}/cron", json=entry)
         await client.post(MAINTENANCE, json={"enabled": True})
         hands.turn(seconds=90)
-        await server.engine.run(Sweep(judged_since=0, asked_at=hands()))
+        await server.engine.run(Sweep(reachable_since=0, requested_at=hands()))
         assert (await server.engine.run(Fire())).entries == 0
         assert (await read(client, job["id"]))["state"] == "scheduled"
         await client.post(MAINTENANCE, json={"enabled": False})
-        await server.engine.run(Sweep(judged_since=0, asked_at=hands()))
+        await server.engine.run(Sweep(reachable_since=0, requested_at=hands()))
         await server.engine.run(Fire())
         assert {one["type"] for one in await fetch(client, count=9)} == {
             "test.job",

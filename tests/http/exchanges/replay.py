@@ -30,7 +30,7 @@ async def replay(recording: Recording, name: str, serve: Serve) -> None:
     async with serve(clock=hands) as server, connect(server) as client, AsyncExitStack() as streams:
         for step in recording.exchanges[name].steps:
             hands.turn(seconds=step.after)
-            await server.engine.run(Sweep(judged_since=0, asked_at=hands()))
+            await server.engine.run(Sweep(reachable_since=0, requested_at=hands()))
             if step.hears:
                 await streams.enter_async_context(_hearing(recording, step, server, kept))
             else:

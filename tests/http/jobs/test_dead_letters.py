@@ -64,7 +64,7 @@ async def test_expired_jobs_are_listed_too(serve: Serve) -> None:
     async with serve(clock=hands) as server, connect(server) as client:
         job = await enqueue(client, expires_at="+1s")
         hands.turn(seconds=2)
-        await server.engine.run(Sweep(judged_since=0, asked_at=hands()))
+        await server.engine.run(Sweep(reachable_since=0, requested_at=hands()))
         assert [one["id"] for one in body(await client.get(DEAD))["jobs"]] == [job["id"]]
 
 

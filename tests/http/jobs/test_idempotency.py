@@ -128,10 +128,10 @@ async def test_a_key_is_forgotten_after_a_day(serve: Serve) -> None:
     async with serve(clock=hands) as server, connect(server) as client:
         await client.post(JOBS, json=JOB, headers=KEY)
         hands.turn(hours=23)
-        await server.engine.run(Sweep(judged_since=hands(), asked_at=hands(), prune=True))
+        await server.engine.run(Sweep(reachable_since=hands(), requested_at=hands(), prune=True))
         assert (await client.post(JOBS, json=JOB, headers=KEY)).status_code == 200
         hands.turn(hours=2)
-        await server.engine.run(Sweep(judged_since=hands(), asked_at=hands(), prune=True))
+        await server.engine.run(Sweep(reachable_since=hands(), requested_at=hands(), prune=True))
         assert (await client.post(JOBS, json=JOB, headers=KEY)).status_code == 201
         assert await stored_jobs(client) == 2
 

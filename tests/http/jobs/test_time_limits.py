@@ -127,7 +127,7 @@ async def test_each_limit_has_its_error_and_its_event(
         if state == "active":
             await fetch(client, worker_id="worker-1")
         clock.turn(seconds=5)
-        await server.engine.run(Sweep(judged_since=0, asked_at=clock()))
+        await server.engine.run(Sweep(reachable_since=0, requested_at=clock()))
         ended = await read(client, job["id"])
         assert ended["state"] == "discarded"
         wanted = {"type": type, "code": type, "limit_seconds": 5, "elapsed_seconds": 5, **more}
@@ -153,7 +153,7 @@ async def test_a_beat_that_lists_the_job_is_what_counts(serve: Serve) -> None:
         clock.turn(seconds=4)
         assert (await beat(client, active_job_ids=[job["id"]]))["jobs_lost"] == []
         clock.turn(seconds=5)
-        await server.engine.run(Sweep(judged_since=0, asked_at=clock()))
+        await server.engine.run(Sweep(reachable_since=0, requested_at=clock()))
         assert (await read(client, job["id"]))["state"] == "retryable"
         assert (await beat(client, active_job_ids=[job["id"]]))["jobs_lost"] == [job["id"]]
         late = await client.post(f"{WORKERS}/ack", json={"job_id": job["id"], "attempt": 1})

@@ -310,7 +310,7 @@ async def test_a_lost_lease_gives_the_job_back_and_a_late_ack_is_refused(serve: 
     async with serve(clock=hands) as server, connect(server) as client:
         job = await active_job(client, visibility_timeout=60)
         hands.turn(seconds=61)
-        swept = await server.engine.run(Sweep(judged_since=0, asked_at=hands()))
+        swept = await server.engine.run(Sweep(reachable_since=0, requested_at=hands()))
         assert swept.lapsed == 1
         stored = await read(client, job["id"])
         assert stored["state"] == "available"
@@ -327,7 +327,7 @@ async def test_a_run_that_takes_too_long_is_ended(serve: Serve) -> None:
     async with serve(clock=hands) as server, connect(server) as client:
         job = await active_job(client, timeout=10, grace_period=5)
         hands.turn(seconds=16)
-        await server.engine.run(Sweep(judged_since=0, asked_at=hands()))
+        await server.engine.run(Sweep(reachable_since=0, requested_at=hands()))
         stored = await read(client, job["id"])
         assert stored["state"] == "retryable"
         assert stored["error"]["type"] == "timeout"
@@ -341,7 +341,7 @@ async def test_an_unstarted_job_expires(serve: Serve) -> None:
     async with serve(clock=hands) as server, connect(server) as client:
         job = await enqueue(client, expires_at="+PT1M")
         hands.turn(seconds=61)
-        await server.engine.run(Sweep(judged_since=0, asked_at=hands()))
+        await server.engine.run(Sweep(reachable_since=0, requested_at=hands()))
         stored = await read(client, job["id"])
         assert stored["state"] == "discarded"
         assert stored["error"]["type"] == "expired"

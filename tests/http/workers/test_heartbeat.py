@@ -60,7 +60,7 @@ async def test_a_beat_keeps_the_jobs_that_it_lists(serve: Serve, member: str) ->
         answer = await beat(client, **listed)
         assert answer["jobs_extended"] == [job["id"]]
         hands.turn(seconds=25)
-        await server.engine.run(Sweep(judged_since=0, asked_at=hands()))
+        await server.engine.run(Sweep(reachable_since=0, requested_at=hands()))
         stored = await read(client, job["id"])
         assert stored["state"] == "active"
         assert stored["lease_expires_at"] == "2030-01-31T09:01:50Z"

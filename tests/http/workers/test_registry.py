@@ -169,7 +169,7 @@ async def test_a_silent_worker_is_taken_for_dead_and_may_come_back(serve: Serve)
         await beat(client)
         job = await active_job(client, worker_id="worker-1")
         hands.turn(seconds=31)
-        swept = await server.engine.run(Sweep(judged_since=0, asked_at=hands()))
+        swept = await server.engine.run(Sweep(reachable_since=0, requested_at=hands()))
         assert swept.dead == 1
         stored = await read(client, job["id"])
         assert (stored["state"], stored["error"]["type"]) == ("available", "worker_death")
@@ -179,7 +179,7 @@ async def test_a_silent_worker_is_taken_for_dead_and_may_come_back(serve: Serve)
         assert (await worker(client))["incarnation"] == 2
         # The second time it does no more than ask for jobs.
         hands.turn(seconds=31)
-        assert (await server.engine.run(Sweep(judged_since=0, asked_at=hands()))).dead == 1
+        assert (await server.engine.run(Sweep(reachable_since=0, requested_at=hands()))).dead == 1
         (found,) = await fetch(client, worker_id="worker-1")
         assert (found["id"], found["attempt"]) == (job["id"], 2)
         shown = await worker(client)

@@ -145,7 +145,7 @@ def test_calls_by_which_workers_are_heard_are_missed(
 def test_a_sweep_is_not_carried_out_behind_a_worker_that_called_in_vain(bench: Bench) -> None:
     full = StoreUnavailable("full")
     faulty: Any = Faulty(bench.store, full, None, full)
-    sweep = Sweep(judged_since=0, asked_at=bench.clock.now)
+    sweep = Sweep(reachable_since=0, requested_at=bench.clock.now)
     committed = batch.apply(faulty, Rules(), rng(), [enqueue(), BEAT, sweep, enqueue()])
     done = ["Enqueued", "Unavailable", "Unavailable", "Enqueued"]
     assert [type(outcome).__name__ for outcome in committed.outcomes] == done

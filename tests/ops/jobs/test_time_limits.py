@@ -251,7 +251,7 @@ def test_silence_is_judged_only_while_the_server_could_hear(
     bench.take()
     bench.clock.advance(120_000)
     # The server was away, and is back since now.
-    bench.judged_since = bench.clock.now
+    bench.reachable_since = bench.clock.now
     bench.sweep()
     assert bench.state(job_id) == "active"
     bench.clock.advance(heard_for - 1)

@@ -3,7 +3,7 @@
 import pytest
 
 from ojs_server.domain.errors import Conflict
-from ojs_server.domain.profile import HEARD_EVERY_MS
+from ojs_server.domain.profile import SIGN_EVERY_MS
 from ojs_server.domain.workers.worker import Directive, WorkerState
 from ojs_server.ops.fairness.fair_claim import ServingOrder
 from ojs_server.ops.queues.control import SetPaused
@@ -180,7 +180,7 @@ def test_a_fetching_worker_is_noted_and_never_counts_as_beating(bench: Bench) ->
     bench.take("w")
     noted = bench.worker()
     assert (noted.seen_at, noted.created_at, noted.alive_at) == (bench.clock.now,) * 2 + (None,)
-    bench.clock.advance(HEARD_EVERY_MS - 1)
+    bench.clock.advance(SIGN_EVERY_MS - 1)
     bench.take("w")
     assert bench.worker().seen_at == noted.seen_at
     bench.clock.advance(1)

@@ -126,7 +126,7 @@ async def test_everything_that_makes_a_job_available_wakes(
     async def promoted() -> str:
         job_id = await put(engine, scheduled_at="+PT1S")
         clock.advance(1000)
-        await engine.run(Sweep(judged_since=0, asked_at=clock.now))
+        await engine.run(Sweep(reachable_since=0, requested_at=clock.now))
         return job_id
 
     async def resumed() -> str:

@@ -74,9 +74,9 @@ def test_a_sign_of_life_since_counts_more(held: Bench, sign: str) -> None:
 def test_a_server_that_was_away_gives_it_time_to_come_back(held: Bench) -> None:
     held.do(DropSession("w", 1))
     held.clock.advance(GRACE_MS)
-    assert held.sweep(judged_since=held.clock.now - GRACE_MS + 1).dead == 0
+    assert held.sweep(reachable_since=held.clock.now - GRACE_MS + 1).dead == 0
     held.clock.advance(1)
-    assert held.sweep(judged_since=held.clock.now - GRACE_MS).dead == 1
+    assert held.sweep(reachable_since=held.clock.now - GRACE_MS).dead == 1
 
 
 def test_without_a_grace_nothing_follows(held: Bench) -> None:

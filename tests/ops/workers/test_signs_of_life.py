@@ -16,11 +16,11 @@ from ojs_server.ops.workers.fetch import fetch
 from ojs_server.ops.workers.heartbeat import Beat
 from ojs_server.ops.workers.presence import Deregister
 from ojs_server.ops.workers.sessions import DropSession, OpenSession
-from ojs_server.ops.workers.signs_of_life import Heard
+from ojs_server.ops.workers.signs_of_life import SignsOfLife
 from tests.ops.bench import Bench, HandClock, enqueue
 from tests.ops.waiting_calls import WaitingCalls
 
-EVERY_MS = OJS.heard_every_ms
+EVERY_MS = OJS.sign_every_ms
 LIMIT_S = 60
 
 
@@ -40,7 +40,7 @@ def test_what_was_heard_counts_from_its_own_moment(bench: Bench) -> None:
     bench.beat()
     heard_at = bench.clock.now + 4_000
     bench.clock.advance(9_000)
-    assert bench.do(Heard({"w": heard_at})) == 1
+    assert bench.do(SignsOfLife({"w": heard_at})) == 1
     assert bench.worker().alive_at == heard_at
     bench.clock.advance(25_000 - 1)
     assert bench.sweep().dead == 0
@@ -53,13 +53,13 @@ def test_what_was_heard_before_a_beat_says_nothing_new(bench: Bench) -> None:
     bench.clock.advance(1_000)
     bench.beat()
     beaten = bench.worker()
-    assert bench.do(Heard({"w": heard_at})) == 0
+    assert bench.do(SignsOfLife({"w": heard_at})) == 0
     assert bench.worker() == beaten
 
 
 def test_who_is_held_is_written_where_what_is_known_is_old(bench: Bench) -> None:
     bench.beat()
-    held = Heard({}, frozenset({"w"}))
+    held = SignsOfLife({}, frozenset({"w"}))
     bench.clock.advance(EVERY_MS - 1)
     assert bench.do(held) == 0
     bench.clock.advance(1)
@@ -70,7 +70,7 @@ def test_who_is_held_is_written_where_what_is_known_is_old(bench: Bench) -> None
 def test_who_only_fetches_is_seen_and_never_judged(bench: Bench) -> None:
     bench.take()
     bench.clock.advance(EVERY_MS)
-    assert bench.do(Heard({}, frozenset({"w"}))) == 1
+    assert bench.do(SignsOfLife({}, frozenset({"w"}))) == 1
     worker = bench.worker()
     assert (worker.seen_at, worker.alive_at) == (bench.clock.now, None)
 
@@ -80,7 +80,9 @@ def test_nobody_is_brought_back_and_nobody_made_known_by_what_was_heard(bench: B
     bench.do(Deregister("w"))
     before = bench.worker()
     bench.clock.advance(EVERY_MS)
-    assert bench.do(Heard({"w": bench.clock.now, "x": bench.clock.now}, frozenset({"w"}))) == 0
+    assert (
+        bench.do(SignsOfLife({"w": bench.clock.now, "x": bench.clock.now}, frozenset({"w"}))) == 0
+    )
     assert bench.worker() == before
 
 
@@ -91,7 +93,7 @@ def test_where_beats_alone_count_it_is_seen_and_no_more(
     bench.beat()
     before = bench.worker()
     bench.clock.advance(60_000)
-    assert bench.do(Heard({}, frozenset({"w"}))) == 1
+    assert bench.do(SignsOfLife({}, frozenset({"w"}))) == 1
     assert bench.worker() == msgspec.structs.replace(before, seen_at=bench.clock.now)
 
 
@@ -102,7 +104,7 @@ def test_a_fetch_that_is_held_beyond_the_end_of_a_session_says_nothing(bench: Be
     bench.clock.advance(EVERY_MS)
     bench.do(DropSession("w", 1))
     bench.clock.advance(2_500)
-    assert bench.do(Heard({"w": bench.clock.now}, frozenset({"w"}))) == 0
+    assert bench.do(SignsOfLife({"w": bench.clock.now}, frozenset({"w"}))) == 0
     # A FETCH since then is a sign of life.
     bench.take()
     bench.clock.advance(2_500)
@@ -154,8 +156,8 @@ async def test_a_worker_whose_fetch_is_held_for_longer_than_the_dead_live_is_ali
         for _ in range(20):
             clock.advance(EVERY_MS)
             for step in engine.signs.take():
-                await engine.run(Heard(*step))
-            dead += (await engine.run(Sweep(judged_since=0, asked_at=clock.now))).dead
+                await engine.run(SignsOfLife(*step))
+            dead += (await engine.run(Sweep(reachable_since=0, requested_at=clock.now))).dead
         assert dead == 1
         await engine.run(enqueue())
         async with asyncio.timeout(LIMIT_S):

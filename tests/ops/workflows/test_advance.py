@@ -285,7 +285,7 @@ def test_the_end_of_a_job_whose_workflow_is_gone_is_none_of_its_business(flows: 
     assert flows.take() == ["a"]
     flows.cancel(flow)
     flows.bench.clock.advance(flows.bench.rules.keep.workflows_ms)
-    flows.bench.sweep(prune=True, judged_since=flows.bench.clock.now)
+    flows.bench.sweep(prune=True, reachable_since=flows.bench.clock.now)
     flows.bench.ack(flows.job_ids()[0])
     assert flows.bench.state(flows.job_ids()[0]) == "completed"
 

@@ -8,10 +8,10 @@ from tests.store.records import ON_ALL_VERSIONS, START, HandClock, a_job, a_leas
 
 
 def lapsed(
-    store: Store, judged_since: int = 0, limit: int = 99, until: int | None = None
+    store: Store, reachable_since: int = 0, limit: int = 99, until: int | None = None
 ) -> list[str]:
     with store.transaction() as tx:
-        found = tx.load_lapsed(judged_since, tx.now if until is None else until, limit)
+        found = tx.load_lapsed(reachable_since, tx.now if until is None else until, limit)
     assert all(job.id == lease.job_id for job, lease in found)
     return sorted(job.id for job, _ in found)
 

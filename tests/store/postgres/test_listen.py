@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, closing
 import pytest
 import uvloop
 
-from ojs_server.store.base import OnDue, Store, Tx, unheard
+from ojs_server.store.base import OnDue, Store, Tx, ignore_moment
 from ojs_server.store.postgres.store import PostgresStore
 from tests.store.conftest import OpenNode
 from tests.store.postgres.server import end_connections, query, wait_until
@@ -34,7 +34,9 @@ def run(request: pytest.FixtureRequest) -> Run:
 
 
 @asynccontextmanager
-async def hearing(store: Store, on_due: OnDue = unheard) -> AsyncIterator["asyncio.Queue[Wake]"]:
+async def hearing(
+    store: Store, on_due: OnDue = ignore_moment
+) -> AsyncIterator["asyncio.Queue[Wake]"]:
     """Yield a queue of the wake-ups that this node's listener gets."""
     heard: asyncio.Queue[Wake] = asyncio.Queue()
     listener = store.listener(heard.put_nowait, on_due=on_due)

@@ -211,7 +211,7 @@ def test_nodes_see_each_other_and_who_has_stopped(node: OpenNode) -> None:
     first, second = node("a"), node("b")
     first.announce(Announcement("web-1", 1, "1.0"))
     second.announce(Announcement("web-2", 2, "1.1"))
-    assert {one.id: one.said.host for one in first.nodes()} == {"a": "web-1", "b": "web-2"}
+    assert {one.id: one.announcement.host for one in first.nodes()} == {"a": "web-1", "b": "web-2"}
     assert sorted(one.id for one in second.nodes()) == ["a", "b"]
     first.withdraw()
     assert [one.id for one in second.nodes()] == ["b"]
