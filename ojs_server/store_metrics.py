@@ -71,6 +71,9 @@ class StoreMetrics(Collector):
             "For how long something has kept the database from removing old row versions.",
             labels=("kind", "name", "application", "user"),
         )
-        for one in state.vacuum_holders:
-            held.add_metric((one.kind, one.name, one.application or "", one.user or ""), one.held_s)
+        for holder in state.vacuum_holders:
+            held.add_metric(
+                (holder.kind, holder.name, holder.application or "", holder.user or ""),
+                holder.held_s,
+            )
         yield held

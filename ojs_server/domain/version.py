@@ -84,7 +84,7 @@ def parse_range(field: str, text: str) -> Range:
             f"{MAX_RANGE} characters at most",
         )
     return tuple(
-        _Bound(one[1] or "", parse_version(field, one[2])) for one in _BOUND.finditer(text)
+        _Bound(match[1] or "", parse_version(field, match[2])) for match in _BOUND.finditer(text)
     )
 
 

@@ -96,7 +96,7 @@ def _unique_in(message: pb.UniquePolicy, field: str) -> dict[str, Any]:
         "keys": list(message.key) or None,
         "args_keys": list(message.args_keys) or None,
         "meta_keys": list(message.meta_keys) or None,
-        "states": [name_of(pb.JobState, _STATES, one) for one in message.states] or None,
+        "states": [name_of(pb.JobState, _STATES, state) for state in message.states] or None,
         "on_conflict": name_of(pb.UniqueConflictAction, _CONFLICTS, message.on_conflict),
     }
     if message.HasField("period"):
@@ -121,7 +121,7 @@ def job(shown: Json) -> pb.Job:
         retry_policy=_retry(shown.get("retry")),
         unique_policy=_unique(shown.get("unique")),
         result=None if result is None else values.struct_of(_wrapped(result), "result"),
-        errors=[error(one) for one in shown.get("errors") or ()],
+        errors=[error(entry) for entry in shown.get("errors") or ()],
         created_at=values.timestamp_of(shown.get("created_at")),
         enqueued_at=values.timestamp_of(shown.get("enqueued_at")),
         scheduled_at=values.timestamp_of(shown.get("scheduled_at")),
@@ -172,7 +172,7 @@ def _unique(policy: Json | None) -> pb.UniquePolicy | None:
         key=policy["keys"],
         period=values.duration_of(policy.get("period")),
         on_conflict=number_of(pb.UniqueConflictAction, _CONFLICTS, policy["on_conflict"]),
-        states=[state(one) for one in policy.get("states") or ()],
+        states=[state(entry) for entry in policy.get("states") or ()],
         args_keys=policy.get("args_keys") or (),
         meta_keys=policy.get("meta_keys") or (),
     )
@@ -254,7 +254,7 @@ def workflow(shown: Json) -> pb.Workflow:
         id=shown["id"],
         name=shown["name"] or "",
         state=number_of(pb.WorkflowState, "WORKFLOW_STATE_", shown["state"]),
-        steps=[_step(one) for one in shown["steps"]],
+        steps=[_step(step) for step in shown["steps"]],
         created_at=values.timestamp_of(shown["created_at"]),
         completed_at=values.timestamp_of(shown["completed_at"] or shown["cancelled_at"]),
     )

@@ -86,7 +86,7 @@ def _enqueued_batch(shown: Any) -> pb.EnqueueBatchResponse:
         if "error" in item
     }
     return pb.EnqueueBatchResponse(
-        jobs=[messages.job(one) for one in stored], count=len(stored), errors=errors
+        jobs=[messages.job(job) for job in stored], count=len(stored), errors=errors
     )
 
 
@@ -122,12 +122,12 @@ def _queues(shown: Any) -> pb.ListQueuesResponse:
     return pb.ListQueuesResponse(
         queues=[
             pb.QueueInfo(
-                name=one["name"],
-                paused=one["paused"],
-                available_count=one["counts"]["available"],
-                created_at=values.timestamp_of(one["created_at"]),
+                name=queue["name"],
+                paused=queue["paused"],
+                available_count=queue["counts"]["available"],
+                created_at=values.timestamp_of(queue["created_at"]),
             )
-            for one in shown["queues"]
+            for queue in shown["queues"]
         ],
         next_cursor=shown["pagination"].get("next_cursor", ""),
     )
@@ -238,7 +238,7 @@ _ROWS: Final[Mapping[str, Row]] = {
         f"{V1}/dead-letter",
         _dead_letters,
         lambda shown: pb.ListDeadLetterResponse(
-            jobs=[messages.job(one) for one in shown["jobs"]],
+            jobs=[messages.job(job) for job in shown["jobs"]],
             total_count=shown["pagination"]["total"],
             next_cursor=shown["pagination"].get("next_cursor", ""),
         ),
@@ -267,7 +267,7 @@ _ROWS: Final[Mapping[str, Row]] = {
         f"{V1}/cron",
         lambda message: RouteRequest(query={"limit": "1000"}),
         lambda shown: pb.ListCronResponse(
-            entries=[messages.cron_entry(one) for one in shown["crons"]]
+            entries=[messages.cron_entry(entry) for entry in shown["crons"]]
         ),
     ),
     "CreateWorkflow": Row(

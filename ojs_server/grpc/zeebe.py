@@ -88,7 +88,7 @@ async def _activate(rpc: Rpc, message: pb.ActivateJobsRequest) -> None:
     with rpc.place():
         jobs = await zeebe.activate(call, activation)
     if jobs and not await rpc.write(pb.ActivateJobsResponse(jobs=map(_job, jobs))):
-        await give_back(rpc.server.engine, [one.lease for one in jobs])
+        await give_back(rpc.server.engine, [job.lease for job in jobs])
 
 
 async def _stream(rpc: Rpc, message: pb.StreamActivatedJobsRequest) -> None:
@@ -109,7 +109,7 @@ async def _stream(rpc: Rpc, message: pb.StreamActivatedJobsRequest) -> None:
             jobs = await zeebe.activate(call, activation)
             for place, job in enumerate(jobs):
                 if not await rpc.write(_job(job)):
-                    await give_back(engine, [one.lease for one in jobs[place:]])
+                    await give_back(engine, [job.lease for job in jobs[place:]])
                     return
             if engine.wakeups.closed:
                 raise stopping()
@@ -206,7 +206,7 @@ async def _start(rpc: Rpc, message: pb.CreateProcessInstanceRequest) -> Created:
         parse_variables(message.variables),
         definition_key=message.processDefinitionKey,
         version=message.version,
-        starts_at=[one.elementId for one in message.startInstructions],
+        starts_at=[instruction.elementId for instruction in message.startInstructions],
     )
 
 

@@ -229,8 +229,8 @@ def last_heartbeat(moment: str | None) -> dict[str, str | None]:
 def failed_attempts(failures: list[dict[str, Any]], policy: dict[str, Any]) -> dict[str, Any]:
     """Return the failed attempts of a job, each with the members that the command line shows."""
     retries = [
-        {**one, "error": one.get("message"), "failed_at": one.get("occurred_at")}
-        for one in failures
+        {**failure, "error": failure.get("message"), "failed_at": failure.get("occurred_at")}
+        for failure in failures
     ]
     return {"retries": retries, "policy": policy}
 
@@ -309,7 +309,7 @@ def workflow_answer(shown: dict[str, Any]) -> dict[str, Any]:
 def workflow_list(shown: list[dict[str, Any]], pagination: dict[str, Any]) -> dict[str, Any]:
     """Return the answer about a page of workflows, under the names that the SDKs and the admin UI
     read."""
-    named = [workflow(one) for one in shown]
+    named = [workflow(flow) for flow in shown]
     return {"workflows": named, "items": named, "count": len(named), **counted(pagination)}
 
 
@@ -345,15 +345,15 @@ def _outranking(override: Mapping[str, Any]) -> Mapping[str, Any]:
 def rate_limit_list(shown: list[dict[str, Any]], pagination: dict[str, Any]) -> dict[str, Any]:
     """Return the answer about a page of rate keys. The command line reads them from a list of its
     own, as numbers."""
-    items = [rate_limit(one) for one in shown]
+    items = [rate_limit(limit) for limit in shown]
     numbers = [
         {
-            "key": one["key"],
-            "concurrency": one["concurrency"]["limit"],
-            "active": one["active"],
-            "available": one["available"],
+            "key": item["key"],
+            "concurrency": item["concurrency"]["limit"],
+            "active": item["active"],
+            "available": item["available"],
         }
-        for one in items
+        for item in items
     ]
     return {"items": items, "rate_limits": numbers, "pagination": pagination}
 

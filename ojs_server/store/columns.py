@@ -90,8 +90,8 @@ class Record(msgspec.Struct, frozen=True, eq=False):
 
 
 RECORDS: Final = {
-    one.type.__name__: one
-    for one in (
+    conversion.type.__name__: conversion
+    for conversion in (
         Record(Job, "jobs", {"attached": "beside"}),
         Record(StoredJob, "jobs"),
         Record(WholeJob, "jobs"),
@@ -129,7 +129,7 @@ RECORDS: Final = {
         *map(Record, (DueTimes, LoadedQueue, LogSpan, Released, QueueLoad, QueueSums)),
     )
 }
-_OF_TYPE: Final = {one.type: one for one in RECORDS.values()}
+_OF_TYPE: Final = {record.type: record for record in RECORDS.values()}
 
 
 @cache
@@ -142,7 +142,7 @@ def _fields(record: type) -> dict[str, tuple[Any, bool]]:
 
 def _present(hint: Any) -> tuple[Any, bool]:
     if get_origin(hint) in (Union, UnionType):
-        (present,) = (one for one in get_args(hint) if one is not NoneType)
+        (present,) = (arg for arg in get_args(hint) if arg is not NoneType)
         return present, True
     return hint, False
 
@@ -243,7 +243,7 @@ def _values(record: Record, given: str) -> list[str]:
     """The values of all columns of a record."""
     fields = _fields(record.type)
     columns = columns_of(record)
-    is_flat = len(columns) == len(fields) and all(one.decode is None for one in columns)
+    is_flat = len(columns) == len(fields) and all(column.decode is None for column in columns)
     if is_flat and issubclass(record.type, msgspec.Struct):
         return [f"*astuple({given})"]
     values: list[str] = []

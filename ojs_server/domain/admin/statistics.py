@@ -80,11 +80,11 @@ def by_steps(
 ) -> dict[tuple[int, str, int, str, int], int]:
     """Sum counts by minute and by hour, for each queue and, with `totals`, for all queues."""
     sums: dict[tuple[int, str, int, str, int], int] = {}
-    for one in counts:
+    for count in counts:
         for step in KEPT:
-            for queue in (one.queue, ALL) if totals else (one.queue,):
-                key = (step, queue, one.at // step * step, one.kind, one.bucket)
-                sums[key] = sums.get(key, 0) + one.times
+            for queue in (count.queue, ALL) if totals else (count.queue,):
+                key = (step, queue, count.at // step * step, count.kind, count.bucket)
+                sums[key] = sums.get(key, 0) + count.times
     return sums
 
 
@@ -92,14 +92,14 @@ def spans(counts: Iterable[Count], period_ms: int, since: int, until: int) -> li
     """Return all spans between two moments, empty ones too, oldest first."""
     found: dict[int, dict[str, int]] = {}
     times: dict[str, dict[int, dict[int, int]]] = {"processed": {}, "started": {}}
-    for one in counts:
-        at = one.at // period_ms * period_ms
+    for count in counts:
+        at = count.at // period_ms * period_ms
         kinds = found.setdefault(at, {})
-        known = kinds.get(one.kind, 0)
-        kinds[one.kind] = max(known, one.times) if one.kind in DEPTHS else known + one.times
-        if one.kind in times:
-            buckets = times[one.kind].setdefault(at, {})
-            buckets[one.bucket] = buckets.get(one.bucket, 0) + one.times
+        known = kinds.get(count.kind, 0)
+        kinds[count.kind] = max(known, count.times) if count.kind in DEPTHS else known + count.times
+        if count.kind in times:
+            buckets = times[count.kind].setdefault(at, {})
+            buckets[count.bucket] = buckets.get(count.bucket, 0) + count.times
     first = since // period_ms * period_ms
     runs, waits = times["processed"], times["started"]
     return [
@@ -110,12 +110,12 @@ def spans(counts: Iterable[Count], period_ms: int, since: int, until: int) -> li
 
 def recent(minutes: Sequence[Period], now: int) -> Recent:
     """Sum the minutes of the last hour up."""
-    hour = [one for one in minutes if now - HOUR_MS < one.at <= now]
+    hour = [minute for minute in minutes if now - HOUR_MS < minute.at <= now]
     return Recent(
-        completed_last_hour=sum(one.processed for one in hour),
-        failed_last_hour=sum(one.failed for one in hour),
-        avg_duration_ms=mean([one.runs for one in hour]),
-        avg_wait_ms=mean([one.waits for one in hour]),
+        completed_last_hour=sum(minute.processed for minute in hour),
+        failed_last_hour=sum(minute.failed for minute in hour),
+        avg_duration_ms=mean([minute.runs for minute in hour]),
+        avg_wait_ms=mean([minute.waits for minute in hour]),
         throughput_per_second=per_minute(hour, now, "processed") / 60,
     )
 
@@ -154,5 +154,5 @@ def per_minute(minutes: Sequence[Period], now: int, kind: str) -> float:
     present = now // MINUTE_MS * MINUTE_MS
     share = 1 - (now - present) / MINUTE_MS
     parts = {present: 1.0, present - MINUTE_MS: share}
-    counted = sum(float(getattr(one, kind)) * parts.get(one.at, 0.0) for one in minutes)
+    counted = sum(float(getattr(minute, kind)) * parts.get(minute.at, 0.0) for minute in minutes)
     return round(counted, 1)

@@ -45,9 +45,9 @@ def variables_of(args: bytes, parent_results: bytes | None = None) -> dict[str, 
     found = _own(given)
     if parent_results is not None:
         results = codec.decode(parent_results)
-        for one in results.values() if isinstance(results, dict) else results:
-            if isinstance(one, dict):
-                found.update(one)
+        for result in results.values() if isinstance(results, dict) else results:
+            if isinstance(result, dict):
+                found.update(result)
     return found
 
 

@@ -86,7 +86,7 @@ def choose(
     `capacities` says how many more jobs may run where that is limited, by the names of counters.
     """
     candidates = set(candidates)
-    there = {one.queue for one in candidates}
+    there = {candidate.queue for candidate in candidates}
     shelves = {queue: _Shelf(queue, tenants, schedulers) for queue in queues if queue in there}
     for candidate in sorted(candidates, key=lambda one: (-one.priority, one.seq)):
         shelves[candidate.queue].put(candidate)

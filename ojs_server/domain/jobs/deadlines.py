@@ -130,11 +130,11 @@ def delivery(
 ) -> tuple[int, int | None, int | None]:
     """Return, for a delivery that begins now: the length of its lease, the moment at which it ends
     whatever its holder does, and the longest silence that the job allows."""
-    longest = [one for one in (run_ms, stuck_ms) if one is not None]
+    longest = [limit_ms for limit_ms in (run_ms, stuck_ms) if limit_ms is not None]
     end = now + min(longest) if longest else None
     if job.spec == b"{}" or not _is_limited(job):
         return lease_ms, end, None
-    ends = [one for one in (end, total_at(job)) if one is not None]
+    ends = [end_at for end_at in (end, total_at(job)) if end_at is not None]
     stall_ms = _limit(job, "heartbeat_timeout")
     return min(lease_ms, stall_ms or lease_ms), min(ends, default=None), stall_ms
 

@@ -69,7 +69,9 @@ class JobFilter(msgspec.Struct, frozen=True):
         """True if the queue counters alone can tell how many jobs match."""
         rest = (self.type, self.prefix, self.priority, self.since, self.until)
         search = (self.id_prefix, self.tag, self.text)
-        given = any(one is not None for one in (*rest, *search, self.error_type, self.meta))
+        given = any(
+            criterion is not None for criterion in (*rest, *search, self.error_type, self.meta)
+        )
         return not given and not self.unique
 
     def matches(self, job: Job) -> bool:

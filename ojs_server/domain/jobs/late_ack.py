@@ -26,8 +26,8 @@ def delivery_of(
     It is the one of the attempt that the ACK names, else the newest of this worker, or of any.
     """
     mine = [
-        one
-        for one in noted
-        if worker_id in (None, one.worker_id) and attempt in (None, one.attempt)
+        delivery
+        for delivery in noted
+        if worker_id in (None, delivery.worker_id) and attempt in (None, delivery.attempt)
     ]
     return max(mine, key=lambda one: one.attempt, default=None)

@@ -30,5 +30,5 @@ def given_back_before(job: Job, attempt: int) -> bool:
 
     A delivery that was given back or snoozed leaves no entry in the history.
     """
-    noted = any(one.attempt == attempt for one in entries(job.errors))
+    noted = any(entry.attempt == attempt for entry in entries(job.errors))
     return job.attempt == attempt and job.state in _BACK and not noted

@@ -75,7 +75,7 @@ def _check(body: dict[str, Any], strict: bool) -> Shape:
     job_type = fields.job_type(body)
     metadata = fields.object_of("metadata", given.get("metadata")) or {}
     retry, other = given.get("retry"), given.get("retry_policy")
-    policies = [parse_policy(one) for one in (retry, other) if one is not None]
+    policies = [parse_policy(spelling) for spelling in (retry, other) if spelling is not None]
     policy = policies[0] if policies else DEFAULT
     limits = parse_limits(given)
     version = body.get("version")
@@ -104,7 +104,7 @@ def _check(body: dict[str, Any], strict: bool) -> Shape:
         rate_limit=parse_rate_limit(given.get("rate_limit"), queue),
         version=None if version is None else parse_version("version", version),
         spec=codec.encode(spec),
-        plain=all(one is None for one in features),
+        plain=all(feature is None for feature in features),
     )
 
 

@@ -40,7 +40,7 @@ def parse_uniform(bodies: Sequence[object], *, strict: bool = False) -> UniformD
     if not OWN.isdisjoint(jobs[0]):
         return None
     shared = [job.copy() for job in jobs]
-    args = [one.pop("args", None) for one in shared]
+    args = [member.pop("args", None) for member in shared]
     if set(map(type, args)) != {list}:
         return None
     # Compare texts, not values: to Python `true`, `1` and `1.0` are equal.

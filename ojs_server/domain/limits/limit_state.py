@@ -66,12 +66,12 @@ def capacity(limit: Limit, now: int) -> Capacity:
         capacities.append(_by_rate(limit, policy, now))
     if policy.throttle is not None:
         capacities.append(_by_throttle(limit, policy, now))
-    closed = [one for one in capacities if one.count == 0]
+    closed = [capacity for capacity in capacities if capacity.count == 0]
     if not closed:
-        counts = [one.count for one in capacities if one.count is not None]
+        counts = [capacity.count for capacity in capacities if capacity.count is not None]
         return Capacity(min(counts, default=None))
     first = closed[0]
-    moments = [one.opens_at for one in closed]
+    moments = [capacity.opens_at for capacity in closed]
     # A concurrency limit reopens when a job ends, at an unknown time.
     at = max((m for m in moments if m is not None), default=None) if all(moments) else None
     override_ends = None if limit.override is None else limit.override_until
@@ -161,7 +161,7 @@ def _gap(policy: Policy) -> int:
 
 
 def _recent(starts: Starts, period: int, now: int) -> Starts:
-    return tuple(one for one in starts if one[0] > now - period)
+    return tuple(start for start in starts if start[0] > now - period)
 
 
 def _noted(starts: Starts, now: int, count: int) -> Starts:

@@ -148,7 +148,7 @@ def _values(old: Any, new: Any, at: str) -> Iterator[Breach]:
     for name in ("enum", "const"):
         if name in new:
             allowed = {canonical_text(value) for value in _listed(new, name)}
-            before = [value for one in ("const", "enum") for value in _listed(old, one)]
+            before = [value for keyword in ("const", "enum") for value in _listed(old, keyword)]
             if not before:
                 message = f"`{name}` was added"
                 yield Breach(f"{at}/{name}", Rule.CONSTRAINT_NARROWED, message)

@@ -120,14 +120,14 @@ def compatible_with(given: Mapping[str, Any]) -> tuple[Version, ...]:
     listed = [] if named is None else named if isinstance(named, list) else [named]
     if len(listed) > MAX_COMPATIBLE:
         raise invalid("compatible_with", f"may name {MAX_COMPATIBLE} versions, not {len(listed)}")
-    return tuple(parse_version("compatible_with", one) for one in listed)
+    return tuple(parse_version("compatible_with", text) for text in listed)
 
 
 def neighbours(marks: Sequence[SchemaMark], version: Version) -> tuple[Version | None, ...]:
     """Return the next lower and higher version of the same major number; marks are newest first."""
     kin = [mark.version for mark in marks if mark.version.major == version.major]
-    below = next((one for one in kin if one < version), None)
-    above = next((one for one in reversed(kin) if one > version), None)
+    below = next((other for other in kin if other < version), None)
+    above = next((other for other in reversed(kin) if other > version), None)
     return below, above
 
 

@@ -110,7 +110,7 @@ def _is_address(host: str) -> bool:
 def _check_scheme(scheme: str, reach: Reach) -> None:
     allowed = ("https", "http") if reach.plain else ("https",)
     if scheme not in allowed:
-        raise invalid("url", f"must begin with {' or '.join(f'{one}://' for one in allowed)}")
+        raise invalid("url", f"must begin with {' or '.join(f'{scheme}://' for scheme in allowed)}")
 
 
 def _check_parts(parts: SplitResult, host: str | None) -> None:

@@ -28,4 +28,4 @@ def choose_types(found: Iterable[tuple[str, str]], most: int, *, in_turn: bool) 
         by_queue.setdefault(queue, []).append(job_type)
     lists = by_queue.values()
     order = chain.from_iterable(zip_longest(*lists) if in_turn else lists)
-    return tuple(dict.fromkeys(one for one in order if one is not None))[:most]
+    return tuple(dict.fromkeys(job_type for job_type in order if job_type is not None))[:most]

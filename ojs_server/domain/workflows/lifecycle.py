@@ -211,13 +211,17 @@ class _Run:
             self.states[index] = NodeState.PENDING
             return [index]
         self.states[index] = NodeState.ACTIVE
-        callbacks = [one for one in node.callbacks if self.states[one] is NodeState.FAILED]
-        failed = callbacks or [one for one in node.members if self.states[one] is NodeState.FAILED]
+        callbacks = [
+            callback for callback in node.callbacks if self.states[callback] is NodeState.FAILED
+        ]
+        failed = callbacks or [
+            member for member in node.members if self.states[member] is NodeState.FAILED
+        ]
         if not callbacks:
             for part in (*node.members, *node.callbacks):
                 if self.states[part] is NodeState.CANCELLED:
                     self._restore(part)
-        return [job for one in failed for job in self.reopen(one)]
+        return [job for member in failed for job in self.reopen(member)]
 
     def _restore(self, index: int) -> None:
         """Restore a dropped node and all its parts to waiting."""

@@ -200,8 +200,8 @@ def _named(name: str, table: Mapping[str, Any]) -> Iterator[_Given]:
             'keys: the table of a key needs roles, a list such as ["worker", "producer"]; '
             f"allowed: {', '.join(ROLES)}"
         )
-    for one in key if isinstance(key, list) else [key]:
-        yield _Given(roles, table.get("tenant"), one, name)
+    for item in key if isinstance(key, list) else [key]:
+        yield _Given(roles, table.get("tenant"), item, name)
 
 
 def _given(spelling: str, key: Any, name: Any) -> _Given:

@@ -36,7 +36,9 @@ async def listing(call: Call) -> Answer:
     pagination: dict[str, Any] = {"limit": limit, "has_more": len(found) > limit}
     if len(found) > limit:
         pagination["next_cursor"] = _id(found[limit - 1])
-    return Answer({"actions": [_shown(one) for one in found[:limit]], "pagination": pagination})
+    return Answer(
+        {"actions": [_shown(action) for action in found[:limit]], "pagination": pagination}
+    )
 
 
 def _shown(action: Action) -> dict[str, Any]:

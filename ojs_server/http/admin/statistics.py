@@ -89,7 +89,7 @@ async def history(call: Call) -> Answer:
     counts = await call.server.engine.read(
         lambda reader: reader.statistics(step, [queue], first, until)
     )
-    shown = [_shown(one) for one in spans(counts, period_ms, first, until)]
+    shown = [_shown(span) for span in spans(counts, period_ms, first, until)]
     return Answer(dialects.statistics(period, shown))
 
 
@@ -121,8 +121,8 @@ def throughput(minutes: Sequence[Period], moment: int) -> Mapping[str, float]:
 
 def _by_queue(counts: Sequence[Count], step: int, moment: int) -> Spans:
     by_queue: dict[str, list[Count]] = {}
-    for one in counts:
-        by_queue.setdefault(one.queue, []).append(one)
+    for count in counts:
+        by_queue.setdefault(count.queue, []).append(count)
     first = moment // step * step - step
     return {name: spans(part, step, first, moment + 1) for name, part in by_queue.items()}
 

@@ -69,7 +69,7 @@ async def poll(call: Call) -> Answer:
         tenant=call.tenant,
     )
     found = await call.server.engine.run(claim)
-    handed = [_handed(one.claimed, names) for one in found]
+    handed = [_handed(job.claimed, names) for job in found]
     return Answer(handed, headers=withheld_headers(found))
 
 

@@ -80,13 +80,13 @@ async def list_jobs(call: Call) -> Answer:
     room = joblib.parse_room(call.path_params["room"])
     found = await call.server.engine.read(jobs_seen_from(room))
     found.sort(key=lambda one: (one.kind.created_at, one.kind.name), reverse=True)
-    return page_of(call, [_summary(one) for one in found])
+    return page_of(call, [_summary(kind) for kind in found])
 
 
 def jobs_seen_from(room: str) -> Callable[[Reader], list[KindWorkers]]:
     """Return the jobs that are visible in a room, each with its workers."""
     visible = joblib.visible_from(room)
-    return lambda reader: [one for seen in visible for one in reader.kinds_in(seen)]
+    return lambda reader: [kind for seen in visible for kind in reader.kinds_in(seen)]
 
 
 async def read_job(call: Call) -> Answer:
@@ -255,7 +255,7 @@ async def _job_named(call: Call) -> KindWorkers:
 
 
 def _find_kind_workers(reader: Reader, room: str, name: str) -> KindWorkers | None:
-    return next((one for one in reader.kinds_in(room) if one.kind.name == name), None)
+    return next((kind for kind in reader.kinds_in(room) if kind.kind.name == name), None)
 
 
 def _kind_workers(reader: Reader, room: str, name: str) -> KindWorkers:

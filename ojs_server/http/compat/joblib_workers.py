@@ -53,13 +53,13 @@ async def of_room(call: Call) -> Answer:
 
     def read(reader: Reader) -> list[dict[str, Any]]:
         there = {worker_id for job in seen(reader) for worker_id in job.workers}
-        return [one for one in _workers(reader) if one["id"] in there]
+        return [worker for worker in _workers(reader) if worker["id"] in there]
 
     return page_of(call, await call.server.engine.read(read))
 
 
 def _workers(reader: Reader) -> list[dict[str, Any]]:
-    there = [one.worker for one in reader.workers() if not is_deleted(one.worker)]
+    there = [worker.worker for worker in reader.workers() if not is_deleted(worker.worker)]
     there.sort(key=lambda worker: (worker.created_at, worker.id), reverse=True)
     counts = reader.kind_counts([worker.id for worker in there])
     return [

@@ -66,10 +66,10 @@ async def listing(call: Call) -> Answer:
     """List the providers that are visible in a room, newest first."""
     rooms = providers.visible_from(joblib.parse_room(call.path_params["room"]))
     found = await call.server.engine.read(
-        lambda reader: [one for room in rooms for one in reader.providers_in(room)]
+        lambda reader: [provider for room in rooms for provider in reader.providers_in(room)]
     )
     found.sort(key=lambda one: (one.created_at, one.id), reverse=True)
-    return page_of(call, [_shown(one) for one in found])
+    return page_of(call, [_shown(provider) for provider in found])
 
 
 async def info(call: Call) -> Answer:

@@ -60,7 +60,7 @@ async def list_jobs(call: Call) -> Answer:
     room = rooms.parse_room(call.path_params["room"])
     found = await call.server.engine.read(lambda reader: reader.kinds_in(scoped(call.tenant, room)))
     page = page_of(call)
-    shown, pagination = page.cut([_shown_kind(call, one) for one in found])
+    shown, pagination = page.cut([_shown_kind(call, kind) for kind in found])
     return Answer({"jobs": shown, "pagination": pagination})
 
 
@@ -107,13 +107,13 @@ async def list_tasks(call: Call) -> Answer:
         job_filter = JobFilter(queue=rooms.queue_of(room), states=states, tenant=call.tenant)
         part = reader.find_jobs(job_filter, page.limit, page.cursor, page.offset)
         found = (reader.job(job_id) for job_id in part.ids)
-        return [one for one in found if one is not None], part.after
+        return [task for task in found if task is not None], part.after
 
     found, after = await call.server.engine.read(read)
-    shown = [_shown(*one) for one in found]
+    shown = [_shown(*task) for task in found]
     # Filtered after the read, since the store does not distinguish claimed from running; so a page
     # may be short.
-    tasks = [one for one in shown if word is None or one["status"] == word]
+    tasks = [task for task in shown if word is None or task["status"] == word]
     known = page.offset + len(found) + (after is not None)
     pagination = page.describe(known, after, total_is_exact=False)
     return Answer({"tasks": tasks, "pagination": pagination})
@@ -176,7 +176,7 @@ async def cancel_task(call: Call) -> Answer:
 
 
 def _named(reader: Reader, kind: Kind) -> KindWorkers:
-    return next(one for one in reader.kinds_in(kind.room) if one.kind.name == kind.name)
+    return next(other for other in reader.kinds_in(kind.room) if other.kind.name == kind.name)
 
 
 def _shown_kind(call: Call, kind_workers: KindWorkers) -> Shown:

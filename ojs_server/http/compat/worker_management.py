@@ -68,7 +68,7 @@ def _jobs(reader: Reader, load: WorkerLoad, states: frozenset[str]) -> list[byte
     shown: list[bytes] = []
     if State.ACTIVE in states:
         held = (reader.job(job_id) for job_id in load.job_ids[:MOST])
-        shown += [envelope(*one) for one in held if one is not None]
+        shown += [envelope(*job) for job in held if job is not None]
     ids: list[str] = []
     if ended := states & TERMINAL:
         ids += reader.jobs_ended_by(load.worker.id, ended, MOST)

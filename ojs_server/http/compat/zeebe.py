@@ -114,7 +114,7 @@ async def activate(call: Call, activation: Activation) -> list[Activated]:
     deliveries = await wait_for_jobs(call, claim, max(0, activation.wait_ms))
     if deliveries and call.server.tracer is not None:
         call.server.tracer.fetched(deliveries)
-    return [_activated(one, activation) for one in deliveries]
+    return [_activated(delivery, activation) for delivery in deliveries]
 
 
 def _worker_id(call: Call, name: str) -> str:

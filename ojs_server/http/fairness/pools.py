@@ -88,7 +88,7 @@ def _name(call: Call) -> str:
 
 
 async def _one(call: Call, name: str) -> dict[str, Any]:
-    found = [one for one in await _all(call) if one["name"] == name]
+    found = [pool for pool in await _all(call) if pool["name"] == name]
     if not found:
         raise no_such("pool", name)
     return {"pool": found[0], **found[0]}
@@ -103,7 +103,7 @@ async def _all(call: Call) -> Sequence[dict[str, Any]]:
             if load.worker.gone_at is None
         ]
         names = {queue for _, pool in pools for queue in pool.queues}
-        running = {one.name: one.counts[State.ACTIVE] for one in reader.queues(sorted(names))}
+        running = {queue.name: queue.counts[State.ACTIVE] for queue in reader.queues(sorted(names))}
         return [_shown(name, pool, members.count(name), running) for name, pool in pools]
 
     return await call.server.engine.read(read)

@@ -78,7 +78,7 @@ async def _all_or_none(
         except Duplicate as error:
             refused = {_at_fault(error, whole): error}
         else:
-            complaints = {one.index: (one,) for one in done.complaints}
+            complaints = {complaint.index: (complaint,) for complaint in done.complaints}
             return [
                 BulkEntry(job, earlier, complaints.get(index, ()))
                 for index, (job, earlier) in enumerate(zip(done.jobs, done.earlier, strict=True))

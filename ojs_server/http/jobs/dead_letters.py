@@ -61,13 +61,13 @@ async def stats(call: Call) -> Answer:
             },
             "groups": [
                 {
-                    "type": one.type,
-                    "error_type": "unknown" if one.error_type is None else one.error_type,
-                    "count": one.count,
-                    "newest_at": timestamp(one.newest_at),
-                    "newest_id": one.newest_id,
+                    "type": group.type,
+                    "error_type": "unknown" if group.error_type is None else group.error_type,
+                    "count": group.count,
+                    "newest_at": timestamp(group.newest_at),
+                    "newest_id": group.newest_id,
                 }
-                for one in found.groups
+                for group in found.groups
             ],
             "oldest_at": timestamp(found.oldest_at),
             "newest_at": timestamp(found.newest_at),

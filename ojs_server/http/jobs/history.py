@@ -45,7 +45,7 @@ async def read(call: Call) -> Answer:
             "state": job.state,
             "scheduled_at": timestamp(job.scheduled_at),
             "complete": history.complete,
-            "events": [_shown(one) for one in history.happenings],
+            "events": [_shown(happening) for happening in history.happenings],
         }
     )
 

@@ -33,7 +33,7 @@ async def list_scheduled(
             job_filter, page.limit, after, page.offset, latest_first=latest_first
         )
         found = {stored.job.id: stored for stored in reader.whole_jobs(part.ids)}
-        jobs = [found[one] for one in part.ids if one in found]
+        jobs = [found[job_id] for job_id in part.ids if job_id in found]
         return part, jobs, known_total(reader, job_filter)
 
     part, jobs, total = await call.server.engine.read(read)

@@ -216,11 +216,11 @@ def warnings(complaints: Sequence[Complaint], *, many: bool = False) -> dict[str
     shown = [
         {
             "code": "schema_validation",
-            "message": one.message,
-            **({"index": one.index} if many else {}),
-            "validation_errors": one.violations,
+            "message": complaint.message,
+            **({"index": complaint.index} if many else {}),
+            "validation_errors": complaint.violations,
         }
-        for one in complaints
+        for complaint in complaints
     ]
     return {"warnings": shown} if shown else {}
 

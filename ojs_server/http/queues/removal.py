@@ -87,7 +87,7 @@ async def _purge(
     call: Call, name: str, states: tuple[str, ...], before: int | None, *, cancel: bool = False
 ) -> int:
     def step(jobs: Listed) -> Purge | None:
-        old = [one for one in jobs if one[1] in states and (before is None or one[2] < before)]
+        old = [job for job in jobs if job[1] in states and (before is None or job[2] < before)]
         return Purge(_ids(old), name, states, before, cancel=cancel) if old else None
 
     return await _stepwise(call, name, step)

@@ -127,7 +127,7 @@ async def _open(
 def _subscription(call: Call, channel: str, form: Form, event_filter: EventFilter) -> Subscription:
     query = call.query_params
     if given := query.get("format"):
-        known = next((one for one in _FORMATS if one == given), None)
+        known = next((form for form in _FORMATS if form == given), None)
         if known is None:
             allowed = ", ".join(_FORMATS)
             raise invalid("format", f"must be one of {allowed}{nearest(given, _FORMATS)}")

@@ -96,7 +96,7 @@ async def _examined(call: Call) -> dict[str, Any]:
         store.update(connection="connected", latency_ms=latency)
         if held := engine.vacuum_holders:
             # Their names are only in the detailed health, which needs a key.
-            store["vacuum_held_s"] = max(one.held_s for one in held)
+            store["vacuum_held_s"] = max(holder.held_s for holder in held)
         if status == "degraded":
             store["error"] = "the store takes no changes"
     store["status"] = status

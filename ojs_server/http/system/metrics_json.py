@@ -28,7 +28,7 @@ class StoredFigures(msgspec.Struct, frozen=True):
 
 def in_json(families: Iterable[Metric], stored: StoredFigures, uptime_s: int) -> dict[str, Any]:
     """Build the answer. Counters and run times are those of this node since its start."""
-    shown = [_family(one) for one in families]
+    shown = [_family(family) for family in families]
     totals: defaultdict[str, float] = defaultdict(float)
     for family in shown:
         for sample in family["samples"]:

@@ -41,7 +41,7 @@ async def listing(call: Call) -> Answer:
     page, _ = admin_page(call)
     found = await call.server.engine.read(lambda reader: reader.tenants())
     part, pagination = page.cut(found)
-    return Answer({"items": [_shown(*one) for one in part], "pagination": pagination})
+    return Answer({"items": [_shown(*row) for row in part], "pagination": pagination})
 
 
 async def detail(call: Call) -> Answer:
@@ -128,7 +128,7 @@ def counts_of(reader: Reader, names: Iterable[str]) -> dict[str, QueueCounts]:
     """Return the counts of these tenants over all their queues; those that never had jobs are left
     out."""
     found = reader.queues([scoped(name, "") for name in names])
-    return {one.name.removesuffix(BETWEEN): one for one in found}
+    return {tenant.name.removesuffix(BETWEEN): tenant for tenant in found}
 
 
 def _name(call: Call) -> str:
@@ -146,9 +146,9 @@ async def _save(call: Call, name: str, tenant: Tenant) -> Answer:
 
 async def _read(call: Call, name: str) -> dict[str, Any]:
     found = await call.server.engine.read(lambda reader: reader.tenants())
-    for one in found:
-        if one[0] == name:
-            return _shown(*one)
+    for tenant in found:
+        if tenant[0] == name:
+            return _shown(*tenant)
     raise no_such("tenant", name)
 
 
@@ -193,7 +193,7 @@ def _fairness(
         for one, queue in known.items()
         if queue.counts[State.AVAILABLE] or queue.counts[State.ACTIVE]
     )
-    weights = {one: tenants.get(one, _PLAIN).fairness_weight for one in there}
+    weights = {tenant: tenants.get(tenant, _PLAIN).fairness_weight for tenant in there}
     running = sum(queue.counts[State.ACTIVE] for queue in known.values())
     mine = _counts(known.get(name))[State.ACTIVE]
     return {

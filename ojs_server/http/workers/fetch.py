@@ -99,7 +99,7 @@ def fetched(call: Call, jobs: FetchedJobs) -> Iterator[bytes]:
     """Jobs as FETCH hands them out."""
     if jobs and call.server.tracer is not None:
         call.server.tracer.fetched(jobs)
-    return (envelope(_stored(one.claimed), one.lease, left_members(one.left)) for one in jobs)
+    return (envelope(_stored(job.claimed), job.lease, left_members(job.left)) for job in jobs)
 
 
 def withheld_members(jobs: FetchedJobs) -> dict[str, Any]:

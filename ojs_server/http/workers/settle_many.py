@@ -71,7 +71,7 @@ def _settle(call: Call, body: bytes) -> Asked:
     with _inside("fetch"):
         claim = None if request.fetch is None else claim_of(call.tenant, request.fetch, worker_id)
     taken = [_taken(call, worker_id, given) for given in request.results]
-    settlements = tuple(one for one in taken if not isinstance(one, OjsError))
+    settlements = tuple(item for item in taken if not isinstance(item, OjsError))
     operation = SettleAndFetch(settlements, claim)
     if request.fetch is not None and claim is not None and not request.results:
         # Without results this is a plain FETCH, which may wait for jobs.

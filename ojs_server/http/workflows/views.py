@@ -93,10 +93,10 @@ class _Drawing:
     ) -> None:
         self._workflow = view.workflow
         self.plan: Plan = plan_of(view.workflow)
-        self._reports = {one.node: one for one in reports}
+        self._reports = {report.node: report for report in reports}
         self._results = results
         self._progress: NodeStates = progress_in(view.workflow)
-        self._members: Mapping[int, MemberJob] = {one.node: one for one in view.members}
+        self._members: Mapping[int, MemberJob] = {member.node: member for member in view.members}
         self.counts = tally(self.plan, self._progress)
 
     def head(self) -> dict[str, Any]:

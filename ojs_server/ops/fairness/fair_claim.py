@@ -97,7 +97,7 @@ def startable_tenants(claims: Iterable[ClaimCriteria], sharing: Sharing) -> Mapp
     """Return the limited tenants whose jobs these claims may start; a claim without a tenant may
     start any."""
     names = [criteria.tenant for criteria in claims]
-    return limited_tenants(sharing, None if None in names else [one for one in names if one])
+    return limited_tenants(sharing, None if None in names else [name for name in names if name])
 
 
 def order_of(
@@ -135,11 +135,15 @@ def claim(
     )
     passed = 0 if allowed is None else MOST_PASSED
     for _ in range(LOOKS):
-        used = Counter(name for one in (*kept, *taken) for name in counters_of(one.job))
+        used = Counter(name for claimed in (*kept, *taken) for name in counters_of(claimed.job))
         missing = limit - len(taken)
         found = work.tx.waiting(_lanes(work, criteria), missing + len(lost) + passed)
         chosen = choose(
-            (one for one in found if one.id not in lost and may_run(criteria.ability, one.demand)),
+            (
+                candidate
+                for candidate in found
+                if candidate.id not in lost and may_run(criteria.ability, candidate.demand)
+            ),
             criteria.queues,
             missing,
             order=order,
@@ -152,7 +156,7 @@ def claim(
         taken += sorted(got, key=lambda one: places[one.job.id])
         if len(got) == len(chosen):
             break
-        lost |= places.keys() - {one.job.id for one in got}
+        lost |= places.keys() - {claimed.job.id for claimed in got}
     return taken
 
 

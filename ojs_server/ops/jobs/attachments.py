@@ -38,19 +38,21 @@ def left_for(tx: Tx, marked: Sequence[Job]) -> dict[str, Left]:
 
 def start_over(tx: Tx, changes: Sequence[Change]) -> None:
     """Reset the progress and previous holders of jobs whose attempts are counted anew."""
-    again = [one.before.id for one in changes if one.after.attempt == 0 < one.before.attempt]
+    again = [
+        change.before.id for change in changes if change.after.attempt == 0 < change.before.attempt
+    ]
     if again:
         reports = tx.load_progress(again).values()
-        tx.save_progress([progress.restarted(one) for one in reports])
+        tx.save_progress([progress.restarted(report) for report in reports])
         tx.drop_earlier(again)
 
 
 def note_lost(tx: Tx, changes: Sequence[Change]) -> None:
     """Store the previous holders of lost jobs, who may still complete them."""
-    tx.insert_earlier([one.lost for one in changes if one.lost is not None])
+    tx.insert_earlier([change.lost for change in changes if change.lost is not None])
     marks = [
         (job.id, job.attached, job.attached | HOLDERS)
-        for job in (one.before for one in changes)
+        for job in (change.before for change in changes)
         if not job.attached & HOLDERS
     ]
     if marks:
@@ -60,14 +62,14 @@ def note_lost(tx: Tx, changes: Sequence[Change]) -> None:
 def stalled(tx: Tx, changes: Sequence[Change]) -> list[Event]:
     """Return the events of jobs that reported progress and then fell silent."""
     silent = {
-        one.before.id: one.before
-        for one in changes
-        if one.before.attached & PROGRESS and any(e.type == "job.stalled" for e in one.events)
+        change.before.id: change.before
+        for change in changes
+        if change.before.attached & PROGRESS and any(e.type == "job.stalled" for e in change.events)
     }
     if not silent:
         return []
     reports = tx.load_progress(silent).values()
-    return [events.progress_stalled(silent[one.job_id], one) for one in reports]
+    return [events.progress_stalled(silent[report.job_id], report) for report in reports]
 
 
 def remove(tx: Tx, jobs: Iterable[Job]) -> None:

@@ -104,7 +104,9 @@ def _run(
     items = tuple(Item(job_id, _error(decided[job_id])) for job_id in op.ids)
     done = BulkOutcome(items, op.has_more)
     if not (op.atomic and done.failed):
-        _write(work, op, [one for one in decided.values() if isinstance(one, Change)])
+        _write(
+            work, op, [decision for decision in decided.values() if isinstance(decision, Change)]
+        )
         if op.emit:
             failed = op.failed_before + done.failed
             succeeded = op.done_before + len(items) - done.failed
@@ -120,7 +122,11 @@ def _needed(work: Work, jobs: Iterable[Job]) -> frozenset[str]:
     """Return the workflows of these jobs in which results are still needed."""
     members = sorted({job.workflow_id for job in jobs if job.workflow_id is not None})
     known = work.tx.look_at_workflows(members) if members else {}
-    return frozenset(one.id for one in known.values() if hands_on(plan_of(one), progress_in(one)))
+    return frozenset(
+        workflow.id
+        for workflow in known.values()
+        if hands_on(plan_of(workflow), progress_in(workflow))
+    )
 
 
 def _decide(

@@ -73,11 +73,11 @@ def run(work: Work, ops: Sequence[Advance]) -> list[Advanced | OjsError]:
     work.tx.mark_attached(
         [
             (job.id, job.attached, job.attached | PROGRESS)
-            for job in (jobs[one.job_id] for one in saved)
+            for job in (jobs[report.job_id] for report in saved)
             if not job.attached & PROGRESS
         ]
     )
-    _extend(work, [leases[one.job_id] for one in saved if one.job_id in leases])
+    _extend(work, [leases[report.job_id] for report in saved if report.job_id in leases])
     return answers
 
 

@@ -29,28 +29,28 @@ class Judged(msgspec.Struct, frozen=True):
     @property
     def stored(self) -> list[StoredJob]:
         """The new jobs."""
-        return [one for one in self.answer if isinstance(one, StoredJob)]
+        return [item for item in self.answer if isinstance(item, StoredJob)]
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The ids of all that is answered."""
-        return tuple(one if isinstance(one, str) else one.job.id for one in self.answer)
+        return tuple(item if isinstance(item, str) else item.job.id for item in self.answer)
 
 
 def judge(work: Work, requests: Mapping[int, Request]) -> dict[int, Judged | OjsError]:
     """Apply the unique policies of requests; those without any are stored as they are."""
     uniques = [draft.unique for drafts, _ in requests.values() for draft in drafts if draft.unique]
-    lookups = sorted({(one.key, state) for one in uniques for state in one.states})
+    lookups = sorted({(unique.key, state) for unique in uniques for state in unique.states})
     if lookups:
-        work.tx.lock_unique(one.key for one in uniques)
+        work.tx.lock_unique(unique.key for unique in uniques)
     while True:
         found = work.tx.find_unique(lookups) if lookups else {}
         judged = {index: _judge_one(work, request, found) for index, request in requests.items()}
         before = {
             change.before.id: change.before
-            for one in judged.values()
-            if isinstance(one, Judged)
-            for change in one.replaced
+            for decision in judged.values()
+            if isinstance(decision, Judged)
+            for change in decision.replaced
         }
         held = work.tx.load_jobs(sorted(before)) if before else {}
         # A worker may have changed a job before it was locked; then decide again.

@@ -83,7 +83,7 @@ class BoundedQueues:
         """Admit a whole request, or refuse it; returns the pressure if it is high."""
         if not self._bounds:
             return None
-        sizes = _sizes(self._bounds, (one.job for one in new.jobs), 1)
+        sizes = _sizes(self._bounds, (job.job for job in new.jobs), 1)
         for change in new.replaced:
             _add(sizes, change.before, -1)
         self._replaced.update(change.before.id for change in new.replaced)

@@ -211,10 +211,10 @@ def breaks(
     """
     mark = schema.mark
     for named in promised:
-        if all(one.version != named for one in marks):
+        if all(mark.version != named for mark in marks):
             raise invalid("compatible_with", f"names version {named}, which has no schema")
     below, above = neighbours(marks, mark.version)
-    pairs = [(one, mark.version) for one in dict.fromkeys((below, *promised)) if one]
+    pairs = [(version, mark.version) for version in dict.fromkeys((below, *promised)) if version]
     pairs += [(mark.version, above)] if above else []
     for older, newer in pairs:
         before, after = (

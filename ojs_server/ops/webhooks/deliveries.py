@@ -154,7 +154,7 @@ def _spread(work: Work, op: Spread) -> Reported:
     # Skip subscriptions that were changed since they were read; the next round reads them again.
     same = [webhook for webhook in news.webhooks if known.get(webhook.id) == webhook]
     if same:
-        moved = [msgspec.structs.replace(one, cursor=news.cursor) for one in same]
+        moved = [msgspec.structs.replace(webhook, cursor=news.cursor) for webhook in same]
         work.tx.update_webhooks(moved)
         tenants = {webhook.id: webhook.tenant for webhook in same}
         made = [
@@ -201,8 +201,10 @@ def _take(work: Work, op: Take) -> DueDeliveries:
     ]
     if due:
         work.tx.update_deliveries(due)
-        _note_results(work, (one for one in due if one.status == Status.DEAD))
-    return DueDeliveries(work.now, tuple(one for one in due if one.status == Status.PENDING))
+        _note_results(work, (delivery for delivery in due if delivery.status == Status.DEAD))
+    return DueDeliveries(
+        work.now, tuple(delivery for delivery in due if delivery.status == Status.PENDING)
+    )
 
 
 def _report(work: Work, ops: Sequence[RecordAttempt]) -> list[Reported]:

@@ -66,9 +66,9 @@ async def _wait(
         if left is not None and left.done():
             # With a `fetch_id` a repetition of this FETCH may have got the jobs.
             if claim.fetch_id is None:
-                await give_back(engine, [one.lease for one in jobs])
+                await give_back(engine, [job.lease for job in jobs])
             return FetchedJobs()
-        if any(one.again for one in jobs):
+        if any(job.again for job in jobs):
             # It took nothing new, so pass the wake-up on.
             waiter.wake()
         remaining = deadline - asyncio.get_running_loop().time()
@@ -92,7 +92,7 @@ async def _wait(
 
 def is_picky(claim: Claim) -> bool:
     """True if the fetch does not take every job of its queues."""
-    return any(one is not None for one in (claim.job_types, claim.tenant, claim.tags))
+    return any(criterion is not None for criterion in (claim.job_types, claim.tenant, claim.tags))
 
 
 def _chooses(engine: Engine, worker: Worker) -> bool:

@@ -114,8 +114,8 @@ class Moves:
         work = self._work
         work.tx.update_workflows(
             [
-                moved(one.workflow, one.progress, work.now, work.rules.keep.workflows_ms)
-                for one in self._moving.values()
+                moved(moving.workflow, moving.progress, work.now, work.rules.keep.workflows_ms)
+                for moving in self._moving.values()
             ]
         )
         work.tx.update_workflow_jobs(list(self._jobs.values()))
@@ -149,9 +149,11 @@ class Moves:
         )
 
     def _take_launches(self) -> list[tuple[Moving, Launch]]:
-        launches = [(one, launch) for one in self._moving.values() for launch in one.launches]
-        for one in self._moving.values():
-            one.launches = []
+        launches = [
+            (moving, launch) for moving in self._moving.values() for launch in moving.launches
+        ]
+        for moving in self._moving.values():
+            moving.launches = []
         return launches
 
     def _enqueue(self, launches: Sequence[tuple[Moving, Launch]]) -> None:
@@ -247,12 +249,12 @@ def member(work: Work, draft: Draft, place: NodePlace, parent_results: bytes) ->
 
 def require_own(answer: Iterable[StoredJob | str]) -> None:
     """Raise if a step's job exists already: a job of another origin cannot stand for it."""
-    for one in answer:
-        if isinstance(one, str):
+    for row in answer:
+        if isinstance(row, str):
             raise Duplicate(
-                f"a step duplicates job {one} by its unique policy, which is not part of this "
+                f"a step duplicates job {row} by its unique policy, which is not part of this "
                 "workflow",
-                details={"existing_job_id": one},
+                details={"existing_job_id": row},
             )
 
 

@@ -131,7 +131,7 @@ def start(
 def retry(view: WorkflowView) -> Retry:
     """Return the operation that retries a workflow as it was read."""
     states = progress_in(view.workflow).nodes
-    failed = (one.job_id for one in view.members if states[one.node] is NodeState.FAILED)
+    failed = (member.job_id for member in view.members if states[member.node] is NodeState.FAILED)
     return Retry(view.workflow.id, frozenset(failed))
 
 
@@ -184,7 +184,7 @@ def run_retries(work: Work, ops: Sequence[Retry]) -> list[int | OjsError]:
         missing(op.workflow_id)
         if (found := known.get(op.workflow_id)) is None
         else outcome_of(
-            _retry, work, found, {one: jobs[one][0] for one in op.job_ids & jobs.keys()}
+            _retry, work, found, {job_id: jobs[job_id][0] for job_id in op.job_ids & jobs.keys()}
         )
         for op in ops
     ]
@@ -251,7 +251,7 @@ def _begin(work: Work, op: Start, created: Workflow) -> WorkflowView:
     definition, configs = op.definition, work.tx.configs
     require_types(definition, configs)
     hold(work, definition.drafts)
-    drafts = tuple(configured(one, configs.get(one.queue, NO_CONFIG)) for one in op.drafts)
+    drafts = tuple(configured(draft, configs.get(draft.queue, NO_CONFIG)) for draft in op.drafts)
     nodes = [launch.node for launch in op.effects.enqueue]
     jobs = [
         member(work, draft, (created.id, node), b"[]")

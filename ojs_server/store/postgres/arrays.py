@@ -49,7 +49,7 @@ def _packer(element_oid: int, pack: Packer) -> Packer:
             return nulls(count) if first is None else head(count) + pack((first,)) * count
         if None in column:
             return head(count) + b"".join(
-                [_NULL if one is None else pack((one,)) for one in column]
+                [_NULL if value is None else pack((value,)) for value in column]
             )
         return head(count) + pack(column)
 
@@ -80,7 +80,7 @@ def _numbers(code: str) -> Packer:
 
 
 def _bools(column: Sequence[bool]) -> bytes:
-    return b"".join([_TRUE if one else _FALSE for one in column])
+    return b"".join([_TRUE if flag else _FALSE for flag in column])
 
 
 class Array(msgspec.Struct, frozen=True):

@@ -92,10 +92,10 @@ class Floors:
         """Return where a claim of queues looks for jobs, of some types or of any."""
         spans = Spans()
         for queue in dict.fromkeys(queues):
-            known = [self._of((queue, one), now) for one in types or (None,)]
+            known = [self._of((queue, type_), now) for type_ in types or (None,)]
             levels = _common(known)
             if levels:
-                spans.since = min(spans.since, *(one.since for one in known if one))
+                spans.since = min(spans.since, *(span.since for span in known if span))
             top = HIGHEST
             for priority, floor in sorted(levels.items(), reverse=True):
                 spans.add(queue, top, priority + 1, None)
@@ -106,8 +106,8 @@ class Floors:
 
     def claimed(self, claimed: Sequence[Claimed], types: Sequence[str] | None, now: int) -> None:
         """Note jobs that were claimed, and so which priorities there are."""
-        for one in claimed:
-            job = one.job
+        for claim in claimed:
+            job = claim.job
             for type_ in types or (None,):
                 known = self._of((job.queue, type_), now) or self._new((job.queue, type_), now)
                 known.claimed += 1
@@ -154,15 +154,16 @@ class Floors:
 def _common(known: Sequence[_Known | None]) -> dict[int, int]:
     """Return the floors that lanes have in common: none where nothing is known of one of them."""
     levels: dict[int, int] = {}
-    for one in known:
-        if one is None:
+    for known_floor in known:
+        if known_floor is None:
             return {}
-        for priority, floor in one.levels.items():
+        for priority, floor in known_floor.levels.items():
             levels[priority] = min(floor, levels.get(priority, floor))
     return {
         priority: floor
         for priority, floor in levels.items()
-        if floor > LOWEST and all(one is not None and priority in one.levels for one in known)
+        if floor > LOWEST
+        and all(levels is not None and priority in levels.levels for levels in known)
     }
 
 
@@ -185,11 +186,11 @@ def inserted(jobs: Sequence[StoredJob], base: int) -> dict[Level, int]:
     if isinstance(jobs, UniformJobs):
         template = msgspec.structs.replace(jobs.template, seq=min(jobs.positions, default=base))
         return returned([template], base)
-    return returned((one.job for one in jobs), base)
+    return returned((job.job for job in jobs), base)
 
 
 def first_due(jobs: Sequence[StoredJob]) -> int | None:
     """Return the earliest due moment of new jobs."""
     if isinstance(jobs, UniformJobs):
         return jobs.template.due_at
-    return min((due for one in jobs if (due := one.job.due_at) is not None), default=None)
+    return min((due for job in jobs if (due := job.job.due_at) is not None), default=None)

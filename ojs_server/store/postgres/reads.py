@@ -44,7 +44,7 @@ class Reads:
         if not new_ids:
             return {}
         self.lock_workers(new_ids)
-        return {one.id: one for one in self._workers_result() if one.id in new_ids}
+        return {worker.id: worker for worker in self._workers_result() if worker.id in new_ids}
 
     def jobs(self, ids: Iterable[str]) -> dict[str, Leased]:
         """Lock and read jobs with their leases.

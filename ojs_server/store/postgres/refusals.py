@@ -45,4 +45,4 @@ def refused_start(error: Exception, location: str) -> StoreUnavailable:
 def _is_for_good(text: str) -> bool:
     """Tell whether every host refuses for good."""
     parts = text.split(_HOST)
-    return all(_FOR_GOOD.search(one) for one in (parts[1:] or parts))
+    return all(_FOR_GOOD.search(part) for part in (parts[1:] or parts))

@@ -34,5 +34,5 @@ class Silences:
     def over(self, seen: Iterable[Silence], now: float) -> list[Silence]:
         """Return those that have lasted too long."""
         before = self._first_seen
-        self._first_seen = {one: before.get(one, now) for one in seen}
+        self._first_seen = {node: before.get(node, now) for node in seen}
         return [one for one, first in self._first_seen.items() if now - first >= SILENCE_S]

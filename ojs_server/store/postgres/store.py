@@ -254,7 +254,7 @@ class PostgresStore:
         """End transactions of servers that have fallen silent; answers how many."""
         with self._soon() as reader:
             gone = self._silences.over(reader.silent(), time.monotonic())
-            ended = sum(reader.end_silent(one) for one in gone)
+            ended = sum(reader.end_silent(node) for node in gone)
         if ended:
             log.warning("%d transactions of servers that had fallen silent were ended", ended)
         return ended
@@ -269,7 +269,7 @@ class PostgresStore:
         with self.transaction() as tx, ExitStack() as held:
             most = self._opened().max_size
             readers = [held.enter_context(self.reader()) for _ in range(most)]
-            return [tx.synchronous_commit(), *(one.synchronous_commit() for one in readers)]
+            return [tx.synchronous_commit(), *(reader.synchronous_commit() for reader in readers)]
 
     def durability_warnings(self) -> list[str]:
         """Return the server settings under which a confirmed commit could be lost."""

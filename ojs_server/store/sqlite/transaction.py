@@ -99,7 +99,7 @@ class SqliteTx(SqliteStatements, Tx):
 
     def load_jobs(self, ids: Iterable[str]) -> dict[str, Leased]:
         """Jobs with their leases."""
-        return {one.job.id: one for one in self.read_ids(Leased, "load_jobs", ids)}
+        return {leased.job.id: leased for leased in self.read_ids(Leased, "load_jobs", ids)}
 
     def due_queues(self, queues: Iterable[str]) -> list[str]:
         """Queues in which a scheduled job or a retry is due, looked at one by one."""
@@ -180,9 +180,9 @@ class SqliteTx(SqliteStatements, Tx):
     def waiting(self, lanes: Sequence[Lane], limit: int) -> list[Candidate]:
         """The first jobs of lanes."""
         return [
-            one
+            row
             for lane in lanes
-            for one in self.read(
+            for row in self.read(
                 Candidate, waiting_in(lane), **lane._asdict(), now=self.now, limit=limit
             )
         ]
@@ -200,9 +200,9 @@ class SqliteTx(SqliteStatements, Tx):
     def release_gated(self, counts: Mapping[str, int]) -> list[Released]:
         """Let the next jobs of keys be claimed; key by key, which costs little in one process."""
         return [
-            one
+            released
             for name, count in counts.items()
-            for one in self.read(Released, "release_gated", name=name, limit=count)
+            for released in self.read(Released, "release_gated", name=name, limit=count)
         ]
 
     def wipe(self) -> None:

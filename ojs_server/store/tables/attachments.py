@@ -19,7 +19,10 @@ class AttachmentWrites(Writing):
 
     def load_checkpoints(self, ids: Iterable[str]) -> dict[str, Checkpoint]:
         """The checkpoints of those of these jobs that have one."""
-        return {one.job_id: one for one in self.read_ids(Checkpoint, "load_checkpoints", ids)}
+        return {
+            checkpoint.job_id: checkpoint
+            for checkpoint in self.read_ids(Checkpoint, "load_checkpoints", ids)
+        }
 
     def save_checkpoints(self, checkpoints: Sequence[Checkpoint]) -> None:
         """Store checkpoints, replacing earlier ones of the jobs."""
@@ -31,7 +34,7 @@ class AttachmentWrites(Writing):
 
     def load_progress(self, ids: Iterable[str]) -> dict[str, Progress]:
         """The progress of those of these jobs that have reported."""
-        return {one.job_id: one for one in self.read_ids(Progress, "load_progress", ids)}
+        return {report.job_id: report for report in self.read_ids(Progress, "load_progress", ids)}
 
     def save_progress(self, progress: Sequence[Progress]) -> None:
         """Store progress, replacing earlier reports of the jobs."""

@@ -16,7 +16,7 @@ class CronWrites(Writing):
 
     def load_cron(self, names: Iterable[str]) -> dict[str, CronEntry]:
         """Lock and read entries."""
-        return {one.name: one for one in self.read_ids(CronEntry, "load_cron", names)}
+        return {entry.name: entry for entry in self.read_ids(CronEntry, "load_cron", names)}
 
     def load_due_cron(self, limit: int) -> list[CronEntry]:
         """Lock the entries whose `next_run_at` has come, earliest first."""

@@ -31,7 +31,7 @@ class JobWrites(Writing, JobEnds):
 
     def load_whole(self, ids: Iterable[str]) -> dict[str, StoredJob]:
         """Read jobs with their payloads."""
-        return {one.job.id: one for one in self.read_ids(StoredJob, "load_whole", ids)}
+        return {stored.job.id: stored for stored in self.read_ids(StoredJob, "load_whole", ids)}
 
     def save_priorities(self, jobs: Sequence[Job]) -> None:
         """Store the priorities of locked jobs."""
@@ -57,8 +57,8 @@ class JobWrites(Writing, JobEnds):
         """The newest job that has each of these fingerprints in each of these states."""
         rows = self.all_columns("find_unique", **by_name(keys, "unique_key", "state"))
         found: dict[bytes, list[Job]] = {}
-        for one in self.made(Keyed, "find_unique", rows):
-            found.setdefault(one.unique_key, []).append(one.job)
+        for row in self.made(Keyed, "find_unique", rows):
+            found.setdefault(row.unique_key, []).append(row.job)
         return found
 
     def new_jobs(self, name: str, jobs: Sequence[StoredJob]) -> Sequence[Values]:

@@ -25,7 +25,7 @@ class LeaseWrites(Writing):
 
     def load_leases(self, job_ids: Iterable[str]) -> dict[str, Lease]:
         """Lock and read leases by job."""
-        return {one.job_id: one for one in self.read_ids(Lease, "load_leases", job_ids)}
+        return {lease.job_id: lease for lease in self.read_ids(Lease, "load_leases", job_ids)}
 
     def load_fetches(self, fetch_ids: Sequence[str]) -> list[Lease]:
         """Return the held leases that were the answer to these fetches."""

@@ -20,7 +20,9 @@ class LimitWrites(Writing):
 
     def load_limits(self, names: Iterable[str]) -> dict[str, Limit]:
         """Lock and read limits."""
-        return {one.name: one for one in self.read_ids(Limit, "load_limits", sorted(set(names)))}
+        return {
+            limit.name: limit for limit in self.read_ids(Limit, "load_limits", sorted(set(names)))
+        }
 
     def load_opening(self, limit: int) -> list[Limit]:
         """Lock the limits whose `opens_at` has come."""

@@ -15,7 +15,9 @@ class ProviderWrites(Writing):
 
     def load_providers(self, ids: Iterable[str]) -> dict[str, Provider]:
         """Lock and read providers."""
-        return {one.id: one for one in self.read_ids(Provider, "load_providers", ids)}
+        return {
+            provider.id: provider for provider in self.read_ids(Provider, "load_providers", ids)
+        }
 
     def load_providers_of(self, worker_ids: Iterable[str]) -> list[Provider]:
         """Lock and read the providers that these workers answer for."""

@@ -43,10 +43,10 @@ class RoomReads(Statements):
         if not self.can_hold(room):
             return []
         found: dict[Kind, list[str]] = {}
-        for one in self.read(KindRun, "kinds_in", room=room):
-            workers = found.setdefault(one.kind, [])
-            if one.worker_id is not None:
-                workers.append(one.worker_id)
+        for row in self.read(KindRun, "kinds_in", room=room):
+            workers = found.setdefault(row.kind, [])
+            if row.worker_id is not None:
+                workers.append(row.worker_id)
         return [KindWorkers(kind, tuple(workers)) for kind, workers in found.items()]
 
     def kind_named(self, room: str, name: str) -> Kind | None:

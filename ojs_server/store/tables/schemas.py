@@ -50,7 +50,7 @@ class SchemaWrites(Writing):
 
     def all_schemas(self) -> Marks:
         """Return the stored schemas without texts."""
-        marks = [one.mark for one in self.read(SchemaHead, "schemas")]
+        marks = [head.mark for head in self.read(SchemaHead, "schemas")]
         return {kind: list(group) for kind, group in groupby(marks, lambda mark: mark.type)}
 
     def _schemas_changed(self) -> None:
@@ -72,7 +72,7 @@ class SchemaReads(Statements):
     def schema(self, job_type: str, version: Version | None) -> Schema | None:
         """A version of a type's schema, or the newest."""
         found = self.schemas(job_type)
-        return self._whole([one for one in found if version in (None, one.mark.version)][:1])
+        return self._whole([head for head in found if version in (None, head.mark.version)][:1])
 
     def schema_of_uri(self, uri: str) -> Schema | None:
         """Return the schema that a client gave this URI."""
@@ -81,10 +81,10 @@ class SchemaReads(Statements):
 
     def _whole(self, chosen: Sequence[Schema]) -> Schema | None:
         """A schema with its text, if that is still there."""
-        for one in chosen:
-            bound = one.mark.version._asdict()
-            for row in self.all("schema_text", type=one.mark.type, **bound):
-                return msgspec.structs.replace(one, document=row[0])
+        for head in chosen:
+            bound = head.mark.version._asdict()
+            for row in self.all("schema_text", type=head.mark.type, **bound):
+                return msgspec.structs.replace(head, document=row[0])
         return None
 
 

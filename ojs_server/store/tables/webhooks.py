@@ -35,7 +35,7 @@ class WebhookWrites(LogSpans, Writing):
 
     def load_webhooks(self, ids: Iterable[str]) -> dict[str, Webhook]:
         """Lock and read subscriptions."""
-        return {one.id: one for one in self.read_ids(Webhook, "load_webhooks", ids)}
+        return {webhook.id: webhook for webhook in self.read_ids(Webhook, "load_webhooks", ids)}
 
     def update_webhooks(self, webhooks: Sequence[Webhook]) -> None:
         """Store locked subscriptions as they are now."""
@@ -53,7 +53,9 @@ class WebhookWrites(LogSpans, Writing):
 
     def load_deliveries(self, ids: Iterable[str]) -> dict[str, Delivery]:
         """Lock and read deliveries."""
-        return {one.id: one for one in self.read_ids(Delivery, "load_deliveries", ids)}
+        return {
+            delivery.id: delivery for delivery in self.read_ids(Delivery, "load_deliveries", ids)
+        }
 
     def load_due_deliveries(self, webhook_id: str, limit: int) -> list[Delivery]:
         """Lock the deliveries of a subscription whose time has come, longest due first.

@@ -12,7 +12,7 @@ class WorkerWrites(Writing):
 
     def load_workers(self, ids: Iterable[str]) -> dict[str, Worker]:
         """Lock and read workers."""
-        return {one.id: one for one in self.read_ids(Worker, "load_workers", ids)}
+        return {worker.id: worker for worker in self.read_ids(Worker, "load_workers", ids)}
 
     def load_all_workers(self) -> list[Worker]:
         """Lock and read every worker that is not gone."""

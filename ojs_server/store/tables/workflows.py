@@ -30,7 +30,7 @@ class WorkflowWrites(Writing):
         """Store new workflows; answers the ids that were there before and stay as they were."""
         ordered = sorted(workflows, key=lambda one: one.id)
         stored = {one for (one,) in self.all_records("insert_workflows", ordered)}
-        return {one.id for one in workflows} - stored
+        return {workflow.id for workflow in workflows} - stored
 
     def load_workflow_requests(self, ids: Iterable[str]) -> dict[str, bytes | None]:
         """The request hash of each of these ids that exists."""
@@ -38,11 +38,15 @@ class WorkflowWrites(Writing):
 
     def load_workflows(self, ids: Iterable[str]) -> dict[str, Workflow]:
         """Lock and read workflows."""
-        return {one.id: one for one in self.read_ids(Workflow, "load_workflows", ids)}
+        return {
+            workflow.id: workflow for workflow in self.read_ids(Workflow, "load_workflows", ids)
+        }
 
     def look_at_workflows(self, ids: Iterable[str]) -> dict[str, Workflow]:
         """Read workflows without a lock: one that has ended stays so, others may move on."""
-        return {one.id: one for one in self.read_ids(Workflow, "look_at_workflows", ids)}
+        return {
+            workflow.id: workflow for workflow in self.read_ids(Workflow, "look_at_workflows", ids)
+        }
 
     def update_workflows(self, workflows: Sequence[Workflow]) -> None:
         """Store the new state of locked workflows."""
@@ -67,7 +71,7 @@ class WorkflowWrites(Writing):
         """The requests of nodes of locked workflows, and how large their results are."""
         rows = self.all_columns("load_workflow_jobs", **by_name(places, "workflow_id", "node"))
         found = self.made(WaitingNode, "load_workflow_jobs", rows)
-        return {(one.workflow_id, one.node): one.job for one in found}
+        return {(member.workflow_id, member.node): member.job for member in found}
 
     def load_workflow_results(
         self, places: Iterable[NodePlace]
