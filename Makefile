@@ -172,7 +172,7 @@ openapi: $(VENV)/.dev ## Write openapi.yaml from its parts in openapi/
 reference: $(VENV)/.dev ## Write docs/reference/ from the docstrings and signatures of the SDK
 	$(BIN)/python -m tests.reference
 
-lint: $(VENV)/.dev ## Check format, lint rules, types, and first words of comments
+lint: $(VENV)/.dev ## Check format, lint rules, types, first words of comments, and names
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy $(PACKAGES) demo examples tests requirements/sbom.py

@@ -101,7 +101,7 @@ def _answer_findings(expected: Assertions, answer: Answer, scope: Scope) -> Iter
 
 def _body_findings(expected: Assertions, answer: Answer, scope: Scope) -> Iterator[Finding]:
     body, absent = expected.body, expected.body_absent or []
-    if _asks_for_object(body, absent) and not isinstance(answer.json, dict):
+    if _requires_object(body, absent) and not isinstance(answer.json, dict):
         yield "body", Mismatch("", "a JSON object", show(answer.json))
         absent = []
     yield from _entry_findings(body or {}, answer, scope)
@@ -109,7 +109,7 @@ def _body_findings(expected: Assertions, answer: Answer, scope: Scope) -> Iterat
         yield from _held(path, _entry, path, "absent", answer, scope)
 
 
-def _asks_for_object(body: dict[str, object] | None, absent: list[str]) -> bool:
+def _requires_object(body: dict[str, object] | None, absent: list[str]) -> bool:
     # Otherwise an empty or array answer would meet every path assertion by having none.
     return bool(absent) or body == {} or any(not _is_operator(path) for path in body or ())
 

@@ -95,8 +95,8 @@ class Child:
             except (asyncio.IncompleteReadError, ConnectionError):
                 raise HandlerDied(f"its process {_ending(await self._code())}") from None
             match frames.from_child(body):
-                case Progress(said):
-                    progress(said)
+                case Progress(message):
+                    progress(message)
                 case Result(result):
                     return result
                 case Raised(fault):

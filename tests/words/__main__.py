@@ -1,23 +1,34 @@
-"""``python -m tests.words PATH…``: fail for comments and docstrings that begin like a riddle."""
+"""``python -m tests.words PATH…``: fail for riddles in comments and docstrings, and for private
+names in packages."""
 
 import sys
 from pathlib import Path
 
 from tests.words.first_words import files_in, riddles
+from tests.words.private_names import is_checked, private_names, remaining, unlisted
+
+REMAINING = Path(__file__).with_name("remaining.txt")
 
 
 def main(paths: list[str]) -> int:
     """Run the command."""
-    found = [
+    files = list(files_in(map(Path, paths)))
+    texts = {file: file.read_text(encoding="utf-8") for file in files}
+    begun = [
         f"{file}:{number}: {line}"
-        for file in files_in(map(Path, paths))
-        for number, line in riddles(file.suffix, file.read_text(encoding="utf-8"))
+        for file, text in texts.items()
+        for number, line in riddles(file.suffix, text)
     ]
-    if not found:
-        return 0
-    print(*found, sep="\n")
-    print(f"{len(found)} comments or docstrings begin like a riddle: begin with their subject")
-    return 1
+    given = {file: private_names(file, text) for file, text in texts.items() if is_checked(file)}
+    named, stale = unlisted(given, remaining(REMAINING.read_text(encoding="utf-8")))
+    for lines, advice in (
+        (begun, "comments or docstrings begin like a riddle: begin with their subject"),
+        (named, "names are private words: use the word of the field"),
+        (stale, f"names are in {REMAINING.name} and not in their files any more: delete them"),
+    ):
+        if lines:
+            print(*lines, f"{len(lines)} {advice}", sep="\n")
+    return 1 if begun or named or stale else 0
 
 
 if __name__ == "__main__":
