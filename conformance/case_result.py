@@ -39,8 +39,8 @@ async def outcome_of(
 ) -> dict[str, Any]:
     """Play a case to its end; return the members of a result about its outcome.
 
-    If a case raises an unexpected error after it `heard` an answer, the answer has a form that no
-    case foresees: that is a failure. Before any answer, the case itself is at fault.
+    If a case raises an unexpected error after an answer (`exchanges_of` has some), the answer has
+    an unexpected form: that is a failure. Before any answer, the case itself is at fault.
     """
     started = time.perf_counter()
     verdict, skipped, reason = Verdict.PASS, None, ""

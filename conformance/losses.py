@@ -43,7 +43,8 @@ def dropped(stage: Stage, notice: Mapping[str, Any], channel: str) -> Dropped:
 async def nothing_lost_unseen(
     stage: Stage, queue: str, logged: Sequence[str], received: Sequence[str | Dropped]
 ) -> None:
-    """Demand that a queue's events were heard in order or told as dropped, the newest heard."""
+    """Demand that a queue's events were received in order or counted as dropped, but the newest one
+    received."""
     place, waited = 0, len(logged)
     for frame in received:
         if isinstance(frame, Dropped):

@@ -1,4 +1,4 @@
-"""The targets that a server posts webhooks to: they answer as told, and record every call."""
+"""The targets of webhooks: they answer as a case sets, and record every call."""
 
 import asyncio
 import secrets

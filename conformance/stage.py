@@ -208,8 +208,8 @@ class Stage(Checks):
         return record(job, reply)
 
     async def send_fetch(self, queue: str | Sequence[str], worker: str = "", **more: Any) -> Reply:
-        """Send a FETCH; any answer is returned. A server that does not wait is asked again
-        meanwhile."""
+        """Send a FETCH; any answer is returned. If the server does not wait, the
+        FETCH is repeated meanwhile."""
         queues = [queue] if isinstance(queue, str) else list(queue)
         named = {"worker_id": worker} if worker else {}
         body = {"queues": queues, **named, **more}

@@ -71,7 +71,7 @@ class WorkerStage(Checks):
 
     @property
     def places(self) -> int:
-        """The number of jobs the worker runs at once: what it registered, else what it was told."""
+        """The number of jobs the worker runs at once: what it registered, else the setting."""
         for request in self.server.record.of(Kind.REGISTER):
             concurrency = request.body.get("concurrency")
             if isinstance(concurrency, int) and concurrency > 0:

@@ -32,7 +32,7 @@ def schema_of(path: Path) -> int:
 def copy(source: Path, target: Path, progress: Callable[[int, int], None]) -> None:
     """Copy a database as it is at this moment, also while a server uses it.
 
-    The copy is there whole or not at all. `told` hears how many pages are copied, of how many.
+    The copy is there whole or not at all. `progress` is called with the pages copied, and all.
     """
     part = target.with_name(f"{target.name}.part")
     os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))

@@ -37,8 +37,8 @@ async def with_causes(
     """Add to each bad result its causes other than the server.
 
     One replay repeats the run as it was, and is None if the server is reset before each case; the
-    other gives the case names of its own. `met` names the workers that the server knew before a
-    case.
+    other gives the case names of its own. `workers_before` names the workers that the server
+    knew before a case.
     """
     by_path = {file.path: file for file in files}
     causes: dict[str, tuple[Cause, ...]] = {}

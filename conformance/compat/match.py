@@ -41,7 +41,7 @@ def status_matches(expected: object, status: int, in_force: InForce = lambda _: 
 
 
 def as_specified(expected: object, value: object) -> bool:
-    """Tell whether a matcher is met as it is meant, by the rules of the strict judge."""
+    """Tell whether a matcher matches by the rules of the strict judge."""
     try:
         return match.match(expected, value) is None
     except BadMatcher:

@@ -33,7 +33,7 @@ def refused(status: int, code: str = "unavailable", **headers: str) -> Odd:
 
 
 def reset() -> Odd:
-    """The connection breaks, and the call was not heard."""
+    """The connection breaks, and the call has no effect."""
     return Odd(breaks=True)
 
 

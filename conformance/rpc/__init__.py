@@ -1,8 +1,8 @@
 """Clients of gRPC for cases, and cases of HTTP over gRPC.
 
     client.py        calls and streams, whose messages are JSON
-    asked.py         requests of HTTP as calls of `ojs.v1`
-    told.py          answers of `ojs.v1` as those of HTTP
+    requests.py      requests of HTTP as calls of `ojs.v1`
+    responses.py     answers of `ojs.v1` as those of HTTP
     binding.py       a transport of HTTP that uses gRPC for the calls it can express
     messages.binpb   the services and messages, which `make proto` keeps here
 

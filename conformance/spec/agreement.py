@@ -212,7 +212,7 @@ def _rows_of_errors(table: Table) -> Iterator[tuple[str, int]]:
 
 
 def _undocumented_problems(spec: Spec) -> Iterator[str]:
-    """Yield the names that a file says are beside the contract, and that no clause of it has."""
+    """Yield the names that a file lists as not in the contract, and that no clause of it has."""
     for name in sorted({clause.file for clause in spec.clauses}):
         page = spec.page(name)
         text = _NOT_IN_CONTRACT.sub("", page)

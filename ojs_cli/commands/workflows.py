@@ -71,7 +71,7 @@ def _follow(session: Session, id: str, interval_s: float) -> None:
 
 
 def read(session: Session, id: str) -> Json:
-    """Read a workflow; an unknown one is told with one that is near."""
+    """Read a workflow; for an unknown one, the failure has a similar id."""
     try:
         answer = session.server.get(f"/workflows/{segment(id)}")
     except NotFound as error:

@@ -1,6 +1,7 @@
 """`ojs.v1.OJSService`: one table of the calls, each by a route of HTTP.
 
-RPC ──▶ asked: message → parameters, query, body ──▶ the route's handler ──▶ told: JSON → message
+RPC ──▶ request_of: message → parameters, query, body ──▶ the route's handler
+        answer_of: JSON → message ◀──────────────────────────────┘
 """
 
 from collections.abc import Callable, Mapping

@@ -18,7 +18,7 @@ async def job_id_of(call: Call, given: str | None = None) -> str:
 
 
 def job_id_in(call: Call, given: str | None) -> str:
-    """Return the id of the job that a call is about, whoever owns it."""
+    """Return the id of the job that a call is about, of any tenant."""
     job_id = _single_id(call, "job_id", given)
     # Not a valid id, so there is no such job.
     if not UUID7.fullmatch(job_id):

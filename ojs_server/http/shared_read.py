@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 class SharedRead(Generic[Value]):
-    """A value that is read at most every few seconds, however many ask for it."""
+    """A value that is read at most every few seconds, for any number of readers."""
 
     def __init__(self, read: Callable[[], Coroutine[Any, Any, Value]]) -> None:
         self._read = read

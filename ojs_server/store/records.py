@@ -21,13 +21,13 @@ from ojs_wire.codec import Json
 POSITION_BITS = 18
 MAX_POSITIONS = 1 << POSITION_BITS
 
-# After a start or a stall a lease is judged when its holder could be heard for this long.
+# Time for which a holder could be heard after a start or a stall before its lease is judged.
 LAPSE_GRACE_MS = 30_000
 
 # Most distinct requirements of the jobs in a transaction's queues.
 MAX_DEMANDS = 1000
 
-# Further than this nobody counts how many deliveries there are.
+# Most deliveries that are counted.
 MAX_COUNTED = 10_000
 
 # Beside the states, the counters of a queue hold how many bytes wait.

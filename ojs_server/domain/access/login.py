@@ -10,8 +10,8 @@ TOKEN_BYTES: Final = 32
 
 
 class Login(msgspec.Struct, frozen=True):
-    """A session that a person began with a key. Whoever has its token acts as that person, so only
-    a hash of the token is stored."""
+    """A session that a person began with a key. A program with its token acts as that person,
+    so only a hash of the token is stored."""
 
     token_hash: str
     principal: str

@@ -1,7 +1,7 @@
 """Providers: workers that answer read requests of clients through the job manager API.
 
 read ──▶ asked ── the worker answers ──▶ kept for a while
-            ├──── nobody answers: it is asked again by a later read
+            ├──── no answer: a later read asks again
             └──── the worker connects again: it is asked again at once
 """
 

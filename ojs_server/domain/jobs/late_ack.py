@@ -1,4 +1,4 @@
-"""Late completion: a worker that lost its lease may still complete the job if nobody else has.
+"""Late completion: a worker that lost its lease may still complete the job if no other has.
 
     lease lost ──▶ the holder is noted with the job ──▶ its ACK completes the job in any state
                                                           that is not final

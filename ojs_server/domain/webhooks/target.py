@@ -117,7 +117,7 @@ def _check_parts(parts: SplitResult, host: str | None) -> None:
     if not host:
         raise invalid("url", "has no host")
     if parts.username is not None or parts.password is not None:
-        # Everybody who may list subscriptions would see them.
+        # They would be shown in every list of subscriptions.
         raise invalid("url", "must not hold a user or password; verify the signature instead")
     if parts.fragment:
         raise invalid("url", "must not have a fragment (#…); it would never be sent")

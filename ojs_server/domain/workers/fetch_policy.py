@@ -9,7 +9,7 @@ it.
 | quiet, or told to stop                | nothing                      | nothing             |
 | left, was sent away, or was deleted   | refused                      | refused             |
 
-A worker that gets no jobs is told why: with only an empty list it would ask for ever.
+A worker that gets no jobs gets a reason: with only an empty list it would fetch for ever.
 """
 
 import msgspec

@@ -1,8 +1,8 @@
 """Check of the keys that callers show, and refusal of those who show many wrong ones.
 
 A right key is accepted at any time, also from an address that is being refused: others may share
-it. So this does not keep anybody from guessing; the length of keys does. It tells programs with an
-old key to pause, and operators that somebody tries.
+it. So this does not prevent guessing; the length of keys does. It makes programs with an old key
+pause, and shows operators that someone tries.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Progress of jobs: reported by their holders, read by anybody."""
+"""Progress of jobs: reported by their holders, and read by clients."""
 
 from email.utils import formatdate
 from typing import Any, Final

@@ -21,7 +21,7 @@ PING_S: Final = 2.0
 MIGRATION_S: Final = 3600.0
 
 Answer = TypeVar("Answer")
-# The driver's own form of a conversation: asks for a state of the socket, is told it.
+# The driver's form of a conversation: it yields the awaited state of the socket, and is sent it.
 Talk = Generator[Any, Any, Answer]
 
 

@@ -23,7 +23,7 @@ from ojs_server.store.records import Claimed
 
 LOWEST: Final = -(1 << 63)
 HIGHEST: Final = (1 << 63) - 1
-# A look costs about as much as a claim: after so many claimed jobs, or so long, it is worth it.
+# Claimed jobs, or time, between two looks, as a look costs about as much as a claim.
 EVERY_JOBS: Final = 100
 EVERY_MS: Final = 250
 # Servers of older versions note no returns: what they put below a floor waits no longer than this.

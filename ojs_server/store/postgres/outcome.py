@@ -22,8 +22,8 @@ from ojs_wire.values import RandomBits, uuid7
 
 log = logging.getLogger("ojs.store")
 
-# By the database's clock, from the beginning of a transaction: so long it may write its token, and
-# be asked for by it. What is forgotten is much older, should the clock of a new primary differ.
+# Time from the begin of a transaction, by the database's clock, in which it may write its token and
+# be looked up by it. Removed tokens are much older, should the clock of a new primary differ.
 VALID_MS: Final = 300_000
 KEPT_MS: Final = 900_000
 # After this many transactions with tokens, this many old ones are removed, more than were added.

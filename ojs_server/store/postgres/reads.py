@@ -20,7 +20,7 @@ class Reads:
     def __init__(self, pipe: Pipe, foreseen: Foreseen | None) -> None:
         self._pipe = pipe
         self._workers: set[str] = set()
-        # Jobs that are locked and read, and that nobody has come back to.
+        # Jobs that are locked and read ahead, and have not been asked for yet.
         self.ahead: set[str] = set()
         self._queues: set[str] = set()
         self._due_result: Callable[[], list[Any]] = list

@@ -1,8 +1,8 @@
 """Refusals at the start of a node: those that end it, and those that a wait may overcome.
 
 While a connection is opened the driver passes on the text of a refusal and not its code. So the
-texts are told apart. A database that speaks another language than English is waited for in vain,
-and its own words are said at the end.
+texts are compared. A database whose messages are not in English is waited for until the limit, and
+its message is shown then.
 """
 
 import re

@@ -13,7 +13,7 @@ import msgspec
 
 # No server of ours takes that long from one statement to the next unless it is in trouble itself.
 SILENCE_S: Final = 3.0
-# After so long a server gives its own transaction up: another one may have ended it.
+# Time after which a server gives its own transaction up: another one may have ended it.
 GIVEN_UP_S: Final = 5.0
 
 

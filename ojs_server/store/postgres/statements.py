@@ -15,7 +15,7 @@ from ojs_server.store.tables.statements import Statements, Values
 
 PACKAGE: Final = "ojs_server.store.postgres"
 
-# The database plans a prepared statement for arrays of so many rows. For fewer it would make a plan
+# Number of rows for which the database plans a prepared statement. For fewer it would make a plan
 # of its own each time, which costs more than to carry it out: it has to look at each index.
 PLANNED_FOR: Final = 10
 _NAMED: Final = re.compile(r"%\((\w+)\)s")

@@ -44,7 +44,7 @@ from ojs_wire.codec import encode
 
 log = logging.getLogger("ojs.store")
 
-# One more than the server has threads that read: whoever looks at its health waits for none.
+# One more than the server has threads that read, so that a health check waits for none.
 READERS: Final = 5
 # Time limit for a lock, and the one for transactions that others wait for.
 LOCK_MS: Final = 4_000
@@ -96,7 +96,7 @@ class PostgresStore:
         self._writer = Writer(address, environment.chance.bits, patience_s)
         self._lost_readers = 0
         self._migrations = migrations
-        # Its channel is told by the database.
+        # The database says which channel it has.
         self._node = Node(node or _name_in(environment), "", Followers())
         self._counter_rows = CounterRows(self._node.name)
         self._closed = False

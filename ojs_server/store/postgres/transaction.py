@@ -11,8 +11,8 @@ Locks are taken in one order, so that nodes wait for each other but never in a c
 7. counters of queues
 
 A mixed batch locks first and reads then. Workflows and limits come late because only a job says
-which of them it concerns; whoever holds a limit passes over jobs that are locked.
-Sweeps wait for nobody: they leave what is locked to whoever holds the lock.
+which of them it concerns; a transaction that holds a limit skips jobs that are locked.
+Sweeps wait for no lock: they skip locked rows.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -42,7 +42,7 @@ DIALECT: Final = Dialect(
 )
 QUERIES: Final = load_queries(PACKAGE, DIALECT)
 
-# Many rows are bound by so many, and what is left over at once, filled up to one of a few numbers:
+# Numbers of rows that one statement binds; the rest is filled up to one of a few numbers:
 # each number of rows is a statement of its own, and to prepare one takes as long as to run many.
 # SQLite binds at most 32,766 values, and only texts of up to 16 KB are kept prepared.
 SIZES: Final = (250, 100, 25)

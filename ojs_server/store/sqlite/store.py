@@ -80,7 +80,7 @@ class SqliteStore:
         self.path = name.resolve()
         self.location = str(self.path)
         self.node = node
-        # No other process may have the file, so that nobody needs to find it there.
+        # No other process may have the file, so none needs to find it there.
         self._announced: ServerNode | None = None
         environment = environment or machine()
         self._patience_ms = patience_ms

@@ -6,7 +6,7 @@ from typing import Final
 from ojs_server.domain.admin.action import Action, ActionFilter
 from ojs_server.store.tables.statements import Statements, Writing
 
-# A page looks through so many actions at most.
+# Most actions that one page looks through.
 LOOKED_AT: Final = 10_000
 
 

@@ -133,8 +133,8 @@ class Tx(
 
     @abstractmethod
     def load_due_in(self, queues: Sequence[str], each: int) -> list[Job]:
-        """Lock the scheduled jobs and retries of queues that are due and have not expired: so many
-        of each queue at most, earliest first."""
+        """Lock the scheduled jobs and retries of queues that are due and have not expired, up to
+        `each` of each queue, earliest first."""
 
     @abstractmethod
     def claim(

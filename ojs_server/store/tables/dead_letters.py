@@ -34,7 +34,7 @@ class DeadLetterWrites(Writing):
         """Lock dead letters that are kept beyond `most` of their queue, each queue's oldest first.
 
         Queues that are among `own` have a number of their own.
-        Queues are told apart by their counters, so that only full ones are looked at.
+        Counters of queues show which are full, so that only those are read.
         """
         found: list[Job] = []
         least = min([most, *own.values()])

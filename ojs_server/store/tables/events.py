@@ -38,7 +38,7 @@ class EventWrites(LogSpans, StatisticsWrites):
     def insert_events(self, events: Events) -> int:
         """Append to the event log, each at the next position; answers the last one.
 
-        Nodes that follow the log are told at commit.
+        Nodes that follow the log are notified at commit.
         """
         columns = self.event_columns(events)
         if not columns:

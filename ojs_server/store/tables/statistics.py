@@ -7,7 +7,7 @@ from ojs_server.domain.admin.statistics import ALL, KEPT, KINDS, Count, by_steps
 from ojs_server.domain.fairness.sharing import Sharing
 from ojs_server.store.tables.statements import Statements, Writing, by_name
 
-# Of so many queues it is sampled how deep they are: each takes rows for a month.
+# Number of queues whose depth is sampled: each takes rows for a month.
 SAMPLED: Final = 100
 
 
