@@ -84,13 +84,13 @@ async def _take(call: Call, claim: Claim, wait_ms: int) -> tuple[list[pb.Job], l
     leases: list[Lease] = []
     unfit: list[Lease] = []
     why: Conflict | None = None
-    for one, text in zip(claimed, fetched(call, claimed), strict=True):
+    for job, text in zip(claimed, fetched(call, claimed), strict=True):
         try:
             jobs.append(messages.job(decode(text)))
-            leases.append(one.lease)
+            leases.append(job.lease)
         except Conflict as error:
-            unfit.append(one.lease)
-            why = Conflict(f"job {one.lease.job_id}: {error.message}", details=error.details)
+            unfit.append(job.lease)
+            why = Conflict(f"job {job.lease.job_id}: {error.message}", details=error.details)
     await give_back(call.server.engine, unfit)
     if why is not None and not jobs:
         raise why

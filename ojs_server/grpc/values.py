@@ -28,13 +28,14 @@ def json_of(value: Value, field: str) -> Any:
 def object_of(struct: Struct, field: str) -> dict[str, Any]:
     """The JSON object of a message."""
     return {
-        name: _json(one, f"{field}.{name}", MAX_DEPTH - 1) for name, one in struct.fields.items()
+        name: _json(value, f"{field}.{name}", MAX_DEPTH - 1)
+        for name, value in struct.fields.items()
     }
 
 
 def list_of(values: Iterable[Value], field: str) -> list[Any]:
     """The JSON values of a repeated field."""
-    return [_json(one, f"{field}[{index}]", MAX_DEPTH - 1) for index, one in enumerate(values)]
+    return [_json(value, f"{field}[{index}]", MAX_DEPTH - 1) for index, value in enumerate(values)]
 
 
 def _json(value: Value, field: str, levels: int) -> Any:
@@ -49,10 +50,10 @@ def _json(value: Value, field: str, levels: int) -> Any:
             return value.bool_value
         case "struct_value":
             inner = value.struct_value.fields.items()
-            return {name: _json(one, f"{field}.{name}", levels - 1) for name, one in inner}
+            return {name: _json(value, f"{field}.{name}", levels - 1) for name, value in inner}
         case "list_value":
             inside = enumerate(value.list_value.values)
-            return [_json(one, f"{field}[{index}]", levels - 1) for index, one in inside]
+            return [_json(value, f"{field}[{index}]", levels - 1) for index, value in inside]
         case _:
             return None
 
@@ -93,12 +94,14 @@ def value_of(given: Any, field: str = "value") -> Value:
 
 def values_of(given: Iterable[Any], field: str) -> list[Value]:
     """The messages of JSON values."""
-    return [value_of(one, f"{field}[{index}]") for index, one in enumerate(given)]
+    return [value_of(value, f"{field}[{index}]") for index, value in enumerate(given)]
 
 
 def struct_of(given: Mapping[str, Any], field: str) -> Struct:
     """The message of a JSON object."""
-    return Struct(fields={name: value_of(one, f"{field}.{name}") for name, one in given.items()})
+    return Struct(
+        fields={name: value_of(value, f"{field}.{name}") for name, value in given.items()}
+    )
 
 
 def timestamp_of(text: str | None) -> Timestamp | None:

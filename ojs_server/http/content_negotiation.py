@@ -46,7 +46,7 @@ def _weight(offer: str, ranges: Sequence[Weighed]) -> float:
     """Return the weight of an offer by the most specific range; 0 if none matches."""
     kind = offer.partition("/")[0]
     for name in (offer, f"{kind}/*", "*/*"):
-        weights = [weight for one, weight in ranges if one == name]
+        weights = [weight for range_, weight in ranges if range_ == name]
         if weights:
             return max(weights)
     return 0.0

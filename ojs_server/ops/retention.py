@@ -70,7 +70,11 @@ def _events(work: Work) -> tuple[int, bool]:
 
 def _dead_letters(work: Work) -> int:
     configs = work.tx.configs
-    own = {name: one.dead_letters for name, one in configs.items() if one.dead_letters is not None}
+    own = {
+        name: config.dead_letters
+        for name, config in configs.items()
+        if config.dead_letters is not None
+    }
     surplus = work.tx.load_surplus(work.rules.keep.dead_letters, own, STEP)
     work.remove(surplus)
     for job in surplus:

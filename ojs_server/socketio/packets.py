@@ -29,20 +29,20 @@ class BadPacket(InvalidRequest):
 def check_payload(body: bytes) -> None:
     """Check the body of a POST, which holds packets; raises BadPacket."""
     packets = _parsed(body)
-    for place, one in enumerate(packets):
-        if one.packet_type == engine.CLOSE and place + 1 < len(packets):
+    for place, each in enumerate(packets):
+        if each.packet_type == engine.CLOSE and place + 1 < len(packets):
             raise BadPacket("packets stand behind the end of the session")
-        _check(one, (engine.CLOSE, engine.PONG, engine.MESSAGE))
+        _check(each, (engine.CLOSE, engine.PONG, engine.MESSAGE))
 
 
 def check_frame(text: str | None) -> None:
     """Check a message of a WebSocket, which is one packet; raises BadPacket."""
     if text is None or len(text) > MAX_MESSAGE:
         raise BadPacket(f"messages are texts of at most {MAX_MESSAGE} characters")
-    (one,) = _parsed(text)
-    if one.packet_type == engine.PING and one.data == "probe":
+    (single,) = _parsed(text)
+    if single.packet_type == engine.PING and single.data == "probe":
         return
-    _check(one, (engine.CLOSE, engine.PONG, engine.MESSAGE, engine.UPGRADE))
+    _check(single, (engine.CLOSE, engine.PONG, engine.MESSAGE, engine.UPGRADE))
 
 
 def _parsed(given: bytes | str) -> list[engine.Packet]:
@@ -56,12 +56,12 @@ def _parsed(given: bytes | str) -> list[engine.Packet]:
     return packets
 
 
-def _check(one: engine.Packet, allowed: tuple[int, ...]) -> None:
-    if one.packet_type not in allowed:
+def _check(each: engine.Packet, allowed: tuple[int, ...]) -> None:
+    if each.packet_type not in allowed:
         raise BadPacket("the packet is of a type that clients do not send")
-    if one.packet_type != engine.MESSAGE:
+    if each.packet_type != engine.MESSAGE:
         return
-    message = _message(one.data)
+    message = _message(each.data)
     if message.packet_type not in _MESSAGES or message.attachment_count:
         raise BadPacket("the message is of a type that clients do not send")
     if message.packet_type == packet.EVENT and not _is_event(message.data):

@@ -114,7 +114,9 @@ def _files(package: str) -> list[Traversable]:
 def queries_of(texts: list[str], dialect: Dialect) -> dict[str, Query]:
     """The statements of some files."""
     parts = [part for text in texts for part in split_parts(text)]
-    put_in = {name: selected(one, dialect.selected) for name, one in RECORDS.items() if one.table}
+    put_in = {
+        name: selected(record, dialect.selected) for name, record in RECORDS.items() if record.table
+    }
     put_in |= {part.name: part.sql for part in parts if part.is_fragment}
     found: dict[str, Query] = {}
     for part in parts:

@@ -46,16 +46,16 @@ class _Shelf:
     def __init__(self, queue: str, tenants: Mapping[str, Tenant], schedulers: Schedulers) -> None:
         self._scheduler = schedulers.of(f"tenants:{queue}")
         self._tenants = tenants
-        self._weights = {name: one.fairness_weight for name, one in tenants.items()}
+        self._weights = {name: tenant.fairness_weight for name, tenant in tenants.items()}
         self._levels: defaultdict[int, defaultdict[str, deque[Candidate]]] = defaultdict(
             lambda: defaultdict(deque)
         )
 
-    def put(self, one: Candidate) -> None:
+    def put(self, candidate: Candidate) -> None:
         """Add a job; jobs are added in the order of their positions."""
-        tenant = one.tenant or DEFAULT
-        level = one.priority + self._tenants.get(tenant, _PLAIN).priority_boost
-        self._levels[level][tenant].append(one)
+        tenant = candidate.tenant or DEFAULT
+        level = candidate.priority + self._tenants.get(tenant, _PLAIN).priority_boost
+        self._levels[level][tenant].append(candidate)
 
     def take(self, capacities: Mapping[str, int]) -> Candidate | None:
         """Take the next job of a tenant that may run one more."""
@@ -88,17 +88,17 @@ def choose(
     candidates = set(candidates)
     there = {candidate.queue for candidate in candidates}
     shelves = {queue: _Shelf(queue, tenants, schedulers) for queue in queues if queue in there}
-    for candidate in sorted(candidates, key=lambda one: (-one.priority, one.seq)):
+    for candidate in sorted(candidates, key=lambda waiting: (-waiting.priority, waiting.seq)):
         shelves[candidate.queue].put(candidate)
     chosen: list[Candidate] = []
     left = list(shelves)
     while len(chosen) < limit and (left := [name for name in left if capacities.get(name, 1) > 0]):
         queue = order.next(left)
-        if (one := shelves[queue].take(capacities)) is None:
+        if (taken := shelves[queue].take(capacities)) is None:
             left.remove(queue)
             continue
-        chosen.append(one)
-        for name in (queue, scoped(one.tenant or DEFAULT, "")):
+        chosen.append(taken)
+        for name in (queue, scoped(taken.tenant or DEFAULT, "")):
             if name in capacities:
                 capacities[name] -= 1
     return chosen

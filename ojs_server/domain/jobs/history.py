@@ -120,6 +120,6 @@ def _is_start_known(job: Job, failure: _Failure) -> bool:
     return is_last and begun is not None and failure.end.at >= begun
 
 
-def _place(one: Happening) -> tuple[int, int, int]:
-    order = _ORDER.index(one.type) if one.type in _ORDER else len(_ORDER)
-    return one.at, one.attempt or 0, order
+def _place(happening: Happening) -> tuple[int, int, int]:
+    order = _ORDER.index(happening.type) if happening.type in _ORDER else len(_ORDER)
+    return happening.at, happening.attempt or 0, order

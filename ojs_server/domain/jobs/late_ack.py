@@ -30,4 +30,4 @@ def delivery_of(
         for delivery in noted
         if worker_id in (None, delivery.worker_id) and attempt in (None, delivery.attempt)
     ]
-    return max(mine, key=lambda one: one.attempt, default=None)
+    return max(mine, key=lambda delivery: delivery.attempt, default=None)

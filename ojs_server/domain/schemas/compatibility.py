@@ -228,8 +228,8 @@ def _branches(old: Any, new: Any, at: str) -> Iterator[Step]:
         if not after:
             continue
         if len(before) == len(after) or (name == "anyOf" and 0 < len(before) < len(after)):
-            for place, (one, other) in enumerate(zip(before, after, strict=False)):
-                yield _Pair(one, other, f"{at}/{name}/{place}")
+            for place, (earlier, other) in enumerate(zip(before, after, strict=False)):
+                yield _Pair(earlier, other, f"{at}/{name}/{place}")
         else:
             yield Breach(
                 f"{at}/{name}", Rule.KEYWORD_CHANGED, f"the parts of `{name}` have changed"

@@ -151,7 +151,10 @@ def hands_on(plan: Plan, progress: NodeStates) -> bool:
     for node in plan.nodes:
         around = node.scope is not None and given[node.scope]
         given.append(around or bool(node.needs) or node.fires is not None)
-    return any(one and state not in ENDED for one, state in zip(given, progress.nodes, strict=True))
+    return any(
+        has_result and state not in ENDED
+        for has_result, state in zip(given, progress.nodes, strict=True)
+    )
 
 
 class _Run:

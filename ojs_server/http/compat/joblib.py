@@ -79,7 +79,7 @@ async def list_jobs(call: Call) -> Answer:
     """List the jobs that are visible in a room, newest first."""
     room = joblib.parse_room(call.path_params["room"])
     found = await call.server.engine.read(jobs_seen_from(room))
-    found.sort(key=lambda one: (one.kind.created_at, one.kind.name), reverse=True)
+    found.sort(key=lambda entry: (entry.kind.created_at, entry.kind.name), reverse=True)
     return page_of(call, [_summary(kind) for kind in found])
 
 
@@ -151,7 +151,7 @@ async def _list(call: Call, job_filter: JobFilter) -> Answer:
             # Only the lease distinguishes claimed from running.
             found = [job_id for job_id in found if _has_status(reader, job_id, word)]
         part = found[page.offset : page.offset + page.limit]
-        shown = [one for job_id in part if (one := task_of(reader, job_id)) is not None]
+        shown = [task for job_id in part if (task := task_of(reader, job_id)) is not None]
         return shown, len(found)
 
     shown, total = await call.server.engine.read(read)

@@ -68,7 +68,7 @@ async def listing(call: Call) -> Answer:
     found = await call.server.engine.read(
         lambda reader: [provider for room in rooms for provider in reader.providers_in(room)]
     )
-    found.sort(key=lambda one: (one.created_at, one.id), reverse=True)
+    found.sort(key=lambda provider: (provider.created_at, provider.id), reverse=True)
     return page_of(call, [_shown(provider) for provider in found])
 
 

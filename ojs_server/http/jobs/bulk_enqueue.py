@@ -34,7 +34,7 @@ async def enqueue(call: Call) -> Answer:
         items = await _all_or_none(call, drafts, refused, receipt, body_hash)
     else:
         enqueued = await call.server.engine.run(BulkEnqueue(tuple(drafts), receipt, body_hash))
-        items = [one or refused[index] for index, one in enumerate(enqueued.items)]
+        items = [item or refused[index] for index, item in enumerate(enqueued.items)]
     stored = [item.stored for item in items if isinstance(item, BulkEntry)]
     if stored and call.server.tracer is not None:
         call.server.tracer.enqueued(stored)

@@ -54,20 +54,20 @@ async def save(call: Call) -> Answer:
 async def read(call: Call) -> Answer:
     """Show the checkpoint of a job, also after the job has ended."""
     job_id = await job_id_of(call)
-    one = await _newest(call, job_id)
-    if one is None:
+    saved = await _newest(call, job_id)
+    if saved is None:
         raise NotFound(
             f"job {job_id} has no checkpoint",
             details={"resource_type": "checkpoint", "resource_id": job_id},
         )
-    return Answer(_answer(one))
+    return Answer(_answer(saved))
 
 
 async def resume(call: Call) -> Answer:
     """Show the checkpoint from which a job resumes, if it has one."""
     job_id = await job_id_of(call)
-    one = await _newest(call, job_id)
-    found = b"false" if one is None else b'true,"checkpoint":{%b}' % _members(one)
+    saved = await _newest(call, job_id)
+    found = b"false" if saved is None else b'true,"checkpoint":{%b}' % _members(saved)
     return Answer(b'{"job_id":%b,"has_checkpoint":%b}' % (encode(job_id), found))
 
 
@@ -78,12 +78,12 @@ async def clear(call: Call) -> Answer:
 
 
 async def _newest(call: Call, job_id: str) -> Checkpoint | None:
-    found, one = await call.server.engine.read(
+    found, saved = await call.server.engine.read(
         lambda reader: (reader.job(job_id), reader.checkpoint(job_id))
     )
     if found is None:
         raise missing(job_id)
-    return one
+    return saved
 
 
 def _bounded(name: str, value: msgspec.Raw, limit: int) -> bytes:
@@ -97,23 +97,23 @@ def _bounded(name: str, value: msgspec.Raw, limit: int) -> bytes:
     return text
 
 
-def _answer(one: Checkpoint) -> bytes:
+def _answer(saved: Checkpoint) -> bytes:
     # At the top level for the conformance cases, and nested as in the document on checkpoints.
-    flat = _members(one)
+    flat = _members(saved)
     return b'{%b,"checkpoint":{%b}}' % (flat, flat)
 
 
-def _members(one: Checkpoint) -> bytes:
+def _members(saved: Checkpoint) -> bytes:
     text = b'"job_id":%b,"state":%b,"sequence":%d,"created_at":%b' % (
-        encode(one.job_id),
-        one.state,
-        one.sequence,
-        encode(format_timestamp(one.saved_at)),
+        encode(saved.job_id),
+        saved.state,
+        saved.sequence,
+        encode(format_timestamp(saved.saved_at)),
     )
-    if one.step_index is not None:
-        text += b',"step_index":%d' % one.step_index
-    if one.metadata is not None:
-        text += b',"metadata":' + one.metadata
+    if saved.step_index is not None:
+        text += b',"step_index":%d' % saved.step_index
+    if saved.metadata is not None:
+        text += b',"metadata":' + saved.metadata
     return text
 
 

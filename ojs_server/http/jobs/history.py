@@ -50,15 +50,15 @@ async def read(call: Call) -> Answer:
     )
 
 
-def _shown(one: Happening) -> _Item:
-    moment = format_timestamp(one.at)
-    item = _Item(one.type, moment, moment)
-    if one.attempt is not None:
-        item.attempt = one.attempt
-    if one.worker_id is not None:
-        item.worker_id = one.worker_id
-    if one.error is not None:
-        item.error = Raw(one.error)
+def _shown(happening: Happening) -> _Item:
+    moment = format_timestamp(happening.at)
+    item = _Item(happening.type, moment, moment)
+    if happening.attempt is not None:
+        item.attempt = happening.attempt
+    if happening.worker_id is not None:
+        item.worker_id = happening.worker_id
+    if happening.error is not None:
+        item.error = Raw(happening.error)
     return item
 
 

@@ -120,7 +120,7 @@ def envelopes(jobs: Sequence[StoredJob], earlier: Sequence[bool]) -> Iterable[by
     """Encode the jobs of one request; those that were stored before are marked."""
     if isinstance(jobs, UniformJobs):
         return _encode_uniform(jobs)
-    return [envelope(one, deduplicated=known) for one, known in zip(jobs, earlier, strict=True)]
+    return [envelope(job, deduplicated=known) for job, known in zip(jobs, earlier, strict=True)]
 
 
 def _encode_uniform(jobs: UniformJobs) -> Iterable[bytes]:
@@ -165,8 +165,10 @@ def _set_rare(shown: _Envelope, job: Job) -> None:
 def left_members(left: Left) -> bytes:
     """Return the checkpoints that earlier attempts left, as JSON members of the job."""
     members = []
-    if (one := left.checkpoint) is not None:
-        members.append(b'"checkpoint":{"state":%b,"sequence":%d}' % (one.state, one.sequence))
+    if (checkpoint := left.checkpoint) is not None:
+        members.append(
+            b'"checkpoint":{"state":%b,"sequence":%d}' % (checkpoint.state, checkpoint.sequence)
+        )
     if left.last_checkpoint is not None:
         members.append(b'"last_checkpoint":' + left.last_checkpoint)
     return b",".join(members)

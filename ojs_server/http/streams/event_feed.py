@@ -146,7 +146,9 @@ class EventStream(HeldStream):
             name, text = self._frame(entry)
             kinds = self._subscription.kinds
             kind = entry.placed.event.type
-            if not kinds or any(is_type(name, one) or is_type(kind, one) for one in kinds):
+            if not kinds or any(
+                is_type(name, pattern) or is_type(kind, pattern) for pattern in kinds
+            ):
                 frames.append(text)
             self.cursor = entry.placed.position
             # An end before the start of following is not final: the job was revived.

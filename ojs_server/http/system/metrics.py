@@ -67,7 +67,10 @@ async def _observe_stored(call: Call) -> StoredFigures:
         {(queue.name, state): queue.counts[state] for queue in queues for state in STATES}
     )
     metrics.observe_tenants(
-        {name: {state: one.counts[state] for state in STATES} for name, one in tenants.items()}
+        {
+            name: {state: tenant.counts[state] for state in STATES}
+            for name, tenant in tenants.items()
+        }
     )
     running = {queue.name: queue.counts[State.ACTIVE] for queue in queues}
     metrics.observe_pools(
@@ -77,7 +80,9 @@ async def _observe_stored(call: Call) -> StoredFigures:
         }
     )
     pressures = {queue.name: pressure_of(queue) for queue in queues}
-    metrics.observe_pressure({name: one for name, one in pressures.items() if one is not None})
+    metrics.observe_pressure(
+        {name: pressure for name, pressure in pressures.items() if pressure is not None}
+    )
     seen: dict[str, int] = dict.fromkeys(Presence, 0)
     busy: Counter[str] = Counter()
     for load in loads:

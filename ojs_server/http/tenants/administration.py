@@ -189,8 +189,8 @@ def _fairness(
     """Return a tenant's share of the turns among the tenants with jobs, and of the running jobs."""
     # Include a tenant without stored counters, which is not in `known`.
     there = {name}.union(
-        one
-        for one, queue in known.items()
+        tenant
+        for tenant, queue in known.items()
         if queue.counts[State.AVAILABLE] or queue.counts[State.ACTIVE]
     )
     weights = {tenant: tenants.get(tenant, _PLAIN).fairness_weight for tenant in there}

@@ -96,8 +96,12 @@ def _settled(call: Call, asked: Asked, done: SettledAndFetched) -> Answer:
     about: _ReadRequest = asked.about
     settled = iter(done.settled)
     shown = [
-        _shown(given, one if isinstance(one, OjsError) else next(settled), call.request_id)
-        for given, one in zip(about.given, about.taken, strict=True)
+        _shown(
+            given,
+            settlement if isinstance(settlement, OjsError) else next(settled),
+            call.request_id,
+        )
+        for given, settlement in zip(about.given, about.taken, strict=True)
     ]
     members = withheld_members(done.jobs)
     if done.refusal is not None:
@@ -187,7 +191,7 @@ def _with_care(call: Call, value: dict[str, Any]) -> SettleRequest:
     head = call.typed({**value, "results": [], "fetch": None}, SettleRequest)
     return SettleRequest(
         head.worker_id,
-        [_part(call, f"results[{index}]", one, Given) for index, one in enumerate(results)],
+        [_part(call, f"results[{index}]", result, Given) for index, result in enumerate(results)],
         None if terms is None else _part(call, "fetch", terms, FetchTerms),
     )
 

@@ -101,20 +101,20 @@ class _Drawing:
 
     def head(self) -> dict[str, Any]:
         """Return the members of the workflow itself."""
-        one, counts = self._workflow, self.counts
-        cancelled = one.state == WorkflowState.CANCELLED
+        flow, counts = self._workflow, self.counts
+        cancelled = flow.state == WorkflowState.CANCELLED
         moments = {
-            "created_at": format_timestamp(one.created_at),
+            "created_at": format_timestamp(flow.created_at),
             # Its first steps are enqueued in the transaction that stores the workflow.
-            "started_at": format_timestamp(one.created_at),
-            "completed_at": None if cancelled else timestamp(one.finished_at),
-            "cancelled_at": timestamp(one.finished_at) if cancelled else None,
+            "started_at": format_timestamp(flow.created_at),
+            "completed_at": None if cancelled else timestamp(flow.finished_at),
+            "cancelled_at": timestamp(flow.finished_at) if cancelled else None,
         }
         return {
-            "id": one.id,
-            "type": one.kind,
-            "name": one.name,
-            "state": one.state,
+            "id": flow.id,
+            "type": flow.kind,
+            "name": flow.name,
+            "state": flow.state,
             "steps_total": counts.total,
             "steps_completed": counts.completed,
             "steps_failed": counts.failed,

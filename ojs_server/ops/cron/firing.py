@@ -53,13 +53,15 @@ class Firing:
         """Fire a due entry; at most one run, however many due times were missed."""
         work = self._work
         try:
-            one = due(entry, work.now)
-            after, _ = self.run(one.after, one.run_at)
+            firing = due(entry, work.now)
+            after, _ = self.run(firing.after, firing.run_at)
         except OjsError as error:
             return self._switched_off(entry, error)
-        if one.swallowed is not None:
+        if firing.swallowed is not None:
             reason = Skip.CLOCK_CHANGE
-            work.note(events.cron_skipped(after, reason, None, work.now, local_time=one.swallowed))
+            work.note(
+                events.cron_skipped(after, reason, None, work.now, local_time=firing.swallowed)
+            )
         work.expect(after.next_run_at)
         return after
 

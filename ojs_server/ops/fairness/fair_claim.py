@@ -69,9 +69,9 @@ def criteria_of(
     pool = sharing.pools.get(member or "")
     closed = {
         queue
-        for name, one in sharing.pools.items()
-        if one.isolated and name != member
-        for queue in one.queues
+        for name, pool in sharing.pools.items()
+        if pool.isolated and name != member
+        for queue in pool.queues
     }
     queues = tuple(
         queue
@@ -151,9 +151,9 @@ def claim(
             capacities={name: count - used[name] for name, count in capacities.items()},
             schedulers=work.schedulers,
         )
-        places = {one.id: place for place, one in enumerate(chosen)}
+        places = {candidate.id: place for place, candidate in enumerate(chosen)}
         got = work.tx.claim_chosen(list(places)) if places else []
-        taken += sorted(got, key=lambda one: places[one.job.id])
+        taken += sorted(got, key=lambda claimed: places[claimed.job.id])
         if len(got) == len(chosen):
             break
         lost |= places.keys() - {claimed.job.id for claimed in got}

@@ -30,7 +30,7 @@ def left_for(tx: Tx, marked: Sequence[Job]) -> dict[str, Left]:
     reports = tx.load_progress([job.id for job in marked if job.attached & PROGRESS])
     return {
         job.id: Left(
-            checkpoints.get(job.id), one.checkpoint if (one := reports.get(job.id)) else None
+            checkpoints.get(job.id), report.checkpoint if (report := reports.get(job.id)) else None
         )
         for job in marked
     }

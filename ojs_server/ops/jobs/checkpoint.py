@@ -62,7 +62,7 @@ def run(work: Work, ops: Sequence[Save | Clear]) -> list[Checkpoint | Cleared | 
                 marks.append((job.id, job.attached, job.attached & ~CHECKPOINT))
             continue
         try:
-            one = checkpoint.save(
+            new = checkpoint.save(
                 job,
                 lease,
                 known.get(job.id),
@@ -77,9 +77,9 @@ def run(work: Work, ops: Sequence[Save | Clear]) -> list[Checkpoint | Cleared | 
         except OjsError as error:
             answers.append(error)
             continue
-        answers.append(one)
-        saved.append(one)
-        work.note(events.checkpointed(job, lease, one))
+        answers.append(new)
+        saved.append(new)
+        work.note(events.checkpointed(job, lease, new))
         if not job.attached & CHECKPOINT:
             marks.append((job.id, job.attached, job.attached | CHECKPOINT))
     work.tx.save_checkpoints(saved)

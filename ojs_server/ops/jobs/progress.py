@@ -88,7 +88,7 @@ def _note_progress(work: Work, job: Job, lease: Lease | None, after: Progress) -
 
 
 def _extend(work: Work, held: Sequence[Lease]) -> None:
-    renewed = [one for lease in held if (one := renewal(lease, None, work.now))]
+    renewed = [renewed_lease for lease in held if (renewed_lease := renewal(lease, None, work.now))]
     work.tx.extend_leases(renewed)
     for lease in renewed:
         work.expect(lease.expires_at)

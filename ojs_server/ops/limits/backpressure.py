@@ -66,7 +66,9 @@ class BoundedQueues:
         self._work = work
         configs = work.tx.configs
         bounds = {name: configs[name].bounds for name in queues if name in configs}
-        self._bounds: dict[str, Bounds] = {n: one for n, one in bounds.items() if one is not None}
+        self._bounds: dict[str, Bounds] = {
+            n: bound for n, bound in bounds.items() if bound is not None
+        }
         self._room: dict[str, Counter[str]] = {}
         if self._bounds:
             work.rate_limits.lock({OF_QUEUE + name for name in self._bounds}, {})
@@ -215,7 +217,7 @@ class BoundedQueues:
             for counter, bound in (("depth", bounds.depth), (BYTES, bounds.bytes))
             if bound is not None
         ]
-        return max(measures, key=lambda one: one[0] / one[1])
+        return max(measures, key=lambda measure: measure[0] / measure[1])
 
     def _watched(self, name: str) -> Pressure | None:
         """Return the pressure if it has reached the threshold; the first time it emits an event."""

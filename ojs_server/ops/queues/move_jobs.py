@@ -26,12 +26,15 @@ class Move(OnJobs[Gone], frozen=True):
         found = work.tx.load_jobs(self.job_ids)
         here = {job_id: lease for job_id, (job, lease) in found.items() if job.queue == self.queue}
         stored = work.tx.load_whole(sorted(here))
-        moved = {job_id: in_queue(one, self.target) for job_id, one in stored.items()}
+        moved = {job_id: in_queue(member, self.target) for job_id, member in stored.items()}
         if moved:
             work.tx.override_jobs(list(moved.values()))
             work.tx.move_leases(self.target, [job_id for job_id, lease in here.items() if lease])
             work.transfer(
-                [Change(found[job_id][0], one.job, ()) for job_id, one in sorted(moved.items())]
+                [
+                    Change(found[job_id][0], member.job, ())
+                    for job_id, member in sorted(moved.items())
+                ]
             )
             work.note(
                 events.of_queue(

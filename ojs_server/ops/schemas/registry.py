@@ -180,7 +180,7 @@ def _register(work: Work, op: RegisterSchema) -> Schema | OjsError:
             hint="remove versions that no job has any more",
         )
     marks = work.tx.schemas.get(mark.type, ())
-    taken = any(one.version == mark.version for one in marks)
+    taken = any(known.version == mark.version for known in marks)
     if not taken and (refusal := _incompatible(work, op, marks)):
         return refusal
     stored = msgspec.structs.replace(op.schema, created_at=work.now)

@@ -135,7 +135,7 @@ def _held(op: Beat, leases: Mapping[str, Lease], *, unlisted: bool) -> tuple[str
 
 
 def _renewals(work: Work, op: Beat, held: Iterable[Lease]) -> list[Lease]:
-    return [one for lease in held if (one := renewal(lease, op.lease_ms, work.now))]
+    return [renewed for lease in held if (renewed := renewal(lease, op.lease_ms, work.now))]
 
 
 def _cancelled(

@@ -158,7 +158,10 @@ class Moves:
 
     def _enqueue(self, launches: Sequence[tuple[Moving, Launch]]) -> None:
         self._flush_jobs()
-        sources = [(one.workflow.id, one.plan, one.progress, launch) for one, launch in launches]
+        sources = [
+            (moving.workflow.id, moving.plan, moving.progress, launch)
+            for moving, launch in launches
+        ]
         waiting, handed = hand_on(self._work.tx, sources)
         ready: list[StoredJob] = []
         for moving, launch in launches:

@@ -262,7 +262,7 @@ def _begin(work: Work, op: Start, created: Workflow) -> WorkflowView:
         raise judged
     require_own(judged.answer)
     stored = judged.stored
-    ids = {node: one.job.id for node, one in zip(nodes, stored, strict=True)}
+    ids = {node: member.job.id for node, member in zip(nodes, stored, strict=True)}
     later = [
         draft.tenant
         for node, draft in enumerate(definition.drafts)
@@ -286,8 +286,8 @@ def _begin(work: Work, op: Start, created: Workflow) -> WorkflowView:
     return WorkflowView(
         created,
         tuple(
-            MemberJob(node, one.job.id, state=one.job.state)
-            for node, one in zip(nodes, stored, strict=True)
+            MemberJob(node, new.job.id, state=new.job.state)
+            for node, new in zip(nodes, stored, strict=True)
         ),
     )
 
@@ -352,7 +352,7 @@ def _keep_results(work: Work, found: Workflow, plan: Plan, progress: NodeStates)
         if node.kind is None and state is NodeState.COMPLETED
     ]
     known = work.tx.load_workflow_jobs(done)
-    unkept = {place: one.job_id for place, one in known.items() if one.result_size is None}
+    unkept = {place: member.job_id for place, member in known.items() if member.result_size is None}
     stored = work.tx.load_whole({job_id for job_id in unkept.values() if job_id is not None})
     for (_, index), job_id in unkept.items():
         if job_id not in stored:

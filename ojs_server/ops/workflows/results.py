@@ -48,8 +48,8 @@ def _fitting(parents: Sequence[NodePlace], known: Mapping[NodePlace, WaitingJob]
     """Return the results that are passed on in full: the nearest first, up to a size."""
     room, fitting = MAX_PARENT_RESULTS, set()
     for parent in reversed(parents):
-        one = known[parent]
-        size = (one.result_size or 0) + (one.error_size or 0)
+        parent_job = known[parent]
+        size = (parent_job.result_size or 0) + (parent_job.error_size or 0)
         if size <= room:
             room -= size
             fitting.add(parent)

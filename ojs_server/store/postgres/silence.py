@@ -35,4 +35,4 @@ class Silences:
         """Return those that have lasted too long."""
         before = self._first_seen
         self._first_seen = {node: before.get(node, now) for node in seen}
-        return [one for one, first in self._first_seen.items() if now - first >= SILENCE_S]
+        return [node for node, first in self._first_seen.items() if now - first >= SILENCE_S]

@@ -75,7 +75,7 @@ class JobWrites(Writing, JobEnds):
             "meta": jobs.metas,
         }
         names = self.names_of(name)
-        return [own.get(one) or (*same,) * count for one, same in zip(names, shared, strict=True)]
+        return [own.get(name) or (*same,) * count for name, same in zip(names, shared, strict=True)]
 
 
 def check_written(written: int, changes: Sequence[Change]) -> None:
@@ -90,7 +90,7 @@ def in_turn(claimed: list[Claimed], queues: Iterable[str]) -> list[Claimed]:
     RETURNING promises no order.
     """
     lanes = {queue: lane for lane, queue in enumerate(dict.fromkeys(queues))}
-    claimed.sort(key=lambda one: (lanes[one.job.queue], -one.job.priority, one.job.seq))
+    claimed.sort(key=lambda claim: (lanes[claim.job.queue], -claim.job.priority, claim.job.seq))
     return claimed
 
 

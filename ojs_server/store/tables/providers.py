@@ -11,7 +11,7 @@ class ProviderWrites(Writing):
 
     def save_providers(self, providers: Sequence[Provider]) -> None:
         """Store or replace providers; existing ones keep their time of creation."""
-        self.run_records("save_providers", sorted(providers, key=lambda one: one.id))
+        self.run_records("save_providers", sorted(providers, key=lambda provider: provider.id))
 
     def load_providers(self, ids: Iterable[str]) -> dict[str, Provider]:
         """Lock and read providers."""

@@ -26,7 +26,9 @@ class RoutingWrites(Writing):
     def delete_routing(self, job_type: str) -> None:
         """Forget the routing of a type."""
         self.run("delete_routing", type=job_type)
-        self.routings = {name: one for name, one in self.routings.items() if name != job_type}
+        self.routings = {
+            name: routing for name, routing in self.routings.items() if name != job_type
+        }
         self.configs_changed()
 
     def all_routings(self) -> Routings:

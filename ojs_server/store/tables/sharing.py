@@ -43,7 +43,7 @@ class SharingWrites(Writing):
     def delete_tenant(self, name: str) -> None:
         """Delete the settings of a tenant."""
         self.run("delete_tenant", name=name)
-        tenants = {other: one for other, one in self.sharing.tenants.items() if other != name}
+        tenants = {other: tenant for other, tenant in self.sharing.tenants.items() if other != name}
         self._known(msgspec.structs.replace(self.sharing, tenants=tenants))
 
     def save_pool(self, name: str, pool: Pool) -> None:
@@ -55,7 +55,7 @@ class SharingWrites(Writing):
     def delete_pool(self, name: str) -> None:
         """Delete a pool; its queues stay."""
         self.run("delete_pool", name=name)
-        pools = {other: one for other, one in self.sharing.pools.items() if other != name}
+        pools = {other: pool for other, pool in self.sharing.pools.items() if other != name}
         self._known(msgspec.structs.replace(self.sharing, pools=pools))
 
     def stored_sharing(self) -> Sharing:

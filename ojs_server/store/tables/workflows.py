@@ -28,8 +28,8 @@ class WorkflowWrites(Writing):
 
     def insert_workflows(self, workflows: Sequence[Workflow]) -> set[str]:
         """Store new workflows; answers the ids that were there before and stay as they were."""
-        ordered = sorted(workflows, key=lambda one: one.id)
-        stored = {one for (one,) in self.all_records("insert_workflows", ordered)}
+        ordered = sorted(workflows, key=lambda workflow: workflow.id)
+        stored = {id for (id,) in self.all_records("insert_workflows", ordered)}
         return {workflow.id for workflow in workflows} - stored
 
     def load_workflow_requests(self, ids: Iterable[str]) -> dict[str, bytes | None]:
@@ -78,7 +78,7 @@ class WorkflowWrites(Writing):
     ) -> dict[NodePlace, tuple[bytes | None, bytes | None]]:
         """The results and errors that are kept of nodes."""
         rows = self.all_columns("load_workflow_results", **by_name(places, "workflow_id", "node"))
-        return {(one, node): (result, error) for one, node, result, error in rows}
+        return {(id, node): (result, error) for id, node, result, error in rows}
 
     def load_open_jobs(self, ids: Iterable[str]) -> dict[str, dict[int, str]]:
         """By workflow and node, the jobs that were enqueued and have not ended."""
