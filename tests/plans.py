@@ -62,7 +62,7 @@ class Plan(msgspec.Struct, frozen=True):
     described: Mapping[str, Any]
 
     @classmethod
-    def told(cls, text: str) -> Self | None:
+    def parsed(cls, text: str) -> Self | None:
         """Return the plan in a message of auto_explain, or None where it is another message."""
         if not re.match(r"duration: .* plan:\n", text):
             return None
@@ -96,7 +96,7 @@ class Watched:
 
     def note(self, message: Diagnostic) -> None:
         """Keep the plan in a notice, if there is one."""
-        if (plan := Plan.told(message.message_primary or "")) is not None:
+        if (plan := Plan.parsed(message.message_primary or "")) is not None:
             self._plans.append(plan)
 
     def taken(self) -> list[Plan]:

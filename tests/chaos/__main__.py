@@ -24,41 +24,41 @@ from tests.chaos.file_kinds import FILES
 from tests.chaos.files import Files
 from tests.chaos.kinds import FAILOVERS, KILLS, planned
 from tests.chaos.rounds import Size, file_stage, play, stage
-from tests.chaos.tally import Tally, load, save, told_of
+from tests.chaos.tally import Tally, lines_of, load, save
 from tests.e2e.node import Node
 from tests.postgres import Run
 from tests.postgres_programs import DISTRIBUTION, MISSING, distribution, of_wheel
 
 # Kills in a round, whose history is in memory.
 ROUND: Final = {"kills": 20, "failovers": 5, "blows": 20}
-Tell = Callable[[str], None]
+Print = Callable[[str], None]
 
 
-def main(arguments: Sequence[str] | None = None, tell: Tell = print) -> int:
+def main(arguments: Sequence[str] | None = None, output: Print = print) -> int:
     """Run the command."""
     options = _parser().parse_args(arguments)
     known = {*KILLS, *FAILOVERS, *FILES}
     chosen = options.kinds.split(",") if options.kinds else list(known)
     for kind in chosen:
         if kind not in known:
-            tell(f"no kill is called {kind!r} ({nearest(kind, known)})")
+            output(f"no kill is called {kind!r} ({nearest(kind, known)})")
             return 2
     tally = load(options.state, random.randrange(10**9) if options.seed is None else options.seed)
-    tell(f"seed {tally.seed}, {sum(tally.kills.values())} kills done before")
+    output(f"seed {tally.seed}, {sum(tally.kills.values())} kills done before")
     run, code = Run(), 1
     try:
-        code = asyncio.run(_campaign(options, chosen, tally, run.folder, tell))
+        code = asyncio.run(_campaign(options, chosen, tally, run.folder, output))
     except* (TimeoutError, RuntimeError, psycopg.Error) as group:
         for error in group.exceptions:
-            tell(f"STOPPED: {error}")
+            output(f"STOPPED: {error}")
         code = 1
     except* asyncio.CancelledError:
-        tell("ended by a signal; the round that was played is not counted")
+        output("ended by a signal; the round that was played is not counted")
         code = 2
     finally:
         run.close()
     for line in tally.lines():
-        tell(line)
+        output(line)
     return 1 if tally.stories else code
 
 
@@ -67,7 +67,7 @@ async def _campaign(
     chosen: list[str],
     tally: Tally,
     folder: Path,
-    tell: Tell,
+    output: Print,
 ) -> int:
     """Play rounds until there were enough kills; 2 where the time was over before."""
     campaign = asyncio.current_task()
@@ -86,7 +86,7 @@ async def _campaign(
         async with _stage(options, phase, folder) as (database, nodes):
             while (left := wanted - tally.done(kinds)) > 0:
                 if time.monotonic() > end:
-                    tell("the time is over")
+                    output("the time is over")
                     return 2
                 number = tally.rounds.get(phase, 0)
                 luck = random.Random(f"{tally.seed}:{phase}:{number}")
@@ -97,8 +97,8 @@ async def _campaign(
                 stories = tally.add(phase, played, time.monotonic() - begun)
                 save(tally, options.state)
                 for story in stories:
-                    tell("\n".join(told_of(story)))
-                tell(
+                    output("\n".join(lines_of(story)))
+                output(
                     f"{phase} {tally.done(kinds)} of {wanted}: {played.jobs} jobs in "
                     f"{time.monotonic() - begun:.1f} s, {len(stories)} broken promises"
                 )
@@ -164,4 +164,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main(tell=lambda line: print(line, flush=True)))
+    sys.exit(main(output=lambda line: print(line, flush=True)))

@@ -102,7 +102,7 @@ class Tally(msgspec.Struct):
         return lines
 
 
-def told_of(story: Story) -> list[str]:
+def lines_of(story: Story) -> list[str]:
     """A story in lines."""
     return [
         f"{story.wrong.upper()} in round {story.round}: {story.job}: {story.said}",

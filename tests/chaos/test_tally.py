@@ -9,7 +9,7 @@ from tests.chaos.accounting import Violation, Wrong
 from tests.chaos.history import Act, Exchange, Fate, History, Strike
 from tests.chaos.kinds import KILLS, planned
 from tests.chaos.rounds import Played
-from tests.chaos.tally import Tally, load, save, told_of
+from tests.chaos.tally import Tally, lines_of, load, save
 
 
 def a_round(*kills: Strike, broken: bool = False) -> Played:
@@ -60,7 +60,7 @@ def test_the_sums_say_what_the_kills_met() -> None:
 def test_a_broken_promise_comes_with_its_story(tmp_path: Path) -> None:
     tally = Tally(7)
     (story,) = tally.add("kills", a_round(Strike("node", 1.5, 30, 1), broken=True), 1.5)
-    lines = told_of(story)
+    lines = lines_of(story)
     assert lines[0] == "LOST in round kills 0: j: it is not there"
     assert [line.split()[2] for line in lines[1:]] == [
         "1.0000",

@@ -16,6 +16,6 @@ async def played(file: CaseFile, server: FakeServer, time: FakeTime | None = Non
         )
 
 
-def told(result: CaseResult) -> list[str]:
+def failed_checks(result: CaseResult) -> list[str]:
     """The failed checks as text."""
     return [str(failure) for failure in result.failures]

@@ -12,7 +12,7 @@ from conformance.verdict import CaseResult, Verdict
 from conformance.wire import Wire
 from tests.conformance.cases import case_file, step
 from tests.conformance.fake_server import FakeServer, FakeTime, Reply
-from tests.conformance.play import told
+from tests.conformance.play import failed_checks
 
 
 async def played(file: CaseFile, server: FakeServer, time: FakeTime | None = None) -> CaseResult:
@@ -107,7 +107,7 @@ async def test_answers_that_are_no_objects_pass_every_check_of_the_body() -> Non
     result = await played(
         case_file(step(assertions=wanted)), FakeServer({"GET /jobs": Reply(json={"x": 1})})
     )
-    assert told(result) == [
+    assert failed_checks(result) == [
         '[s1] $.job.id: expected "exists", got null',
         '[s1] $.x: expected "absent", got 1',
     ]

@@ -9,7 +9,7 @@ from conformance.model import CaseFile
 from conformance.verdict import Verdict
 from tests.conformance.cases import case_file, step
 from tests.conformance.fake_server import FakeServer, Reply
-from tests.conformance.play import played, told
+from tests.conformance.play import failed_checks, played
 
 JOB = {"id": "j-1", "type": "a", "state": "available", "meta": {"x.y": {"z": [1, 2]}}}
 
@@ -50,14 +50,14 @@ CHECKPOINT = {"job_id": "j-1", "state": {"at": [3, 4]}, "sequence": 1}
 )
 async def test_dialect_b_is_judged(wanted: dict[str, Any], failures: list[str]) -> None:
     result = await played(dialect_b(wanted), server_b(CHECKPOINT))
-    assert told(result) == failures
+    assert failed_checks(result) == failures
     assert result.verdict is (Verdict.FAIL if failures else Verdict.PASS)
 
 
 async def test_dialect_b_looks_at_the_top_first_and_then_into_the_job() -> None:
     both = {"state": "top", "job": {"state": "inner", "attempt": 3}}
     wanted = {"body.state": "top", "body.attempt": 3}
-    assert told(await played(dialect_b(wanted), server_b(both))) == []
+    assert failed_checks(await played(dialect_b(wanted), server_b(both))) == []
 
 
 def dialect_c(*more: dict[str, Any]) -> CaseFile:
@@ -99,14 +99,14 @@ async def test_dialect_c_compares_with_the_job_itself(
 ) -> None:
     get = {"action": "get", "request": {"id": "$ref.job_id"}, "expect": {"body": body}}
     server = server_c()
-    assert told(await played(dialect_c(get), server)) == failures
+    assert failed_checks(await played(dialect_c(get), server)) == failures
     assert server.lines == ["POST /ojs/v1/jobs", "GET /ojs/v1/jobs/j-1"]
 
 
 @pytest.mark.parametrize("body", [{"jobs[0].id": "j-1"}, {"jobs": {"$size": 1}}, {"id": "j-1"}])
 async def test_dialect_c_may_name_the_wrapper_of_the_job(body: dict[str, Any]) -> None:
     fetch = {"action": "fetch", "request": {"queues": ["q"]}, "expect": {"body": body}}
-    assert told(await played(dialect_c(fetch), server_c())) == []
+    assert failed_checks(await played(dialect_c(fetch), server_c())) == []
 
 
 async def test_dialect_c_fetches_and_acks() -> None:
@@ -117,7 +117,7 @@ async def test_dialect_c_fetches_and_acks() -> None:
         "request": {"id": "$ref.job_id", "result": 1},
         "expect": {"status": 200, "body": {"state": "completed"}},
     }
-    assert told(await played(dialect_c(fetch, ack), server)) == []
+    assert failed_checks(await played(dialect_c(fetch, ack), server)) == []
     assert server.requests[-1].body == b'{"job_id":"j-1","result":1}'
 
 

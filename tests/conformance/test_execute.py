@@ -9,7 +9,7 @@ from conformance.model import CaseFile
 from conformance.verdict import Verdict
 from tests.conformance.cases import case_file, step
 from tests.conformance.fake_server import FakeServer, FakeTime, Reply, Request
-from tests.conformance.play import played, told
+from tests.conformance.play import failed_checks, played
 
 OK = {"status": 200}
 
@@ -95,12 +95,12 @@ async def test_a_planted_wrong_answer_is_told(
 ) -> None:
     result = await played(lifecycle(), honest(**changes))
     assert result.verdict is Verdict.FAIL
-    assert told(result) == failures
+    assert failed_checks(result) == failures
 
 
 async def test_later_steps_run_on_and_tell_what_they_miss() -> None:
     result = await played(lifecycle(), honest(push=Reply(201, json={"job": {}})))
-    assert told(result) == [
+    assert failed_checks(result) == [
         "[push] $.job.state: expected \"available\", got nothing ($.job has no key 'state')",
         "[fetch] $.jobs[0].id: expected a value for steps.push.response.body.job.id, "
         "got nothing ($.job has no key 'id')",
@@ -152,7 +152,7 @@ async def test_parallel_steps_are_in_flight_together() -> None:
         step(id="c", path="/c", assertions=OK),
     )
     result = await played(file, server)
-    assert told(result) == []
+    assert failed_checks(result) == []
     assert sorted(met) == ["/a", "/b"]
     assert server.lines[-1] == "GET /c"
 
@@ -205,7 +205,7 @@ async def test_assert_steps_compare_earlier_answers(second: list[Any], failures:
         }
     )
     result = await played(claim_case(), server)
-    assert told(result) == failures
+    assert failed_checks(result) == failures
     assert len(server.requests) == 2
 
 
@@ -219,7 +219,7 @@ async def test_repeat_sends_and_judges_every_time() -> None:
     time = FakeTime()
     result = await played(file, server, time)
     assert server.lines == ["POST /jobs"] * 3 + ["GET /jobs"]
-    assert told(result) == ["[seed] status: expected 201, got 429"]
+    assert failed_checks(result) == ["[seed] status: expected 201, got 429"]
     assert time.naps == [0.1]
 
 
@@ -234,9 +234,9 @@ async def test_captured_variables_travel() -> None:
         "POST /jobs": Reply(201, json={"job": {"id": "j-1"}, "n": 7}),
         "GET /jobs/j-1": Reply(json={"id": "j-1", "n": 7}),
     }
-    assert told(await played(file, FakeServer({**replies}))) == []
+    assert failed_checks(await played(file, FakeServer({**replies}))) == []
     wrong = FakeServer({**replies, "GET /jobs/j-1": Reply(json={"id": "j-2", "n": "7"})})
-    assert told(await played(file, wrong)) == [
+    assert failed_checks(await played(file, wrong)) == [
         '[look] $.id: expected "j-1", got "j-2"',
         '[look] $.n: expected 7, got "7"',
     ]

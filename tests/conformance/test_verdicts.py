@@ -10,7 +10,7 @@ from conformance.verdict import SkipReason, Verdict
 from conformance.wire import Wire
 from tests.conformance.cases import case_file, step
 from tests.conformance.fake_server import FakeServer, Reply, failing_client
-from tests.conformance.play import played, told
+from tests.conformance.play import failed_checks, played
 
 OK = {"status": 200}
 
@@ -24,7 +24,7 @@ async def test_a_failed_setup_is_an_error_and_skips_the_steps() -> None:
     server = FakeServer({"GET /main": Reply()})
     result = await played(file, server)
     assert (result.verdict, result.reason) == (Verdict.ERROR, "setup failed")
-    assert told(result) == ["[before] status: expected 200, got 404"]
+    assert failed_checks(result) == ["[before] status: expected 200, got 404"]
     assert server.lines == ["PUT /setup", "DELETE /teardown"]
 
 
@@ -74,7 +74,7 @@ async def test_a_cut_connection_fails_the_step_only() -> None:
         result = await run_case(file, Wire(client))
     assert result.verdict is Verdict.FAIL
     assert tried == ["/a", "/b"]
-    assert told(result)[-1] == (
+    assert failed_checks(result)[-1] == (
         "[c] equality $.steps.a.response.body: expected a value for steps.a.response.body, "
         "got nothing (step 'a' got no answer)"
     )
@@ -95,7 +95,9 @@ async def test_a_case_that_contradicts_its_input_is_defective() -> None:
     result = await played(history_case(), server)
     assert result.verdict is Verdict.DEFECTIVE
     assert result.reason == '$.errors[0].type is to be "Timeout", which no step ever sends'
-    assert told(result) == ['[look] $.errors[0].type: expected "Timeout", got "handler_error"']
+    assert failed_checks(result) == [
+        '[look] $.errors[0].type: expected "Timeout", got "handler_error"'
+    ]
 
 
 @pytest.mark.parametrize(

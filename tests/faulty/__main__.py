@@ -11,41 +11,41 @@ from conformance.nearest import nearest
 from conformance.verdict import CaseResult
 from tests.faulty.fault import Fault, all_faults
 from tests.faulty.judging import Finding, Found, judged, not_passed, shared_cases
-from tests.faulty.table import last_line, listed, row, told_of_unbroken
+from tests.faulty.table import last_line, listed, row, unbroken_lines
 from tests.faulty.tenth import TENTHS, VARIABLE, tenth_of, tenth_on, today
 
 SIDE_BY_SIDE: Final = 8
-Tell = Callable[[str], None]
+Print = Callable[[str], None]
 
 
-def main(arguments: Sequence[str] | None = None, tell: Tell = print) -> int:
+def main(arguments: Sequence[str] | None = None, output: Print = print) -> int:
     """Run the command: 0 where every fault is caught and nothing else, 1 otherwise."""
     options = _parser().parse_args(arguments)
     known = all_faults()
     names = {fault.name for fault in known}
     for name in options.name:
         if name not in names:
-            tell(f"no fault is called {name!r} ({nearest(name, names)})")
+            output(f"no fault is called {name!r} ({nearest(name, names)})")
             return 2
     chosen = [fault for fault in known if not options.name or fault.name in options.name]
     if options.tenth is not None:
         chosen = tenth_of(chosen, options.tenth)
         told = f"{len(chosen)} faults ({VARIABLE} chooses another day's)"
-        tell(f"tenth {options.tenth % TENTHS} of {TENTHS}: {told}")
+        output(f"tenth {options.tenth % TENTHS} of {TENTHS}: {told}")
     if options.list:
-        tell("\n".join(listed(chosen)))
+        output("\n".join(listed(chosen)))
         return 0
-    return asyncio.run(judge(chosen, own_contract(), options.jobs, tell))
+    return asyncio.run(judge(chosen, own_contract(), options.jobs, output))
 
 
-async def judge(chosen: Sequence[Fault], checker: Contract | None, jobs: int, tell: Tell) -> int:
+async def judge(chosen: Sequence[Fault], checker: Contract | None, jobs: int, output: Print) -> int:
     """Judge faults side by side, and what is unbroken by all cases that were used."""
     free = asyncio.Semaphore(jobs)
 
     async def one(fault: Fault) -> Finding:
         async with free:
             finding = await judged(fault, checker)
-        tell(row(finding))
+        output(row(finding))
         return finding
 
     # The cases that the chosen faults share are known now; others are known once the faults are
@@ -57,8 +57,8 @@ async def judge(chosen: Sequence[Fault], checker: Contract | None, jobs: int, te
     found = await asyncio.gather(*(one(each) for each in chosen))
     more = {name for finding in found for name in finding.used} - set().union(*known.values())
     wrong += await not_passed("servers", more, checker)
-    tell(told_of_unbroken(wrong, sum(map(len, known.values())) + len(more)))
-    tell(last_line(found))
+    output(unbroken_lines(wrong, sum(map(len, known.values())) + len(more)))
+    output(last_line(found))
     caught = all(finding.found is Found.CAUGHT for finding in found)
     return 0 if caught and not wrong else 1
 
@@ -78,4 +78,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main(tell=lambda line: print(line, flush=True)))
+    sys.exit(main(output=lambda line: print(line, flush=True)))

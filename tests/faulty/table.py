@@ -27,7 +27,7 @@ def row(finding: Finding) -> str:
     return f"{line}\n        {fault.how}\n        {finding.why[:_MOST]}"
 
 
-def told_of_unbroken(wrong: Sequence[CaseResult], count: int) -> str:
+def unbroken_lines(wrong: Sequence[CaseResult], count: int) -> str:
     """Return the lines on the unbroken server: passed, or the cases it did not pass."""
     if not wrong:
         return f"unbroken: passes all {count} cases that were used"

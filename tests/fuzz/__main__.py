@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ):
         tally = asyncio.run(_played(server, options))
         faults = [*tally.faults, *server.faults()]
-    print(told_of(tally, time.monotonic() - began))
+    print(report_of(tally, time.monotonic() - began))
     for fault in faults:
         print(f"FAULT {fault}")
     return 1 if faults else 0
@@ -60,7 +60,7 @@ async def _played(server: Served, options: argparse.Namespace) -> Tally:
     return player.tally
 
 
-def told_of(tally: Tally, took_s: float) -> str:
+def report_of(tally: Tally, took_s: float) -> str:
     """A tally in words."""
     statuses = ", ".join(f"{status}: {n}" for status, n in sorted(tally.statuses.items()))
     kinds = ", ".join(f"{kind}: {n}" for kind, n in sorted(tally.kinds.items()))

@@ -22,7 +22,7 @@ COUNT: Final = 200
 SEED: Final = 1
 SIDE_BY_SIDE: Final = 4
 _SERVE: Final = "tests.mutants.serve"
-Tell = Callable[[str], None]
+Print = Callable[[str], None]
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class Finding(msgspec.Struct, frozen=True):
         return "equivalent" if key in EQUIVALENT else "known" if key in UNCAUGHT else "survived"
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The line about it."""
         head = f"{self.word:10} {self.mutant.name}  {self.mutant.function}"
         if self.case:
@@ -50,37 +50,37 @@ class Finding(msgspec.Struct, frozen=True):
         return f"{head}  ({self.played} cases)\n           {self.mutant.line}"
 
 
-def main(arguments: Sequence[str] | None = None, tell: Tell = print) -> int:
+def main(arguments: Sequence[str] | None = None, out: Print = print) -> int:
     """Run the command: 0 where each mutant is caught or known, 1 otherwise."""
     options = _parser().parse_args(arguments)
     chosen = [each for each in all_mutants() if each.name in options.name]
     if unknown := set(options.name) - {each.name for each in chosen}:
-        tell(f"no mutant is called {min(unknown)}; --list names them")
+        out(f"no mutant is called {min(unknown)}; --list names them")
         return 2
     if not options.name:
         chosen = sample(options.count, options.seed)
         if options.tenth is not None:
             chosen = tenth_of(chosen, options.tenth)
-            tell(f"tenth {options.tenth % TENTHS} of {TENTHS}: {len(chosen)} mutants")
+            out(f"tenth {options.tenth % TENTHS} of {TENTHS}: {len(chosen)} mutants")
     if options.list:
-        tell("\n".join(f"{each.name}  {each.function}: {each.line}" for each in chosen))
+        out("\n".join(f"{each.name}  {each.function}: {each.line}" for each in chosen))
         return 0
-    return asyncio.run(judge(chosen, own_contract(), options.jobs, tell))
+    return asyncio.run(judge(chosen, own_contract(), options.jobs, out))
 
 
-async def judge(chosen: Sequence[Mutant], checker: Contract | None, jobs: int, tell: Tell) -> int:
+async def judge(chosen: Sequence[Mutant], checker: Contract | None, jobs: int, out: Print) -> int:
     """Judge mutants side by side."""
     free = asyncio.Semaphore(jobs)
 
     async def one(mutant: Mutant) -> Finding:
         async with free:
             finding = await judged(mutant, checker)
-        tell(finding.told)
+        out(finding.summary)
         return finding
 
     found = await asyncio.gather(*map(one, chosen))
     counts = Counter(each.word for each in found)
-    tell(", ".join(f"{count} {word}" for word, count in sorted(counts.items())))
+    out(", ".join(f"{count} {word}" for word, count in sorted(counts.items())))
     return 1 if counts["survived"] else 0
 
 
@@ -131,4 +131,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main(tell=lambda line: print(line, flush=True)))
+    sys.exit(main(out=lambda line: print(line, flush=True)))

@@ -182,11 +182,11 @@ class Bench:
             (load,) = reader.workers([worker_id])
         return load.worker
 
-    def happened(self, subject: str) -> list[str]:
+    def event_types(self, subject: str) -> list[str]:
         """The types of a subject's events, in order."""
-        return [kind for kind, _ in self.told(subject)]
+        return [kind for kind, _ in self.events_of(subject)]
 
-    def told(self, subject: str) -> list[tuple[str, dict[str, Any]]]:
+    def events_of(self, subject: str) -> list[tuple[str, dict[str, Any]]]:
         """A subject's events, in order, with what they say."""
         end = monotonic() + LIMIT_S
         while (page := self._log(subject)).cursor < self._logged:

@@ -11,10 +11,10 @@ RETRY_MS = 4_000
 LEASE_MS = 10_000
 SILENT_MS = 30_000
 # A FETCH that comes sooner after the last sign of life is not written down at once.
-HEARD_MS = 5_000
+BEATS_MS = 5_000
 KEEP_MS = {"completed": 60_000, "cancelled": 70_000, "discarded": 80_000}
 # Events of a job that will not be tried again.
-BURIED = ("job.discarded", "dead_letter.added")
+DEAD_LETTERED = ("job.discarded", "dead_letter.added")
 FINAL = frozenset(KEEP_MS)
 
 
@@ -93,7 +93,7 @@ class Model:
             return None
         if peer.gone:
             self.workers[worker] = peer = Peer(now, now)
-        elif peer.seen_at <= now - HEARD_MS:
+        elif peer.seen_at <= now - BEATS_MS:
             peer.seen_at = now
             peer.alive_at = None if peer.alive_at is None else now
         if peer.quiet:
@@ -159,7 +159,7 @@ class Model:
         job.failed_by.add((job.holder, job.attempt))
         job.story.append("job.failed")
         if not retryable or self._spent(job):
-            self.finish(job, "discarded", now, *BURIED)
+            self.finish(job, "discarded", now, *DEAD_LETTERED)
         else:
             job.state, job.due, job.holder = "retryable", now + RETRY_MS, None
             job.story.append("job.retrying")
@@ -191,7 +191,7 @@ class Model:
         job.given_back = None
         job.story.append("job.failed")
         if self._spent(job):
-            self.finish(job, "discarded", now, *BURIED)
+            self.finish(job, "discarded", now, *DEAD_LETTERED)
         else:
             job.state, job.holder = "available", None
 

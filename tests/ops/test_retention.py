@@ -49,8 +49,8 @@ def test_a_queue_keeps_its_latest_dead_letters(bench: Bench, clock: HandClock) -
     assert swept(bench).removed == 3
     assert left(bench, [*ids, *others]) == [*ids[3:], *others]
     assert bench.counts() == {"discarded": 2}
-    assert bench.told(ids[0])[-1][0] == "dead_letter.pruned"
-    assert bench.told(ids[0])[-1][1]["reason"] == "count"
+    assert bench.events_of(ids[0])[-1][0] == "dead_letter.pruned"
+    assert bench.events_of(ids[0])[-1][1]["reason"] == "count"
     assert swept(bench).removed == 0
 
 

@@ -7,7 +7,7 @@ from ojs_server.ops.jobs.settle import Cancel
 from ojs_server.ops.ledger import NEAR_MS
 from ojs_server.ops.sweep import BEHIND_MS, BEHIND_STEP, MATURE_STEP, Swept
 from tests.ops.bench import Bench, enqueue
-from tests.ops.model import BURIED
+from tests.ops.model import DEAD_LETTERED
 
 
 def test_nobody_is_judged_where_a_worker_has_called_in_vain_since(bench: Bench) -> None:
@@ -37,7 +37,7 @@ def test_jobs_are_promoted_in_the_order_of_their_times(bench: Bench) -> None:
     bench.clock.advance(2001)
     assert bench.sweep().matured == 3
     assert bench.take_ids("w", 5) == [first, second, third]
-    assert bench.happened(first)[:2] == ["job.scheduled", "job.enqueued"]
+    assert bench.event_types(first)[:2] == ["job.scheduled", "job.enqueued"]
     assert bench.job(first).enqueued_at == bench.clock.now
 
 
@@ -62,7 +62,7 @@ def test_what_was_not_started_in_time_is_discarded(bench: Bench) -> None:
     assert bench.sweep().matured == 3
     for job_id in (waiting, pending, scheduled):
         assert bench.state(job_id) == "discarded"
-        assert bench.happened(job_id)[-3:] == ["job.expired", *BURIED]
+        assert bench.event_types(job_id)[-3:] == ["job.expired", *DEAD_LETTERED]
     assert bench.state(started) == "active"
     assert bench.counts() == {"discarded": 3}
 
@@ -88,7 +88,7 @@ def test_the_last_lease_that_runs_out_discards(bench: Bench) -> None:
         bench.clock.advance(5000)
         bench.sweep()
     assert bench.state(job_id) == "discarded"
-    assert bench.happened(job_id)[-3:] == ["job.failed", *BURIED]
+    assert bench.event_types(job_id)[-3:] == ["job.failed", *DEAD_LETTERED]
 
 
 def test_a_job_that_runs_too_long_fails_and_backs_off(bench: Bench) -> None:
@@ -237,10 +237,10 @@ def test_events_keys_and_gone_workers_are_pruned(bench: Bench) -> None:
     assert bench.do(enqueue(key="k")).created
     with bench.store.reader() as reader:
         assert reader.workers(["w"]) == []
-    assert bench.happened(job_id) == ["job.enqueued"]
+    assert bench.event_types(job_id) == ["job.enqueued"]
     bench.clock.advance(6 * DAY)
     bench.sweep(prune=True)
-    assert bench.happened(job_id) == []
+    assert bench.event_types(job_id) == []
     assert bench.exists(job_id)
 
 

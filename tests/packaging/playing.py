@@ -80,7 +80,7 @@ class Reader:
                 await run.prints(block.text)
             else:
                 raise AssertionError(f"a block of {block.kind}:\n{block.text}")
-        assert not any("Traceback" in line for line in run.lines), run.told()
+        assert not any("Traceback" in line for line in run.lines), run.output()
 
     def write(self, name: str, text: str) -> Path:
         """Write a file of the project, or one of the machine, which is below the project too."""

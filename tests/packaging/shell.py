@@ -60,7 +60,7 @@ class Shell:
         # After a newline, because not all programs end their last line.
         text = f"{self.here(commands)}\necho; echo '{DONE}' $failed; failed=0\n"
         self._process.stdin.write(text.encode())
-        assert (await self._until(re.compile(f"^{DONE} (.*)$")))[1] == "0", self.told()
+        assert (await self._until(re.compile(f"^{DONE} (.*)$")))[1] == "0", self.output()
 
     async def says(self, text: str) -> None:
         """Wait for each of these lines since the last commands, in which `…` is anything."""
@@ -75,7 +75,7 @@ class Shell:
                 while not any(text in line for line in self.lines[start:]):
                     await self.run(commands)
         except TimeoutError:
-            raise AssertionError(f"{text} did not come:\n{self.told()}") from None
+            raise AssertionError(f"{text} did not come:\n{self.output()}") from None
 
     async def prints(self, text: str) -> None:
         """Require that the last commands print this JSON, perhaps only when they are run once more:
@@ -87,9 +87,9 @@ class Shell:
                     await self.run(self._last)
         except TimeoutError:
             faults = missing(shown, self._printed())
-            raise AssertionError(f"{faults}\n{self.told()}") from None
+            raise AssertionError(f"{faults}\n{self.output()}") from None
 
-    def told(self) -> str:
+    def output(self) -> str:
         """All that was printed."""
         return "\n".join(self.lines)
 
@@ -110,7 +110,7 @@ class Shell:
             async with asyncio.timeout(LONGEST_S), self._come:
                 await self._come.wait_for(found)
         except TimeoutError:
-            raise AssertionError(f"{wanted.pattern} did not come:\n{self.told()}") from None
+            raise AssertionError(f"{wanted.pattern} did not come:\n{self.output()}") from None
         match = found()
         assert match is not None
         return match

@@ -25,7 +25,7 @@ HOST, PROCESS = "simulated", 7
 JOBS = 40
 
 
-class Heard:
+class NotingTransport:
     """A transport that notes what is said, and when."""
 
     def __init__(self, transport: AsgiTransport, hands: Hands) -> None:
@@ -85,7 +85,7 @@ def worker_environment(seed: int, hands: Hands) -> of_worker.Environment:
     )
 
 
-def make_worker(transport: Heard, environment: of_worker.Environment) -> Worker:
+def make_worker(transport: NotingTransport, environment: of_worker.Environment) -> Worker:
     """A worker whose handlers take their time, fail, and block."""
     worker = Worker(transport=transport, environment=environment, concurrency=3, wake="stream")
 
@@ -108,13 +108,13 @@ def make_worker(transport: Heard, environment: of_worker.Environment) -> Worker:
 
 
 @asynccontextmanager
-async def running(path: Path, seed: int, hands: Hands) -> AsyncIterator[Heard]:
+async def running(path: Path, seed: int, hands: Hands) -> AsyncIterator[NotingTransport]:
     """A server over a file."""
     environment = server_environment(seed, hands)
     store = open_store(str(path), environment=environment)
     server = Server(Settings(database=str(path)), store, environment)
     async with server.running():
-        yield Heard(AsgiTransport(Application(server)), hands)
+        yield NotingTransport(AsgiTransport(Application(server)), hands)
 
 
 async def play(path: Path, seed: int, hands: Hands) -> list[bytes]:

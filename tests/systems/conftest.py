@@ -80,7 +80,7 @@ class System:
         stored: Json = (await self.call("GET", f"/ojs/v1/jobs/{job_id}"))["job"]
         return stored
 
-    async def told(self, subject: str) -> list[str]:
+    async def event_types(self, subject: str) -> list[str]:
         """Return the types of a subject's events, in order."""
         events = (await self.call("GET", "/ojs/v1/events", limit=1000))["events"]
         return [one["type"] for one in events if one["subject"] == subject]

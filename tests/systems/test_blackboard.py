@@ -184,7 +184,7 @@ async def test_3_18_db_updates_are_kept_and_belong_to_execute_jobs(board: System
 async def test_3_19_results_are_events_and_trigger_the_next_step(board: System) -> None:
     _, job = await polled(board)
     await push(board, job, result=1)
-    assert (await board.told(job))[-1] == "job.completed"
+    assert (await board.event_types(job))[-1] == "job.completed"
 
 
 async def test_3_20_many_pollers_get_different_jobs(board: System) -> None:
@@ -227,11 +227,11 @@ async def test_3_23_a_restart_of_the_engine_keeps_everything(serve: Serve) -> No
 
 async def test_3_24_a_refused_push_changes_nothing(board: System) -> None:
     worker, job = await polled(board)
-    before = (await board.job(job), await board.told(job))
+    before = (await board.job(job), await board.event_types(job))
     pushed = {"jobId": job, "status": "success", "acquires": ["x"]}
     await board.refused(400, "POST", "/blackboard/job/result", pushed)
     await board.refused(400, "PUT", f"/workers/{worker}/capabilities", {"functionBlocks": [""]})
-    assert (await board.job(job), await board.told(job)) == before
+    assert (await board.job(job), await board.event_types(job)) == before
 
 
 async def test_3_25_blocks_have_any_name_and_polls_name_no_queue(board: System) -> None:

@@ -79,7 +79,7 @@ async def test_0_5_the_first_ping_makes_a_worker_online(board: System) -> None:
     for _ in range(2):
         assert await board.take("never-heard-of", "b") == []
     await board.later(minutes=2)
-    assert await board.told("never-heard-of") == []
+    assert await board.event_types("never-heard-of") == []
 
 
 async def test_0_6_a_ping_brings_an_unreachable_worker_back(board: System) -> None:
@@ -87,7 +87,7 @@ async def test_0_6_a_ping_brings_an_unreachable_worker_back(board: System) -> No
     await board.later(minutes=3)
     await board.call("POST", f"/workers/{worker}/ping")
     assert await board.presence(worker) == "online"
-    assert (await board.told(worker))[-2:] == ["worker.unreachable", "worker.online"]
+    assert (await board.event_types(worker))[-2:] == ["worker.unreachable", "worker.online"]
 
 
 async def test_0_7_a_ping_brings_an_offline_worker_back(board: System) -> None:
@@ -137,7 +137,7 @@ async def test_0_10_presence_is_looked_at_every_minute(board: System) -> None:
     board.hands.turn(seconds=121)
     # By the server's own rounds; in small steps, because a long one would count as a stall.
     async with asyncio.timeout(60):
-        while "worker.unreachable" not in await board.told(worker):
+        while "worker.unreachable" not in await board.event_types(worker):
             board.hands.turn(seconds=0.3)
             board.server.engine.on_due(0)
             await asyncio.sleep(0.01)

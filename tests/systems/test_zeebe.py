@@ -207,7 +207,7 @@ async def test_2_10_expiry_is_seen_by_a_look_that_comes_often(store_url: str) ->
             assert (await world.pass_time(59.9)).lapsed == 0
             assert (await world.pass_time(0.1)).lapsed == 1
             hands.free.set()
-        assert "job.failed" in await world.told(job.id)
+        assert "job.failed" in await world.event_types(job.id)
 
 
 async def test_2_11_the_client_does_not_manage_the_timeout(world: World) -> None:
@@ -219,10 +219,10 @@ async def test_2_11_the_client_does_not_manage_the_timeout(world: World) -> None
         key = hands.jobs[0].key
         before = await _expiry(world, key)
         await world.pass_time(30)
-        beaten = (await world.told(key)).count("job.heartbeat")
+        beaten = (await world.event_types(key)).count("job.heartbeat")
         await until(lambda: _beat_at(world, hands.jobs[0].worker, world.clock.now))
         assert await _expiry(world, key) == before
-        assert (await world.told(key)).count("job.heartbeat") == beaten == 0
+        assert (await world.event_types(key)).count("job.heartbeat") == beaten == 0
         hands.free.set()
 
 

@@ -56,7 +56,7 @@ class World:
         assert found is not None, f"there is no job {job_id}"
         return found[0].job
 
-    async def told(self, subject: str) -> list[str]:
+    async def event_types(self, subject: str) -> list[str]:
         """Return the types of the events of a job or worker, in order."""
         wanted = EventFilter(subject=subject)
         page = await self.server.engine.read(lambda reader: reader.events(0, wanted, 1000))

@@ -19,7 +19,7 @@ from tests.http.listening import on_a_socket
 
 
 @dataclass(frozen=True)
-class Said:
+class Output:
     """The output of a run of the command, and its exit code."""
 
     code: int
@@ -32,7 +32,7 @@ class Said:
         return [line.split("\t") for line in self.out.splitlines()]
 
 
-Ojs = Callable[..., Said]
+Ojs = Callable[..., Output]
 Call = Callable[..., Any]
 
 
@@ -89,11 +89,11 @@ def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
 def run(capsys: pytest.CaptureFixture[str], no_settings: None) -> Ojs:
     """Runs the command."""
 
-    def ojs(*words: str) -> Said:
+    def ojs(*words: str) -> Output:
         capsys.readouterr()
         code = main(words)
         said = capsys.readouterr()
-        return Said(code, said.out, said.err)
+        return Output(code, said.out, said.err)
 
     return ojs
 

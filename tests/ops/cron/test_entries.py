@@ -92,10 +92,10 @@ def test_a_due_entry_makes_its_job_once(bench: Bench) -> None:
 def test_a_firing_is_told(bench: Bench) -> None:
     register(bench, timezone="Asia/Tokyo")
     fire_at(bench, FIRST + 40)
-    ((kind, data),) = bench.told("a")
+    ((kind, data),) = bench.events_of("a")
     assert kind == "cron.triggered"
     job_id = data.pop("job_id")
-    assert bench.happened(job_id) == ["job.enqueued"]
+    assert bench.event_types(job_id) == ["job.enqueued"]
     assert data == {
         "cron_name": "a",
         "cron_expr": "* * * * *",
@@ -225,7 +225,7 @@ def test_a_run_by_hand_leaves_the_beat_alone(bench: Bench) -> None:
     assert (run.manual, run.scheduled_at) == (True, START + 10)
     entry = entry_of(bench)
     assert (entry.next_run_at, entry.run_count) == (None, 1)
-    assert bench.told("a")[0][1]["manual"] is True
+    assert bench.events_of("a")[0][1]["manual"] is True
 
 
 def test_the_history_is_bounded(bench: Bench) -> None:
@@ -242,14 +242,14 @@ def test_a_local_time_that_a_clock_change_swallowed_is_told(bench: Bench, clock:
     due_at = entry_of(bench).next_run_at
     assert due_at == 1_773_037_800_000  # 2026-03-09 02:30 in New York
     fire_at(bench, due_at)
-    told = dict(bench.told("a"))
+    told = dict(bench.events_of("a"))
     assert told["cron.skipped"]["reason"] == "dst_skip"
     assert told["cron.skipped"]["local_time"] == "2026-03-08T02:30:00"
     assert told["cron.skipped"]["scheduled_at"] is None
     assert told["cron.triggered"]["scheduled_at"] == "2026-03-09T06:30:00Z"
     fire_at(bench, entry_of(bench).next_run_at or 0)
-    assert bench.happened("a").count("cron.skipped") == 2  # this one for the overlap
-    assert bench.told("a")[-1][1]["reason"] == "overlap_skip"
+    assert bench.event_types("a").count("cron.skipped") == 2  # this one for the overlap
+    assert bench.events_of("a")[-1][1]["reason"] == "overlap_skip"
 
 
 def test_an_entry_that_cannot_be_read_any_more_is_switched_off(bench: Bench) -> None:
@@ -261,7 +261,7 @@ def test_an_entry_that_cannot_be_read_any_more_is_switched_off(bench: Bench) -> 
     assert fire_at(bench, FIRST) == 2
     entry = entry_of(bench)
     assert (entry.enabled, entry.next_run_at) == (False, None)
-    ((kind, data),) = bench.told("a")
+    ((kind, data),) = bench.events_of("a")
     assert (kind, data["reason"]) == ("cron.skipped", "invalid")
     assert "Mars/Olympus" in data["message"]
     assert entry_of(bench, "b").run_count == 1
@@ -295,7 +295,7 @@ def test_an_entry_whose_type_is_refused_since_skips_and_goes_on_later(bench: Ben
     fire_at(bench, FIRST)
     (run,) = runs_of(bench)
     assert (run.outcome, run.reason, run.job_id) == ("skipped", "type_refused", None)
-    ((kind, data),) = bench.told("a")
+    ((kind, data),) = bench.events_of("a")
     assert (kind, data["reason"]) == ("cron.skipped", "type_refused")
     assert "takes no jobs of type t" in data["message"]
     with pytest.raises(InvalidRequest):

@@ -43,7 +43,7 @@ def test_skip_passes_over_a_run_in_every_state_that_is_not_final(bench: Bench, s
     fire_at(bench, FIRST + MINUTE)
     entry = entry_of(bench)
     assert (entry.run_count, entry.next_run_at) == (1, FIRST + 2 * MINUTE)
-    kind, data = bench.told("a")[-1]
+    kind, data = bench.events_of("a")[-1]
     assert (kind, data["reason"], data["existing_job_id"]) == (
         "cron.skipped",
         "overlap_skip",
@@ -150,7 +150,7 @@ def test_no_more_than_a_hundred_runs_are_held_back(bench: Bench) -> None:
         bench.do(Trigger("a"))
     fire_at(bench, FIRST + MINUTE)
     assert entry_of(bench).held == MOST_HELD
-    assert bench.told("a")[-1][1]["reason"] == "overlap_skip"
+    assert bench.events_of("a")[-1][1]["reason"] == "overlap_skip"
     assert bench.counts() == {"available": 1, "pending": MOST_HELD}
 
 
@@ -177,4 +177,4 @@ def test_a_run_by_hand_obeys_the_policy(bench: Bench) -> None:
         bench.do(Trigger("a"))
     assert refused.value.details == {"cron_name": "a", "existing_job_id": job_id}
     assert len(runs_of(bench)) == 1
-    assert bench.happened("a") == ["cron.triggered"]
+    assert bench.event_types("a") == ["cron.triggered"]

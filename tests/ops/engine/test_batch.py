@@ -274,7 +274,7 @@ def test_a_reset_removes_everything(bench: Bench) -> None:
 def test_pausing_is_told_and_a_resume_wakes_everybody(bench: Bench) -> None:
     assert not bench.commit(SetPaused("q", True)).wakes
     assert bench.commit(SetPaused("q", False)).wakes["q"] > 1000
-    assert bench.happened("q") == ["queue.paused", "queue.resumed"]
+    assert bench.event_types("q") == ["queue.paused", "queue.resumed"]
 
 
 async def test_an_unreachable_store_is_unavailable_to_readers(engine: Engine) -> None:

@@ -58,7 +58,7 @@ def test_a_report_is_kept_told_and_counts_as_a_beat(bench: Bench) -> None:
     lease = bench.lease(job_id)
     assert lease is not None
     assert lease.expires_at == bench.clock.now + 10_000
-    assert bench.happened(job_id)[-2:] == ["job.progress", "progress.updated"]
+    assert bench.event_types(job_id)[-2:] == ["job.progress", "progress.updated"]
     stored = progress(bench, job_id)
     assert stored is not None
     assert (stored.attempt, stored.value, stored.message) == (1, 0.5, b'"half"')
@@ -71,7 +71,7 @@ def test_a_flood_of_reports_is_kept_but_not_told(bench: Bench) -> None:
         bench.clock.advance(100)
         advance(bench, job_id, tenth / 10)
     assert advance(bench, job_id).value == 0.9
-    assert bench.happened(job_id).count("progress.updated") == 1
+    assert bench.event_types(job_id).count("progress.updated") == 1
 
 
 def test_a_report_by_another_worker_or_delivery_is_refused(bench: Bench) -> None:
@@ -119,7 +119,7 @@ def test_an_ack_completes_the_progress(bench: Bench) -> None:
     bench.take()
     advance(bench, job_id, 0.5)
     bench.ack(job_id)
-    assert bench.happened(job_id)[-2:] == ["progress.completed", "job.completed"]
+    assert bench.event_types(job_id)[-2:] == ["progress.completed", "job.completed"]
 
 
 def test_silence_after_a_report_is_told_with_it(bench: Bench) -> None:
@@ -129,9 +129,9 @@ def test_silence_after_a_report_is_told_with_it(bench: Bench) -> None:
     advance(bench, job_id, 0.25)
     bench.clock.advance(5000)
     bench.sweep()
-    told = dict(bench.told(job_id))
+    told = dict(bench.events_of(job_id))
     assert told["progress.stalled"]["last_progress"] == 0.25
-    assert "progress.stalled" not in bench.happened(other)
+    assert "progress.stalled" not in bench.event_types(other)
 
 
 def test_the_last_reports_checkpoint_comes_with_the_next_delivery(bench: Bench) -> None:
@@ -170,7 +170,7 @@ def test_checkpoints_are_counted_told_and_handed_out(bench: Bench) -> None:
     bench.take(count=2)
     for sequence, state in enumerate((b'{"n":1}', b"null", b"[1.0]"), 1):
         assert bench.do(Save(job_id, state)).sequence == sequence
-    said = [data for kind, data in bench.told(job_id) if kind == "job.checkpointed"]
+    said = [data for kind, data in bench.events_of(job_id) if kind == "job.checkpointed"]
     assert [(one["sequence"], one["size_bytes"]) for one in said] == [(1, 7), (2, 4), (3, 5)]
     bench.fail(job_id)
     bench.fail(other)
@@ -291,6 +291,6 @@ def test_traced_jobs_tell_their_trace_in_every_event(bench: Bench) -> None:
     bench.fail(job_id)
     bench.do(Revive(job_id))
     bench.do(Cancel(job_id))
-    told = bench.told(job_id)
+    told = bench.events_of(job_id)
     assert {kind for kind, _ in told} >= {"job.enqueued", "job.heartbeat", "job.checkpointed"}
     assert [data["trace_id"] for _, data in told] == ["t-1"] * len(told)

@@ -32,7 +32,7 @@ def test_the_same_job_may_be_named_twice(bench: Bench) -> None:
     job_id = bench.put()
     done = bench.do(Bulk("cancel", (job_id, job_id)))
     assert codes(done) == [None, None]
-    assert bench.happened(job_id) == ["job.enqueued", "job.cancelled"]
+    assert bench.event_types(job_id) == ["job.enqueued", "job.cancelled"]
     assert bench.counts() == {"cancelled": 1}
 
 
@@ -65,7 +65,7 @@ def test_deleting_is_counted_and_told(bench: Bench) -> None:
     bench.ack(job_id)
     bench.do(Bulk("delete", (job_id,)))
     assert bench.counts() == {}
-    assert bench.happened(job_id)[-1] == "job.deleted"
+    assert bench.event_types(job_id)[-1] == "job.deleted"
 
 
 def test_what_a_running_workflow_still_hands_on_is_not_deleted(bench: Bench) -> None:

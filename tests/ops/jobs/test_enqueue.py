@@ -28,7 +28,7 @@ def test_a_job_is_stored_with_its_event_and_counter(bench: Bench) -> None:
     assert outcome.created
     (job_id,) = ids(outcome)
     assert bench.job(job_id) == outcome.jobs[0].job
-    assert bench.told(job_id) == [
+    assert bench.events_of(job_id) == [
         ("job.enqueued", {"job_id": job_id, "job_type": "t", "queue": "q", "priority": 4})
     ]
     assert bench.counts() == {"available": 1}
@@ -37,8 +37,8 @@ def test_a_job_is_stored_with_its_event_and_counter(bench: Bench) -> None:
 def test_jobs_that_wait_are_told_and_counted_by_their_state(bench: Bench) -> None:
     waits = bench.put(scheduled_at="+PT5S")
     held = bench.put(pending=True)
-    assert bench.happened(waits) == ["job.scheduled"]
-    assert bench.happened(held) == []
+    assert bench.event_types(waits) == ["job.scheduled"]
+    assert bench.event_types(held) == []
     assert bench.counts() == {"scheduled": 1, "pending": 1}
 
 
@@ -91,7 +91,7 @@ def test_jobs_that_come_together_are_stored_as_if_each_came_alone(bench: Bench) 
         assert msgspec.structs.replace(alone.job, **own) == stored.job
         assert (alone.args, alone.meta) == (stored.args, stored.meta)
         assert bench.job(stored.job.id) == stored.job
-        told, told_alone = bench.told(stored.job.id), bench.told(alone.job.id)
+        told, told_alone = bench.events_of(stored.job.id), bench.events_of(alone.job.id)
         assert told == [(kind, {**data, "job_id": stored.job.id}) for kind, data in told_alone]
     # Each job was enqueued once more, alone; some are in other queues.
     elsewhere = {"pending", "scheduled_at", "queue"}
@@ -115,7 +115,7 @@ def test_a_key_repeats_the_same_request_and_refuses_another(bench: Bench) -> Non
         bench.do(enqueue(key="k", priority=2))
     assert dict(refused.value.details or {}) == {"existing_job_ids": tuple(ids(made))}
     assert bench.counts() == {"available": 1}
-    assert bench.happened(ids(made)[0]) == ["job.enqueued"]
+    assert bench.event_types(ids(made)[0]) == ["job.enqueued"]
 
 
 def test_a_key_belongs_to_its_operation(bench: Bench) -> None:
@@ -250,7 +250,7 @@ def test_ids_that_another_node_took_meanwhile(bench: Bench) -> None:
     assert free.created
     assert bench.counts() == {"available": 2}
     assert not bench.exists(OTHER)
-    assert bench.happened(OTHER) == []
-    assert bench.happened(ID) == ["job.enqueued"]
+    assert bench.event_types(OTHER) == []
+    assert bench.event_types(ID) == ["job.enqueued"]
     for key in "kj":
         assert bench.do(enqueue(key=key, args=[4])).created

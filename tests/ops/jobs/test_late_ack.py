@@ -42,7 +42,7 @@ def test_a_job_that_waits_is_completed_by_who_lost_it(bench: Bench) -> None:
     assert (job.state, job.attempt, job.error) == ("completed", 1, None)
     assert job.started_at is not None
     assert bench.counts() == {"completed": 1}
-    kind, told = bench.told(job_id)[-1]
+    kind, told = bench.events_of(job_id)[-1]
     assert (kind, told["worker_id"], told["duration_ms"]) == ("job.completed", "w", MINUTE)
 
 

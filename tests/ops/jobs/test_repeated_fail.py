@@ -32,9 +32,9 @@ def test_the_very_fail_that_ended_a_delivery_is_answered_again(
     job_id = bench.put(max_attempts=attempts)
     bench.take("w")
     first = bench.do(failing(job_id, kind))
-    happened = bench.happened(job_id)
+    happened = bench.event_types(job_id)
     assert bench.do(failing(job_id, kind)) == Repeated(first.after)
-    assert bench.happened(job_id) == happened
+    assert bench.event_types(job_id) == happened
     for worker, attempt in (("x", 1), ("w", 2), ("w", None), (None, 1), (None, None)):
         with pytest.raises(Conflict):
             bench.do(failing(job_id, kind, worker, attempt))

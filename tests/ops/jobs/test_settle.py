@@ -35,7 +35,7 @@ def test_an_ack_completes_ends_the_lease_and_stores_the_result(bench: Bench) -> 
         found = reader.job(job_id)
     assert found is not None
     assert found[0].result == b'"done"'
-    assert bench.happened(job_id) == ["job.enqueued", "job.started", "job.completed"]
+    assert bench.event_types(job_id) == ["job.enqueued", "job.started", "job.completed"]
     assert bench.counts() == {"completed": 1}
 
 
@@ -46,7 +46,7 @@ def test_a_second_ack_is_a_conflict_and_changes_nothing(bench: Bench) -> None:
     with pytest.raises(Conflict, match="is completed; this needs active"):
         bench.ack(job_id, "w")
     assert bench.found(job_id) == before
-    assert bench.happened(job_id)[-1] == "job.completed"
+    assert bench.event_types(job_id)[-1] == "job.completed"
 
 
 def test_the_very_ack_that_completed_a_job_is_answered_again(bench: Bench) -> None:
@@ -58,7 +58,7 @@ def test_the_very_ack_that_completed_a_job_is_answered_again(bench: Bench) -> No
         found = reader.job(job_id)
     assert found is not None
     assert found[0].result == b"1"
-    assert bench.happened(job_id) == ["job.enqueued", "job.started", "job.completed"]
+    assert bench.event_types(job_id) == ["job.enqueued", "job.started", "job.completed"]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_requeued_job_keeps_its_place(bench: Bench) -> None:
     second = bench.put()
     bench.fail(first, requeue=True)
     assert bench.take_ids("x", 2) == [first, second]
-    assert bench.happened(first)[-2:] == ["job.released", "job.started"]
+    assert bench.event_types(first)[-2:] == ["job.released", "job.started"]
 
 
 def test_a_failed_job_waits_and_then_stands_at_the_end(bench: Bench) -> None:
@@ -127,7 +127,7 @@ def test_a_failed_job_waits_and_then_stands_at_the_end(bench: Bench) -> None:
     bench.sweep()
     assert bench.take_ids("w", 2) == [later, job_id]
     assert bench.job(job_id).attempt == 2
-    assert bench.happened(job_id) == [
+    assert bench.event_types(job_id) == [
         "job.enqueued",
         "job.started",
         "job.failed",
@@ -171,7 +171,7 @@ def test_a_dead_letter_can_be_removed(bench: Bench) -> None:
     bench.do(Remove(job_id))
     assert not bench.exists(job_id)
     assert bench.counts() == {}
-    assert bench.happened(job_id)[-1] == "dead_letter.deleted"
+    assert bench.event_types(job_id)[-1] == "dead_letter.deleted"
 
 
 @pytest.mark.parametrize("call", [Ack(NOBODY), Cancel(NOBODY), Activate(NOBODY), Revive(NOBODY)])

@@ -31,7 +31,7 @@ def test_a_job_that_is_not_started_within_its_ttl_is_discarded(
     assert bench.state(job_id) == "discarded"
     assert types(bench, job_id) == ["enqueue_ttl_expired"]
     kinds = ["job.expired", "job.ttl_expired", "job.discarded", "dead_letter.added"]
-    assert bench.happened(job_id)[-4:] == kinds
+    assert bench.event_types(job_id)[-4:] == kinds
     assert bench.counts() == {"discarded": 1}
 
 
@@ -77,7 +77,7 @@ def test_the_total_time_covers_attempts_and_the_waiting_between_them(bench: Benc
         10.0,
         10.0,
     )
-    assert bench.happened(job_id)[-4:] == [
+    assert bench.event_types(job_id)[-4:] == [
         "job.total_timeout",
         "job.failed",
         "job.discarded",
@@ -95,7 +95,7 @@ def test_the_total_time_ends_a_job_that_waits(bench: Bench, waits: dict[str, Any
     assert bench.take() == []
     bench.sweep()
     assert types(bench, job_id) == ["total_timeout"]
-    assert bench.happened(job_id)[-3:] == [
+    assert bench.event_types(job_id)[-3:] == [
         "job.total_timeout",
         "job.discarded",
         "dead_letter.added",
@@ -174,7 +174,7 @@ def test_a_holder_that_sends_no_beat_for_the_job_loses_it(bench: Bench) -> None:
     error = bench.error(job_id)
     assert (error["type"], error["timeout_kind"]) == ("stalled", "stalled")
     assert (error["limit_seconds"], error["elapsed_seconds"]) == (10.0, 10.0)
-    assert bench.happened(job_id)[-3:] == ["job.stalled", "job.failed", "job.retrying"]
+    assert bench.event_types(job_id)[-3:] == ["job.stalled", "job.failed", "job.retrying"]
     assert bench.beat(ids=[job_id]).lost == (job_id,)
 
 
@@ -220,7 +220,7 @@ def test_silence_costs_the_last_attempt(bench: Bench) -> None:
     bench.clock.advance(5000)
     bench.sweep()
     assert bench.state(job_id) == "discarded"
-    assert bench.happened(job_id)[-4:] == [
+    assert bench.event_types(job_id)[-4:] == [
         "job.stalled",
         "job.failed",
         "job.discarded",

@@ -62,7 +62,7 @@ def test_the_second_of_two_equal_jobs_is_refused(bench: Bench) -> None:
     assert details == {"existing_job_id": first, "existing_job_state": "available"}
     bench.put(**once(keys=["args"]), args=[2])
     bench.put(**once(keys=["args"]), args=[1], type="u")
-    assert bench.happened(first) == ["job.enqueued"]
+    assert bench.event_types(first) == ["job.enqueued"]
 
 
 def test_a_job_without_a_policy_meets_nobody(bench: Bench) -> None:
@@ -173,7 +173,7 @@ def test_replace_cancels_the_job_that_is_there(bench: Bench, state: str) -> None
     old = in_state(bench, state, **once())
     new = replaced(bench, old, **once(on_conflict="replace"), args=[2])
     assert bench.state(new) == "available"
-    assert bench.happened(old)[-1] == "job.cancelled"
+    assert bench.event_types(old)[-1] == "job.cancelled"
     assert bench.counts() == {"available": 1, "cancelled": 1}
     assert bench.take_ids(count=9) == [new]
 
@@ -207,7 +207,7 @@ def test_replace_except_schedule_keeps_the_moment(bench: Bench) -> None:
         found = reader.job(new)
     assert found is not None
     assert (found[0].args, found[0].meta) == (b"[2]", b'{"b":2}')
-    assert bench.happened(new) == ["job.scheduled"]
+    assert bench.event_types(new) == ["job.scheduled"]
     third = replaced(bench, new, **policy)
     assert bench.job(third).scheduled_at == moment
 
@@ -259,7 +259,7 @@ def test_a_job_is_replaced_once_in_a_batch(bench: Bench) -> None:
     policy = once(on_conflict="replace", states=["available"])
     outcome = bench.do(enqueue(jobs=[{**policy, "pending": True}, policy]))
     assert outcome.created
-    assert bench.happened(old) == ["job.enqueued", "job.cancelled"]
+    assert bench.event_types(old) == ["job.enqueued", "job.cancelled"]
     assert bench.counts() == {"available": 1, "pending": 1, "cancelled": 1}
 
 

@@ -27,7 +27,7 @@ def test_a_job_that_ends_meanwhile_is_not_replaced(
         tx.write_changes([change(job, state="completed")])
     assert replacing.result().created
     assert bench.state(old) == "completed"
-    assert bench.happened(old) == ["job.enqueued"]
+    assert bench.event_types(old) == ["job.enqueued"]
 
 
 def test_a_job_that_starts_meanwhile_is_replaced_as_it_is_then(
@@ -70,4 +70,4 @@ def test_a_request_that_loses_its_id_replaces_nothing(
     with pytest.raises(Duplicate):
         losing.result()
     assert bench.state(old) == "available"
-    assert bench.happened(old) == ["job.enqueued"]
+    assert bench.event_types(old) == ["job.enqueued"]

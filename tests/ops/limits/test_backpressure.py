@@ -9,7 +9,7 @@ from ojs_server.ops.jobs.settle import Cancel
 from ojs_server.ops.workers.claim import Claim
 from tests.ops.bench import Bench, enqueue
 from tests.ops.limits.test_queue_limits import configure
-from tests.ops.model import BURIED
+from tests.ops.model import DEAD_LETTERED
 
 
 def bounded(bench: Bench, **backpressure: Any) -> None:
@@ -134,7 +134,7 @@ def test_the_oldest_available_jobs_make_room(bench: Bench) -> None:
         "available",
     ]
     assert bench.error(urgent)["type"] == "queue_full"
-    assert bench.happened(urgent) == ["job.enqueued", "backpressure.dropped", *BURIED]
+    assert bench.event_types(urgent) == ["job.enqueued", "backpressure.dropped", *DEAD_LETTERED]
     assert bench.counts() == {"available": 3, "discarded": 2}
     with pytest.raises(QueueFull):
         bench.do(enqueue(jobs=[{}] * 4))
@@ -190,7 +190,7 @@ def test_high_pressure_is_answered_and_told_once_until_it_falls(bench: Bench) ->
     bench.take()
     bench.take()
     bench.put()
-    kinds = [kind for kind, _ in bench.told("q") if kind.startswith("backpressure")]
+    kinds = [kind for kind, _ in bench.events_of("q") if kind.startswith("backpressure")]
     assert kinds == [
         "backpressure.warning",
         "backpressure.rejected",

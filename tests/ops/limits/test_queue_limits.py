@@ -260,7 +260,7 @@ def test_a_purge_removes_jobs_of_its_queue_states_and_age_only(bench: Bench) -> 
     assert bench.do(purge).count == 1
     assert [bench.exists(job) for job in (old, new, active, elsewhere)] == [False, *[True] * 3]
     assert bench.counts() == {"available": 1, "active": 1}
-    assert bench.happened("q") == ["queue.purged"]
+    assert bench.event_types("q") == ["queue.purged"]
 
 
 def test_a_purged_job_lets_the_next_of_its_key_come(bench: Bench) -> None:

@@ -17,7 +17,7 @@ from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from tests.ops.bench import Bench, HandClock, enqueue
 from tests.ops.limits.test_queue_limits import configure
-from tests.ops.model import BURIED
+from tests.ops.model import DEAD_LETTERED
 
 ONE: dict[str, Any] = {"rate_limit": {"key": "k", "concurrency": 1}}
 SECOND: dict[str, Any] = {"rate_limit": {"key": "k", "rate": 1, "period": "second"}}
@@ -328,7 +328,7 @@ def test_a_job_with_drop_is_discarded_when_a_fetch_meets_its_closed_key(bench: B
     assert bench.state(second) == "discarded"
     assert bench.error(second)["type"] == "rate_limited"
     assert bench.job(second).attempt == 0
-    assert bench.happened(second) == ["job.enqueued", "rate_limit.dropped", *BURIED]
+    assert bench.event_types(second) == ["job.enqueued", "rate_limit.dropped", *DEAD_LETTERED]
 
 
 def test_a_job_with_reschedule_comes_back_when_its_key_may_be_open(bench: Bench) -> None:
@@ -369,7 +369,7 @@ def test_a_worker_can_close_a_key_until_a_moment(bench: Bench) -> None:
     bench.do(Reopen())
     assert set(bench.take_ids(count=2)) == {first, second}
     assert ("rate_limit.dynamic_adjusted", "worker") in [
-        (kind, data.get("reason")) for kind, data in bench.told("k")
+        (kind, data.get("reason")) for kind, data in bench.events_of("k")
     ]
 
 
@@ -407,7 +407,7 @@ def test_waiting_and_going_on_are_told_once(bench: Bench) -> None:
     bench.take()
     assert bench.take() == []
     bench.ack(first)
-    told = bench.told("k")
+    told = bench.events_of("k")
     assert [kind for kind, _ in told] == ["rate_limit.exceeded", "rate_limit.released"]
     assert told[0][1] == {
         "key": "k",

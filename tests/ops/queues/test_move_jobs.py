@@ -31,7 +31,7 @@ def test_jobs_of_every_state_move_and_are_counted_where_they_are(bench: Bench) -
     assert bench.counts() == {}
     assert bench.counts("to") == before
     assert [bench.job(job_id).queue for job_id in (*ids, elsewhere)] == ["to"] * 6 + ["other"]
-    ((kind, data),) = bench.told("q")
+    ((kind, data),) = bench.events_of("q")
     assert (kind, data) == ("queue.moved", {"queue": "q", "target_queue": "to", "count": 6})
     assert move(bench, *ids) == 0
     bench.do(Revive(dead))

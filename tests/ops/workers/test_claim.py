@@ -27,7 +27,7 @@ def test_a_claim_makes_the_job_active_and_leases_it(bench: Bench) -> None:
     )
     assert (lease.worker_id, lease.attempt, lease.fetch_id) == ("w", 1, "f")
     assert (lease.expires_at, lease.deadline_at) == (bench.clock.now + 7000, None)
-    assert bench.happened(job_id) == ["job.enqueued", "job.started"]
+    assert bench.event_types(job_id) == ["job.enqueued", "job.started"]
     assert bench.counts() == {"active": 1}
 
 

@@ -50,7 +50,7 @@ def test_a_worker_that_was_declared_dead_comes_back_by_a_fetch(
     assert (worker.state, worker.incarnation) == ("running", before.incarnation + 1)
     assert (worker.gone_at, worker.deleted_at, worker.died) == (None, None, False)
     assert (worker.beat_at, worker.profile) == (before.beat_at, before.profile)
-    assert bench.happened("w")[-2:] == ["worker.started", "worker.online"]
+    assert bench.event_types("w")[-2:] == ["worker.started", "worker.online"]
     # It is judged by its silence like any other.
     assert bench.sweep().dead == 0
     die(bench)

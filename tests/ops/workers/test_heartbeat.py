@@ -39,7 +39,7 @@ def test_a_lease_is_written_again_once_two_percent_are_gone(
     bench.clock.advance(waited)
     assert bench.beat(ids=[job_id]).extended == (job_id,)
     assert end_of(bench, job_id) == left
-    renewed = "job.heartbeat" in bench.happened(job_id)
+    renewed = "job.heartbeat" in bench.event_types(job_id)
     assert renewed == (waited > 200)
 
 
@@ -109,18 +109,18 @@ def test_the_first_beat_makes_the_worker_known(bench: Bench) -> None:
     worker = bench.worker()
     assert (worker.alive_at, worker.beat_at, worker.seen_at) == (bench.clock.now,) * 3
     assert bench.beat().registered
-    ((kind, said),) = bench.told("w")
+    ((kind, said),) = bench.events_of("w")
     assert kind == "worker.started"
     assert (said["worker_id"], said["queues"], said["concurrency"]) == ("w", ["q"], 4)
 
 
 def test_a_worker_that_fetched_before_its_first_beat_is_told_of_as_well(bench: Bench) -> None:
     bench.take("w")
-    assert bench.happened("w") == []
+    assert bench.event_types("w") == []
     bench.beat()
     bench.beat()
-    assert bench.happened("w") == ["worker.started"]
-    assert bench.told("w")[0][1]["queues"] == []
+    assert bench.event_types("w") == ["worker.started"]
+    assert bench.events_of("w")[0][1]["queues"] == []
 
 
 def test_the_profile_keeps_the_newest_word(bench: Bench) -> None:
@@ -159,9 +159,9 @@ def test_going_quiet_is_told_once(bench: Bench) -> None:
     bench.beat(ids=[held(bench)])
     bench.beat(reported=WorkerState.QUIET, ids=[NOBODY], draining=True)
     bench.beat(reported=WorkerState.QUIET)
-    kind, said = bench.told("w")[-1]
+    kind, said = bench.events_of("w")[-1]
     assert (kind, said) == ("worker.quiet", {"worker_id": "w", "active_jobs": 1})
-    assert bench.happened("w") == ["worker.started", "worker.quiet"]
+    assert bench.event_types("w") == ["worker.started", "worker.quiet"]
 
 
 def test_a_worker_that_was_gone_returns_as_a_new_incarnation(bench: Bench) -> None:
@@ -175,7 +175,7 @@ def test_a_worker_that_was_gone_returns_as_a_new_incarnation(bench: Bench) -> No
     assert worker.directive is None
     assert bench.beat().registered
     gone, back = ["worker.offline", "worker.stopped"], ["worker.started", "worker.online"]
-    assert bench.happened("w") == ["worker.started", *gone, *back]
+    assert bench.event_types("w") == ["worker.started", *gone, *back]
 
 
 @pytest.mark.parametrize(("conformance", "told"), [(True, "terminate"), (False, "running")])

@@ -6,7 +6,7 @@ from ojs_server.domain.errors import NotFound
 from ojs_server.domain.workers.worker import Directive
 from ojs_server.ops.workers.presence import Deregister, Direct, Register
 from tests.ops.bench import Bench
-from tests.ops.model import BURIED
+from tests.ops.model import DEAD_LETTERED
 
 PROFILE = {"hostname": "h", "queues": ["q"], "concurrency": 4}
 
@@ -17,7 +17,7 @@ def test_registering_counts_for_the_sweeper_but_is_no_beat(bench: Bench) -> None
     assert known.worker == worker
     assert known.now == bench.clock.now
     assert (worker.alive_at, worker.beat_at, worker.incarnation) == (bench.clock.now, None, 1)
-    ((kind, said),) = bench.told("w")
+    ((kind, said),) = bench.events_of("w")
     assert kind == "worker.started"
     assert (said["queues"], said["concurrency"], said["registered"]) == (["q"], 4, True)
 
@@ -50,7 +50,7 @@ def test_deregistering_returns_the_jobs_and_says_why(bench: Bench) -> None:
     assert bench.state(foreign) == "active"
     worker = bench.worker()
     assert (worker.state, worker.gone_at) == ("terminated", bench.clock.now)
-    kind, said = bench.told("w")[-1]
+    kind, said = bench.events_of("w")[-1]
     assert (kind, said["reason"], said["jobs_returned"]) == ("worker.stopped", "shutdown", 2)
     assert bench.take_ids("x", 5) == [first, second]
     assert bench.job(first).attempt == 2
@@ -62,7 +62,7 @@ def test_deregistering_twice_or_unknown(bench: Bench) -> None:
     gone = bench.worker()
     bench.clock.advance(1000)
     assert bench.do(Deregister("w")).worker == gone
-    assert bench.happened("w") == ["worker.started", "worker.offline", "worker.stopped"]
+    assert bench.event_types("w") == ["worker.started", "worker.offline", "worker.stopped"]
     with pytest.raises(NotFound) as refused:
         bench.do(Deregister("nobody"))
     assert refused.value.details == {"resource_type": "worker", "resource_id": "nobody"}
@@ -96,7 +96,7 @@ def test_a_silent_worker_is_dead_and_its_jobs_are_for_others(bench: Bench) -> No
         assert bench.error(job_id)["type"] == "worker_death"
         assert bench.job(job_id).attempt == 1
     assert bench.worker().state == "terminated"
-    kind, said = bench.told("w")[-1]
+    kind, said = bench.events_of("w")[-1]
     assert (kind, said["reason"]) == ("worker.stopped", "error")
     assert bench.sweep().dead == 0
 
@@ -109,7 +109,7 @@ def test_a_death_that_uses_up_the_attempts_discards(bench: Bench) -> None:
     bench.sweep()
     assert bench.state(job_id) == "discarded"
     assert bench.error(job_id)["type"] == "worker_death"
-    assert bench.happened(job_id)[-3:] == ["job.failed", *BURIED]
+    assert bench.event_types(job_id)[-3:] == ["job.failed", *DEAD_LETTERED]
 
 
 def test_a_registered_worker_that_never_beats_dies_as_well(bench: Bench) -> None:

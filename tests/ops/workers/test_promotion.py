@@ -23,7 +23,7 @@ def test_a_scheduled_job_is_handed_out_as_soon_as_it_is_due(bench: Bench) -> Non
     assert bench.state(job_id) == "scheduled"
     bench.clock.advance(1)
     assert bench.take_ids() == [job_id]
-    assert bench.happened(job_id) == ["job.scheduled", "job.enqueued", "job.started"]
+    assert bench.event_types(job_id) == ["job.scheduled", "job.enqueued", "job.started"]
     assert bench.counts() == {"active": 1}
     assert bench.job(job_id).enqueued_at == bench.clock.now
 
@@ -36,7 +36,7 @@ def test_a_retry_is_handed_out_as_soon_as_it_is_due(bench: Bench) -> None:
     assert bench.take_ids() == [job_id]
     assert bench.job(job_id).attempt == 2
     assert bench.counts() == {"active": 1}
-    assert bench.happened(job_id)[-2:] == ["job.retrying", "job.started"]
+    assert bench.event_types(job_id)[-2:] == ["job.retrying", "job.started"]
 
 
 def test_a_retry_without_delay_is_there_for_the_fetch_behind_its_fail(bench: Bench) -> None:

@@ -76,7 +76,7 @@ def test_the_same_call_again_gives_the_same_answer(bench: Bench) -> None:
     assert [one.after.state for one in again.settled[:2]] == ["completed", "retryable"]
     # It was handed out again by this very call: the earlier delivery is over.
     assert isinstance(again.settled[2], Conflict)
-    assert bench.happened(one) == ["job.enqueued", "job.started", "job.completed"]
+    assert bench.event_types(one) == ["job.enqueued", "job.started", "job.completed"]
     assert bench.counts() == {"completed": 1, "retryable": 1, "active": 2, "available": 3}
 
 
@@ -86,7 +86,7 @@ def test_a_job_that_is_named_twice_is_settled_once(bench: Bench) -> None:
     parts = (ack(one), ack(one), fail(one), fail(two), ack(two), fail(two))
     kinds = [type(outcome) for outcome in bench.do(SettleAndFetch(parts)).settled]
     assert kinds == [Change, Repeated, Conflict, Change, Conflict, Repeated]
-    assert bench.happened(two)[-2:] == ["job.failed", "job.retrying"]
+    assert bench.event_types(two)[-2:] == ["job.failed", "job.retrying"]
 
 
 def test_exchanges_and_other_calls_share_a_transaction(bench: Bench) -> None:

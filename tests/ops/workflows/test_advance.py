@@ -223,7 +223,7 @@ def test_events_tell_the_course(flows: Flows) -> None:
     flows.bench.ack(flows.job_ids()[0])
     flows.failed("b")
     flows.failed("c", {"code": "worse", "message": "still no", "retryable": False})
-    told = flows.bench.told(flow)
+    told = flows.bench.events_of(flow)
     assert [kind for kind, _ in told] == [
         "workflow.created",
         "workflow.started",
@@ -255,7 +255,7 @@ def test_a_failure_of_an_earlier_transaction_is_named_at_the_end(flows: Flows) -
     flows.failed("a")
     (a,) = flows.job_ids()
     flows.done("b")
-    kind, data = flows.bench.told(flow)[-1]
+    kind, data = flows.bench.events_of(flow)[-1]
     assert (kind, data["failed_step_id"], data["job_id"]) == ("workflow.failed", "0", a)
     assert data["error"] == {"code": "broken", "message": "no"}
 

@@ -100,7 +100,7 @@ def test_a_later_step_that_is_there_already_fails(flows: Flows, conflict: str) -
     assert flows.take(9) == []
     assert flows.states(flow) == {"": "failed", "0": "completed", "1": "failed", "2": "cancelled"}
     assert flows.bench.state(other) == "available"
-    kind, data = flows.bench.told(flow)[-1]
+    kind, data = flows.bench.events_of(flow)[-1]
     assert (kind, data["failed_step_id"], data["error"]["code"]) == (
         "workflow.failed",
         "1",
@@ -143,7 +143,7 @@ def test_every_job_of_a_tenants_workflow_is_its_own(flows: Flows) -> None:
         assert flows.taken[0].job.tenant == "acme"
     assert flows.view(again.workflow_id).workflow.tenant == "acme"
     assert flows.state(ID) == "completed"
-    assert {data["tenant_id"] for _, data in flows.bench.told(ID)} == {"acme"}
+    assert {data["tenant_id"] for _, data in flows.bench.events_of(ID)} == {"acme"}
 
 
 def test_a_workflow_needs_room_for_all_its_jobs_at_once_in_the_rate_only(flows: Flows) -> None:

@@ -9,11 +9,11 @@ import pytest
 from ojs_server.store.postgres import connect
 from ojs_server.store.postgres.bounded import BoundedConnection
 
-Apart = Callable[..., Future[Any]]
+InThread = Callable[..., Future[Any]]
 
 
 @pytest.fixture
-def apart() -> Iterator[Apart]:
+def threaded() -> Iterator[InThread]:
     """Runs things at the same time, each in a thread of its own."""
     with ThreadPoolExecutor(8) as pool:
         yield pool.submit

@@ -13,7 +13,7 @@ from ojs_server.store.postgres import writer
 from ojs_server.store.postgres.connect import address_of
 from ojs_server.store.postgres.store import PostgresStore
 from tests.postgres import Server
-from tests.store.postgres.conftest import Apart
+from tests.store.postgres.conftest import InThread
 from tests.store.postgres.proxy import proxy_before
 from tests.store.postgres.server import LIMIT_S
 from tests.store.postgres.test_outcomes import ON_BOTH_DURABLE, add, carried_out, stored
@@ -42,14 +42,14 @@ def hosts(*servers: Server) -> str:
 
 @ON_BOTH_DURABLE
 def test_after_a_failover_the_new_primary_tells_the_outcome(
-    durable_postgres: Server, standby: Server, apart: Apart
+    durable_postgres: Server, standby: Server, threaded: InThread
 ) -> None:
     """A commit that did not reach the standby is undone there; one that did is known."""
     both = hosts(standby, durable_postgres)
     with closing(PostgresStore(both, node="a", patience_s=120)) as store:
         put(store, a_job("j1"))
         standby.stop()
-        asked = apart(carried_out, store, partial(add, job_id="lost"))
+        asked = threaded(carried_out, store, partial(add, job_id="lost"))
         waiting(durable_postgres.url)
         durable_postgres.stop("immediate")
         standby.start()

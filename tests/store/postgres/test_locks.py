@@ -11,7 +11,7 @@ import pytest
 from ojs_server.store.base import Store, Tx
 from ojs_server.store.records import Foreseen
 from tests.store.conftest import OpenNode
-from tests.store.postgres.conftest import Apart
+from tests.store.postgres.conftest import InThread
 from tests.store.postgres.server import blocked, wait_until
 from tests.store.records import (
     START,
@@ -28,7 +28,7 @@ from tests.store.records import (
 
 @pytest.mark.parametrize("foreseen", [None, Foreseen(["w1"], ["j1"])])
 def test_a_settling_node_sees_what_the_other_decided(
-    node: OpenNode, apart: Apart, postgres_store: str, foreseen: Foreseen | None
+    node: OpenNode, threaded: InThread, postgres_store: str, foreseen: Foreseen | None
 ) -> None:
     """After waiting for the lock, the job and its lease are read as they are then."""
     first, second = node("a"), node("b")
@@ -41,7 +41,7 @@ def test_a_settling_node_sees_what_the_other_decided(
 
     with first.transaction() as tx:
         tx.load_jobs(["j1"])
-        waiting = apart(load)
+        waiting = threaded(load)
         wait_until(lambda: blocked(postgres_store) == 1)
         tx.write_changes([change(job, state="available")])
         tx.drop_leases(["j1"])
@@ -52,7 +52,7 @@ def test_a_settling_node_sees_what_the_other_decided(
 
 @pytest.mark.parametrize("settled", [True, False], ids=["settled", "undone"])
 def test_a_beat_waits_for_a_settling_node_and_learns_the_outcome(
-    node: OpenNode, apart: Apart, postgres_store: str, settled: bool
+    node: OpenNode, threaded: InThread, postgres_store: str, settled: bool
 ) -> None:
     first, second = node("a"), node("b")
     hold(first, *(a_lease(f"j{n}") for n in range(3)))
@@ -71,7 +71,7 @@ def test_a_beat_waits_for_a_settling_node_and_learns_the_outcome(
         tx.drop_leases(["j1"])
         # This query makes the transaction send its changes.
         assert tx.load_states(["j1"]) == {"j1": "completed"}
-        beating = apart(beat)
+        beating = threaded(beat)
         wait_until(lambda: blocked(postgres_store) == 1)
         if not settled:
             open_.pop_all().__exit__(InterruptedError, InterruptedError(), None)
@@ -133,7 +133,7 @@ def lock_first(tx: Tx, names: list[str]) -> None:
     ids=lambda works: " ".join(work.__name__ for work in works),
 )
 def test_nodes_that_take_the_same_things_in_any_order_do_not_lock_each_other_out(
-    node: OpenNode, apart: Apart, works: tuple[Callable[[Tx, list[str]], None], ...]
+    node: OpenNode, threaded: InThread, works: tuple[Callable[[Tx, list[str]], None], ...]
 ) -> None:
     stores = [node(name) for name in "abc"]
     names = [str(n) for n in range(200)]
@@ -148,12 +148,12 @@ def test_nodes_that_take_the_same_things_in_any_order_do_not_lock_each_other_out
             with undone(store) as tx:
                 random.choice(works)(tx, random.sample(names, len(names)))
 
-    done = [apart(run, store, random.Random(n)) for n, store in enumerate(stores)]
+    done = [threaded(run, store, random.Random(n)) for n, store in enumerate(stores)]
     assert [one.result() for one in done] == [None] * 3
 
 
 def test_an_id_that_another_node_is_storing_is_waited_for(
-    node: OpenNode, apart: Apart, postgres_store: str
+    node: OpenNode, threaded: InThread, postgres_store: str
 ) -> None:
     first, second = node("a"), node("b")
 
@@ -166,6 +166,6 @@ def test_an_id_that_another_node_is_storing_is_waited_for(
     with first.transaction() as tx:
         tx.insert_jobs([a_job("j1", request_hash=b"1")])
         tx.insert_receipts({("p", "o", "k"): a_receipt("j1")})
-        waiting = apart(store_again)
+        waiting = threaded(store_again)
         wait_until(lambda: blocked(postgres_store) == 1)
     assert waiting.result() == ({"j1"}, {("p", "o", "k"): a_receipt("j1")}, {"j1": b"1"})

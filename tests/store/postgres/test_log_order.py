@@ -12,7 +12,7 @@ import pytest
 
 from ojs_server.store.base import Store, Tx
 from ojs_server.store.postgres.store import PostgresStore
-from tests.store.postgres.conftest import Apart
+from tests.store.postgres.conftest import InThread
 from tests.store.postgres.server import query
 from tests.store.records import EVERYTHING, an_event
 
@@ -193,7 +193,7 @@ def test_a_reader_sees_each_event_once_and_at_once(
 
 
 @contextmanager
-def busy(work: Callable[[], Any], apart: Apart) -> Iterator[None]:
+def busy(work: Callable[[], Any], threaded: InThread) -> Iterator[None]:
     """Do something over and over, beside the block."""
     over = threading.Event()
 
@@ -201,7 +201,7 @@ def busy(work: Callable[[], Any], apart: Apart) -> Iterator[None]:
         while not over.is_set():
             work()
 
-    running = apart(repeat)
+    running = threaded(repeat)
     try:
         yield
     finally:
@@ -211,7 +211,7 @@ def busy(work: Callable[[], Any], apart: Apart) -> Iterator[None]:
 
 @BOTH_VERSIONS
 def test_readers_miss_nothing_while_nodes_commit_at_the_same_time(
-    nodes: dict[str, Store], store_url: str, apart: Apart
+    nodes: dict[str, Store], store_url: str, threaded: InThread
 ) -> None:
     pause = threading.Event()
 
@@ -243,8 +243,8 @@ def test_readers_miss_nothing_while_nodes_commit_at_the_same_time(
     ):
         held.turn()
         held.prepare()
-        with busy(restless.turn, apart):
-            writers = [apart(write, name) for name in NODES]
-            followers = [apart(follow, name) for name in (*NODES, *NODES)]
+        with busy(restless.turn, threaded):
+            writers = [threaded(write, name) for name in NODES]
+            followers = [threaded(follow, name) for name in (*NODES, *NODES)]
             written = sorted(placed for one in writers for placed in one.result())
             assert [one.result() for one in followers] == [written] * len(followers)

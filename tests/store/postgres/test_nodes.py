@@ -7,7 +7,7 @@ from ojs_server.domain.jobs.job import State
 from ojs_server.store.base import Store
 from ojs_server.store.records import POSITION_BITS, EventTally
 from tests.store.conftest import OpenNode
-from tests.store.postgres.conftest import Apart
+from tests.store.postgres.conftest import InThread
 from tests.store.postgres.server import query
 from tests.store.records import (
     EVERYTHING,
@@ -84,7 +84,7 @@ def test_a_claim_locks_no_more_than_it_takes(node: OpenNode) -> None:
         assert len(claim(second, ["x", "y"])) == 8
 
 
-def test_jobs_claimed_by_many_nodes_at_once_go_out_once(node: OpenNode, apart: Apart) -> None:
+def test_jobs_claimed_by_many_nodes_at_once_go_out_once(node: OpenNode, threaded: InThread) -> None:
     stores = [node(name) for name in "abcd"]
     put(stores[0], *(a_job(f"j{n}", seq=n) for n in range(400)))
 
@@ -94,7 +94,7 @@ def test_jobs_claimed_by_many_nodes_at_once_go_out_once(node: OpenNode, apart: A
             taken += ids(part)
         return taken
 
-    drained = [apart(drain, store) for store in stores]
+    drained = [threaded(drain, store) for store in stores]
     taken = [job_id for part in drained for job_id in part.result()]
     assert sorted(taken) == sorted(f"j{n}" for n in range(400))
 

@@ -18,7 +18,7 @@ from ojs_server.store.postgres.statements import STATEMENTS
 from ojs_server.store.postgres.store import PostgresStore
 from tests.ops.bench import enqueue, environment
 from tests.postgres import Server
-from tests.store.postgres.conftest import Apart
+from tests.store.postgres.conftest import InThread
 from tests.store.postgres.proxy import Fault, Proxy, proxy_before
 from tests.store.postgres.server import LIMIT_S, query, wait_until
 from tests.store.records import a_job, put, whole
@@ -210,7 +210,7 @@ def commit_up_to(url: str, number: int) -> int:
 
 @ON_BOTH_DURABLE
 def test_what_a_crash_undid_is_not_taken_for_the_next_transaction_of_its_number(
-    durable_postgres: Server, apart: Apart
+    durable_postgres: Server, threaded: InThread
 ) -> None:
     url, numbers = durable_postgres.url, list[int]()
     # Nothing else takes numbers, or writes to the log which come next; and nothing has the log on
@@ -233,7 +233,7 @@ def test_what_a_crash_undid_is_not_taken_for_the_next_transaction_of_its_number(
     ):
         put(store, a_job("before"))
         proxy.fault, proxy.refusing = Fault.REQUEST_LOST, True
-        asked = apart(carried_out, store, work)
+        asked = threaded(carried_out, store, work)
         assert proxy.refused.wait(LIMIT_S)
         durable_postgres.stop("immediate")
         durable_postgres.start()

@@ -9,7 +9,7 @@ import pytest
 
 from ojs_server.store.base import OutcomeUnknown, StoreUnavailable
 from ojs_server.store.postgres.store import PostgresStore
-from tests.store.postgres.conftest import Apart
+from tests.store.postgres.conftest import InThread
 from tests.store.postgres.proxy import Proxy, proxy_before
 from tests.store.postgres.server import query, wait_until
 from tests.store.records import a_job, put, whole
@@ -56,12 +56,12 @@ def read(store: PostgresStore) -> None:
     ids=lambda f: f.__name__,
 )
 def test_every_wait_for_a_database_that_hangs_ends(
-    store: PostgresStore, proxy: Proxy, apart: Apart, wait: Callable[[PostgresStore], None]
+    store: PostgresStore, proxy: Proxy, threaded: InThread, wait: Callable[[PostgresStore], None]
 ) -> None:
     proxy.freeze()
     for _ in range(2):
         with pytest.raises(StoreUnavailable):
-            apart(wait, store).result(LIMIT_S)
+            threaded(wait, store).result(LIMIT_S)
     proxy.thaw()
     wait_until(lambda: _goes(store, wait))
 
@@ -75,15 +75,15 @@ def _goes(store: PostgresStore, wait: Callable[[PostgresStore], None]) -> bool:
 
 
 def test_readers_that_hang_come_back_all_of_them(
-    store: PostgresStore, proxy: Proxy, apart: Apart
+    store: PostgresStore, proxy: Proxy, threaded: InThread
 ) -> None:
     def several() -> None:
-        for one in [apart(read, store) for _ in range(6)]:
+        for one in [threaded(read, store) for _ in range(6)]:
             one.result(LIMIT_S)
 
     several()
     proxy.freeze()
-    waiting = [apart(read, store) for _ in range(8)]
+    waiting = [threaded(read, store) for _ in range(8)]
     assert [type(one.exception(LIMIT_S)) for one in waiting] == [StoreUnavailable] * 8
     proxy.thaw()
     wait_until(lambda: _goes(store, read))
@@ -91,7 +91,7 @@ def test_readers_that_hang_come_back_all_of_them(
 
 
 def test_a_transaction_that_hangs_midway_is_undone(
-    store: PostgresStore, proxy: Proxy, postgres_store: str, apart: Apart
+    store: PostgresStore, proxy: Proxy, postgres_store: str, threaded: InThread
 ) -> None:
     def work() -> None:
         with store.transaction() as tx:
@@ -100,14 +100,14 @@ def test_a_transaction_that_hangs_midway_is_undone(
             tx.load_jobs(["j1"])
 
     with pytest.raises(StoreUnavailable, match="has not answered"):
-        apart(work).result(LIMIT_S)
+        threaded(work).result(LIMIT_S)
     proxy.thaw()
     put(store, a_job("j2"))
     assert query(postgres_store, "SELECT id FROM jobs ORDER BY id") == [("before",), ("j2",)]
 
 
 def test_a_commit_that_hangs_is_of_unknown_outcome(
-    store: PostgresStore, proxy: Proxy, apart: Apart
+    store: PostgresStore, proxy: Proxy, threaded: InThread
 ) -> None:
     def work() -> None:
         with store.transaction() as tx:
@@ -116,15 +116,17 @@ def test_a_commit_that_hangs_is_of_unknown_outcome(
             proxy.freeze()
 
     with pytest.raises(OutcomeUnknown):
-        apart(work).result(LIMIT_S)
+        threaded(work).result(LIMIT_S)
     proxy.thaw()
     put(store, a_job("j2"))
 
 
-def test_a_store_is_not_opened_on_a_database_that_hangs(postgres_store: str, apart: Apart) -> None:
+def test_a_store_is_not_opened_on_a_database_that_hangs(
+    postgres_store: str, threaded: InThread
+) -> None:
     with proxy_before(postgres_store) as proxy:
         proxy.freeze()
-        opening = apart(PostgresStore, f"{proxy.url}&connect_timeout=2", answer_s=ANSWER_S)
+        opening = threaded(PostgresStore, f"{proxy.url}&connect_timeout=2", answer_s=ANSWER_S)
         with pytest.raises(StoreUnavailable):
             opening.result(LIMIT_S)
 
@@ -152,10 +154,10 @@ def test_a_listener_that_hears_nothing_of_its_database_connects_anew(
     asyncio.run(body())
 
 
-def test_a_close_does_not_wait_for_a_database_that_hangs(proxy: Proxy, apart: Apart) -> None:
+def test_a_close_does_not_wait_for_a_database_that_hangs(proxy: Proxy, threaded: InThread) -> None:
     store = PostgresStore(f"{proxy.url}&connect_timeout=2", node="a", answer_s=ANSWER_S)
     store.ping()
     proxy.freeze()
     begun = time.monotonic()
-    apart(store.close).result(LIMIT_S)
+    threaded(store.close).result(LIMIT_S)
     assert time.monotonic() - begun < LIMIT_S / 2

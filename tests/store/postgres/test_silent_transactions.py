@@ -14,7 +14,7 @@ from ojs_server.store.postgres.connect import address_of
 from ojs_server.store.postgres.silence import GIVEN_UP_S, SILENCE_S, Silence, Silences
 from ojs_server.store.postgres.statements import STATEMENTS
 from ojs_server.store.postgres.writer import BOUNDS_TRANSACTIONS
-from tests.store.postgres.conftest import Apart
+from tests.store.postgres.conftest import InThread
 from tests.store.postgres.server import blocked, query, wait_until
 from tests.store.records import HandClock, a_job, a_worker, put, whole
 
@@ -97,7 +97,7 @@ def test_a_silent_transaction_is_ended_and_leaves_nothing(
 @BOTH_VERSIONS
 @pytest.mark.usefixtures("impatient")
 def test_a_transaction_that_waits_for_the_database_is_not_silent(
-    nodes: tuple[Store, Store], store_url: str, apart: Apart
+    nodes: tuple[Store, Store], store_url: str, threaded: InThread
 ) -> None:
     busy, healthy = nodes
     put(healthy, a_job("j1"))
@@ -109,7 +109,7 @@ def test_a_transaction_that_waits_for_the_database_is_not_silent(
     # Transactions of other programs are not ended.
     with psycopg.connect(store_url) as somebody:
         somebody.execute("SELECT pg_current_xact_id(), id FROM jobs FOR UPDATE")
-        taken = apart(take)
+        taken = threaded(take)
         wait_until(lambda: blocked(store_url) == 1)
         assert healthy.end_silent_transactions() == 0
     assert taken.result() == {"j1"}

@@ -9,7 +9,7 @@ import pytest
 from ojs_server.store.base import OutcomeUnknown
 from ojs_server.store.postgres.store import PostgresStore
 from tests.postgres import Server
-from tests.store.postgres.conftest import Apart
+from tests.store.postgres.conftest import InThread
 from tests.store.postgres.proxy import proxy_before
 from tests.store.postgres.server import blocked, query, wait_until
 from tests.store.postgres.test_outcomes import ON_BOTH_DURABLE, OURS, add, carried_out, stored
@@ -41,11 +41,11 @@ def waiting(url: str, *before: int) -> int:
 
 @ON_BOTH_DURABLE
 def test_a_commit_whose_wait_was_cancelled_is_asked_for_until_it_is_safe(
-    durable_postgres: Server, apart: Apart
+    durable_postgres: Server, threaded: InThread
 ) -> None:
     url = durable_postgres.url
     with lacking_a_standby(durable_postgres, patience_s=120) as store:
-        asked = apart(carried_out, store, partial(add, job_id="j1"))
+        asked = threaded(carried_out, store, partial(add, job_id="j1"))
         first = waiting(url)
         query(url, f"SELECT pg_cancel_backend({first})")
         # The transaction is committed here; the query for its outcome waits for the standby too.
@@ -59,11 +59,11 @@ def test_a_commit_whose_wait_was_cancelled_is_asked_for_until_it_is_safe(
 
 
 def test_a_commit_that_no_standby_has_is_of_unknown_outcome(
-    durable_postgres: Server, apart: Apart
+    durable_postgres: Server, threaded: InThread
 ) -> None:
     url = durable_postgres.url
     with lacking_a_standby(durable_postgres, patience_s=1) as store:
-        asked = apart(carried_out, store, partial(add, job_id="j1"))
+        asked = threaded(carried_out, store, partial(add, job_id="j1"))
         query(url, f"SELECT pg_cancel_backend({waiting(url)})")
         with pytest.raises(OutcomeUnknown):
             asked.result()
@@ -74,11 +74,11 @@ def test_a_commit_that_no_standby_has_is_of_unknown_outcome(
 
 @ON_BOTH_DURABLE
 def test_a_server_that_restarts_during_the_wait_makes_no_commit_safe(
-    durable_postgres: Server, apart: Apart
+    durable_postgres: Server, threaded: InThread
 ) -> None:
     url = durable_postgres.url
     with lacking_a_standby(durable_postgres, patience_s=120) as store:
-        asked = apart(carried_out, store, partial(add, job_id="j1"))
+        asked = threaded(carried_out, store, partial(add, job_id="j1"))
         waiting(url)
         durable_postgres.stop()
         durable_postgres.start()
@@ -89,7 +89,9 @@ def test_a_server_that_restarts_during_the_wait_makes_no_commit_safe(
 
 
 @ON_BOTH_DURABLE
-def test_a_commit_that_is_under_way_is_waited_for(durable_postgres: Server, apart: Apart) -> None:
+def test_a_commit_that_is_under_way_is_waited_for(
+    durable_postgres: Server, threaded: InThread
+) -> None:
     url = durable_postgres.url
     with (
         proxy_before(url) as proxy,
@@ -97,7 +99,7 @@ def test_a_commit_that_is_under_way_is_waited_for(durable_postgres: Server, apar
     ):
         put(store, a_job("before"))
         durable_postgres.require_standby("nobody")
-        asked = apart(carried_out, store, partial(add, job_id="j1"))
+        asked = threaded(carried_out, store, partial(add, job_id="j1"))
         waiting(url)
         proxy.cut()
         wait_until(lambda: blocked(url) == 1)

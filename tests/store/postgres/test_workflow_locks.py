@@ -2,7 +2,7 @@
 
 from ojs_server.domain.workflows.record import Workflow
 from tests.store.conftest import OpenNode
-from tests.store.postgres.conftest import Apart
+from tests.store.postgres.conftest import InThread
 from tests.store.postgres.server import blocked, wait_until
 from tests.store.records import START, a_job, put, record
 
@@ -11,7 +11,7 @@ MOVED = Workflow("w1", None, "chain", "running", b"{}", "acp", START)
 
 
 def test_a_node_sees_how_far_the_other_has_moved_a_workflow(
-    node: OpenNode, apart: Apart, postgres_store: str
+    node: OpenNode, threaded: InThread, postgres_store: str
 ) -> None:
     first, second = node("a"), node("b")
     with first.transaction() as tx:
@@ -23,14 +23,14 @@ def test_a_node_sees_how_far_the_other_has_moved_a_workflow(
 
     with first.transaction() as tx:
         tx.load_workflows(["w1"])
-        waiting = apart(load)
+        waiting = threaded(load)
         wait_until(lambda: blocked(postgres_store) == 1)
         tx.update_workflows([MOVED])
     assert waiting.result() == MOVED
 
 
 def test_a_node_locks_the_workflows_that_jobs_are_of(
-    node: OpenNode, apart: Apart, postgres_store: str
+    node: OpenNode, threaded: InThread, postgres_store: str
 ) -> None:
     first, second = node("a"), node("b")
     with first.transaction() as tx:
@@ -44,7 +44,7 @@ def test_a_node_locks_the_workflows_that_jobs_are_of(
     with first.transaction() as tx:
         tx.lock_workflows([], ["w1", "\0"])
         assert tx.load_states(["j1"]) == {"j1": "available"}
-        waiting = apart(lock)
+        waiting = threaded(lock)
         wait_until(lambda: blocked(postgres_store) == 1)
     waiting.result()
 

@@ -8,8 +8,8 @@ from tests.systems.jobmanager.workers import (
     ROTATE,
     Rotate,
     Scale,
-    aside,
     claimed,
+    in_thread,
     manager,
     path_of,
     put,
@@ -19,14 +19,14 @@ from tests.systems.world import World
 
 async def test_1_1_an_external_worker_over_rest(world: World, client: JobManagerClient) -> None:
     async with manager(world, execute=lambda task: task.extension.run()) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         task = await client.submit(ROOM, "modifiers:Rotate")
         assert (await client.wait_for(task, timeout_s=20)).result == 90
 
 
 async def test_1_2_classes_are_registered_as_jobs(world: World, client: JobManagerClient) -> None:
     async with manager(world) as worker:
-        made = await aside(worker.register(room=ROOM), Rotate)
+        made = await in_thread(worker.register(room=ROOM), Rotate)
         assert made is Rotate
         (job,) = await client.list_jobs(ROOM)
     assert (job.category, job.name) == ("modifiers", "Rotate")
@@ -42,9 +42,9 @@ async def test_1_3_without_an_id_the_server_makes_the_worker(world: World) -> No
 
 async def test_1_4_the_id_is_used_again(world: World) -> None:
     async with manager(world) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         first = worker.worker_id
-        await aside(worker.register, Scale, room=ROOM)
+        await in_thread(worker.register, Scale, room=ROOM)
         assert worker.worker_id == first is not None
 
 
@@ -105,9 +105,9 @@ async def test_1_38_later_registrations_grow_the_worker(
     world: World, client: JobManagerClient
 ) -> None:
     async with manager(world, execute=lambda task: task.job) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         for room in (ROOM, "b"):
-            await aside(worker.register, Scale, room=room)
+            await in_thread(worker.register, Scale, room=room)
             task = await client.submit(room, Scale(factor=1))
             ended = await client.wait_for(task, timeout_s=20)
             assert ended.result == f"{room}:modifiers:Scale"

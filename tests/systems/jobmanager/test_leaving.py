@@ -12,11 +12,11 @@ from tests.systems.jobmanager.workers import (
     ROOM,
     Rotate,
     Scale,
-    aside,
     claim_by_hand,
     claimed,
     has_beaten,
     held,
+    in_thread,
     manager,
     put,
     status,
@@ -43,7 +43,7 @@ async def test_1_23_deleting_a_worker_fails_its_tasks_and_its_orphans_go(
     assert await status(world, task) == "failed"
     (left,) = await client.list_jobs(ROOM)
     assert (left.name, left.workers) == ("Scale", [other["worker_id"]])
-    assert "job_types.changed" in await world.told(ROOM)
+    assert "job_types.changed" in await world.event_types(ROOM)
 
 
 @pytest.mark.parametrize("swept", [False, True])
@@ -87,11 +87,11 @@ async def test_1_26_a_worker_holds_a_session_under_whatever_id_it_has(
 ) -> None:
     monkeypatch.setattr(sessions, "HEARTBEAT_S", 0.02)
     async with manager(watched) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         first = worker.worker_id
         await until(lambda: is_held(watched, first))
         await watched.call("DELETE", f"/workers/{first}")
-        assert await aside(worker.claim) is None
+        assert await in_thread(worker.claim) is None
         assert worker.worker_id not in (first, None)
         await until(lambda: is_held(watched, worker.worker_id))
     await until(lambda: len(watched.server.engine.log_reader) == 0)
@@ -127,9 +127,9 @@ async def test_1_29_changes_are_told_after_they_are_made(
 ) -> None:
     worker_id, task = await held(world, client)
     await world.call("DELETE", f"/workers/{worker_id}")
-    assert await world.told(ROOM) == ["job_types.changed"] * 2
-    assert (await world.told(task.id))[:3] == ["job.enqueued", "job.started", "job.failed"]
-    assert (await world.told(worker_id))[0] == "worker.started"
+    assert await world.event_types(ROOM) == ["job_types.changed"] * 2
+    assert (await world.event_types(task.id))[:3] == ["job.enqueued", "job.started", "job.failed"]
+    assert (await world.event_types(worker_id))[0] == "worker.started"
 
 
 async def test_1_30_what_a_worker_says_of_itself_goes_with_it(world: World) -> None:
@@ -153,7 +153,7 @@ async def test_1_33_heartbeats_alone_keep_a_task_of_45_minutes(
 
 async def test_1_37_killed_before_its_first_heartbeat_it_is_swept(world: World) -> None:
     async with manager(world, heartbeat_interval=600) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         assert not await has_beaten(world, worker.worker_id)
         assert (await world.pass_time(60)).dead == 1
 
@@ -162,16 +162,16 @@ async def test_1_40_a_forgotten_worker_registers_anew(
     world: World, client: JobManagerClient
 ) -> None:
     async with manager(world) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         first = worker.worker_id
         assert (await world.pass_time(60)).dead == 1
         for path, body in (("/tasks/claim", {"worker_id": first}), (f"/workers/{first}", {})):
             method = "POST" if path == "/tasks/claim" else "PATCH"
             await world.call(method, path, body, status=404)
-        assert await aside(worker.claim) is None
+        assert await in_thread(worker.claim) is None
         assert worker.worker_id not in (first, None)
         task = await client.submit(ROOM, "modifiers:Rotate")
-        assert (await aside(claim_by_hand, worker)).id == task.id
+        assert (await in_thread(claim_by_hand, worker)).id == task.id
 
 
 async def test_1_40_coming_back_is_tried_until_all_jobs_are_there(
@@ -187,12 +187,12 @@ async def test_1_40_coming_back_is_tried_until_all_jobs_are_there(
 
     async with manager(world) as worker:
         for job in (Rotate, Scale):
-            await aside(worker.register, job, room=ROOM)
+            await in_thread(worker.register, job, room=ROOM)
         assert (await world.pass_time(60)).dead == 1
         monkeypatch.setattr(JobManagerClient, "put_job", failing)
         with pytest.raises(Unreachable):
-            await aside(worker.claim)
-        assert await aside(worker.claim) is None
+            await in_thread(worker.claim)
+        assert await in_thread(worker.claim) is None
         offered = [
             job.name for job in await client.list_jobs(ROOM) if worker.worker_id in job.workers
         ]

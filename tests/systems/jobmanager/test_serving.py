@@ -17,8 +17,8 @@ from tests.systems.jobmanager.workers import (
     ROOM,
     OwnApi,
     Rotate,
-    aside,
     claim_by_hand,
+    in_thread,
     manager,
     noted,
     own_signals,
@@ -32,7 +32,7 @@ async def test_1_11_serving_starts_with_the_first_register(
 ) -> None:
     async with manager(world, execute=lambda task: task.id) as worker:
         assert worker.worker_id is None
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         task = await client.submit(ROOM, "modifiers:Rotate")
         assert (await client.wait_for(task, timeout_s=20)).result == task.id
 
@@ -42,7 +42,7 @@ async def test_1_15_an_exception_fails_the_task(world: World, client: JobManager
         raise ValueError("too wide")
 
     async with manager(world, execute=execute) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         task = await client.submit(ROOM, "modifiers:Rotate")
         ended = await client.wait_for(task, timeout_s=20)
     assert (ended.status, ended.error) == ("failed", "too wide")
@@ -53,7 +53,7 @@ async def test_1_15_a_result_that_cannot_be_sent_fails_the_task(
     world: World, client: JobManagerClient, result: object
 ) -> None:
     async with manager(world, execute=lambda _: result) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         ended = await client.wait_for(await client.submit(ROOM, "modifiers:Rotate"), timeout_s=20)
     assert ended.status == "failed"
     assert "result" in str(ended.error)
@@ -66,7 +66,7 @@ async def test_1_16_no_thread_keeps_the_program_alive(world: World, client: Any)
         kinds.append(threading.current_thread().daemon)
 
     async with manager(world, execute=execute) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         await client.wait_for(await client.submit(ROOM, "modifiers:Rotate"), timeout_s=20)
         loops = [one.daemon for one in threading.enumerate() if one.name == "ojs-loop"]
     assert kinds == [True]
@@ -80,16 +80,16 @@ async def test_1_18_an_announced_task_wakes_the_claim_at_once(
     async with on_a_socket(world.server) as url:
         done = threading.Event()
         with JobManager(url, execute=lambda _: done.set(), polling_interval=600) as worker:
-            await aside(worker.register, Rotate, room=ROOM)
+            await in_thread(worker.register, Rotate, room=ROOM)
             await until(lambda: len(world.server.engine.log_reader) == 1)
             await client.submit(ROOM, "modifiers:Rotate")
-            assert await aside(done.wait, 20)
-            await aside(worker.disconnect)
+            assert await in_thread(done.wait, 20)
+            await in_thread(worker.disconnect)
 
 
 async def test_1_19_a_lost_event_costs_time_only(world: World, client: JobManagerClient) -> None:
     async with manager(world, execute=lambda _: None, push=False) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         task = await client.submit(ROOM, "modifiers:Rotate")
         assert (await client.wait_for(task, timeout_s=20)).status == "completed"
 
@@ -98,7 +98,7 @@ async def test_1_20_one_task_follows_the_other_without_a_pause(
     world: World, client: JobManagerClient
 ) -> None:
     async with manager(world, execute=lambda _: None, polling_interval=0.05) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         await client.wait_for(await client.submit(ROOM, "modifiers:Rotate"), timeout_s=20)
         asked: list[float] = []
         worker._service.news = noted(asked)  # type: ignore[method-assign,assignment]
@@ -141,7 +141,7 @@ async def test_1_20_a_server_that_is_away_costs_no_task(
     monkeypatch.setattr(JobManagerClient, "claim", claiming)
     monkeypatch.setattr(JobManagerClient, "move", moving)
     async with manager(world, execute=lambda task: task.id) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         task = await client.submit(ROOM, "modifiers:Rotate")
         assert (await client.wait_for(task, timeout_s=20)).result == task.id
     assert not still
@@ -152,11 +152,11 @@ async def test_1_21_waiting_obeys_signals_and_puts_old_handlers_back(store_url: 
         way = AsgiTransport(Application(world.server), loop=asyncio.get_running_loop())
         before = signal.getsignal(signal.SIGTERM)
         worker = JobManager(way, push=False)
-        await aside(worker.register, Rotate, room=ROOM)
-        waiting = asyncio.create_task(aside(worker.wait))
+        await in_thread(worker.register, Rotate, room=ROOM)
+        waiting = asyncio.create_task(in_thread(worker.wait))
         await asyncio.sleep(0)
         assert not waiting.done()
-        await aside(worker.disconnect)
+        await in_thread(worker.disconnect)
         await waiting
         assert signal.getsignal(signal.SIGTERM) is before
 
@@ -179,11 +179,11 @@ async def test_1_22_disconnecting_waits_for_the_task_and_leaves(
         free.wait(20)
 
     async with manager(world, execute=execute) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         first, second = [await client.submit(ROOM, "modifiers:Rotate") for _ in range(2)]
-        await aside(begun.wait, 20)
+        await in_thread(begun.wait, 20)
         worker_id = worker.worker_id
-        leaving = asyncio.create_task(aside(worker.disconnect))
+        leaving = asyncio.create_task(in_thread(worker.disconnect))
         await asyncio.sleep(0.02)
         assert not leaving.done()
         free.set()
@@ -197,11 +197,11 @@ async def test_1_28_an_api_object_of_the_program_works_as_it_is(
 ) -> None:
     api = OwnApi(world)
     with JobManager(api, polling_interval=0.02) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         await client.submit(ROOM, "modifiers:Rotate", {"angle": 5})
-        found = await aside(claim_by_hand, worker)
+        found = await in_thread(claim_by_hand, worker)
         assert found.extension.angle == 5
-        await aside(worker.disconnect)
+        await in_thread(worker.disconnect)
     assert api.asked > 3
 
 
@@ -215,7 +215,7 @@ async def test_1_31_tasks_are_done_one_by_one(world: World, client: JobManagerCl
         running.pop()
 
     async with manager(world, execute=execute) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         tasks = [await client.submit(ROOM, "modifiers:Rotate") for _ in range(4)]
         for task in tasks:
             await client.wait_for(task, timeout_s=20)

@@ -12,11 +12,11 @@ from tests.systems.jobmanager.workers import (
     ROTATE,
     Rotate,
     Scale,
-    aside,
     claim_by_hand,
     claimed,
     has_beaten,
     held,
+    in_thread,
     loose,
     manager,
     path_of,
@@ -52,11 +52,11 @@ async def test_1_8_a_claim_whose_answer_was_lost_takes_no_other_task(
 
     monkeypatch.setattr(JobManagerClient, "claim", losing)
     async with manager(world) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         tasks = [await client.submit(ROOM, "modifiers:Rotate") for _ in range(2)]
         with pytest.raises(Unreachable):
-            await aside(worker.claim)
-        found = [await aside(claim_by_hand, worker) for _ in tasks]
+            await in_thread(worker.claim)
+        found = [await in_thread(claim_by_hand, worker) for _ in tasks]
     assert [one.id for one in found] == [task.id for task in tasks]
 
 
@@ -92,11 +92,11 @@ async def test_1_12_by_hand_only_the_heartbeat_goes_by_itself(
     world: World, client: JobManagerClient
 ) -> None:
     async with manager(world, heartbeat_interval=0.02) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         task = await client.submit(ROOM, "modifiers:Rotate")
         await until(lambda: has_beaten(world, worker.worker_id))
         assert await status(world, task) == "pending"
-        found = await aside(worker.claim)
+        found = await in_thread(worker.claim)
         assert found is not None
         assert found.id == task.id
 
@@ -106,35 +106,35 @@ async def test_1_13_listening_goes_from_task_to_task(
 ) -> None:
     tasks = []
     async with manager(world) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         listening = worker.listen(polling_interval=0.02)
-        waiting = asyncio.create_task(aside(next, listening))
+        waiting = asyncio.create_task(in_thread(next, listening))
         for _ in range(2):
             tasks.append(await client.submit(ROOM, "modifiers:Rotate"))
             assert (await waiting).id == tasks[-1].id
-            waiting = asyncio.create_task(aside(next, listening, None))
-        await aside(worker.disconnect)
+            waiting = asyncio.create_task(in_thread(next, listening, None))
+        await in_thread(worker.disconnect)
         assert await waiting is None
 
 
 async def test_1_14_start_complete_and_fail(world: World, client: JobManagerClient) -> None:
     async with manager(world) as worker:
-        await aside(worker.register, Rotate, room=ROOM)
+        await in_thread(worker.register, Rotate, room=ROOM)
         done, failed = [await client.submit(ROOM, "modifiers:Rotate") for _ in range(2)]
-        first = await aside(claim_by_hand, worker)
-        await aside(worker.start, first)
+        first = await in_thread(claim_by_hand, worker)
+        await in_thread(worker.start, first)
         assert await status(world, done) == "running"
-        await aside(worker.complete, first, {"n": 1})
-        await aside(worker.fail, await aside(claim_by_hand, worker), "no")
+        await in_thread(worker.complete, first, {"n": 1})
+        await in_thread(worker.fail, await in_thread(claim_by_hand, worker), "no")
         assert (await client.task(done.id)).result == {"n": 1}
         assert (await client.task(failed.id)).error == "no"
         with pytest.raises(Conflict):
-            await aside(worker.complete, first)
+            await in_thread(worker.complete, first)
 
 
 async def test_1_32_the_extension_is_a_ready_object(world: World, client: JobManagerClient) -> None:
     async with manager(world) as worker:
-        await aside(worker.register, Scale, room=ROOM)
+        await in_thread(worker.register, Scale, room=ROOM)
         made = await put(world, "Scale", schema=None)
         assert made["schema"]
         await world.call("PATCH", f"/workers/{made['worker_id']}", {})
@@ -145,10 +145,10 @@ async def test_1_32_the_extension_is_a_ready_object(world: World, client: JobMan
             status=422,
         )
         assert "factor" in wrong["error"]["message"]
-        await aside(worker.register, loose, room=ROOM, category="modifiers")
+        await in_thread(worker.register, loose, room=ROOM, category="modifiers")
         bad = await client.submit(ROOM, "modifiers:loose", {"wrong": 1})
         good = await client.submit(ROOM, Scale(factor=2))
-        found = await aside(claim_by_hand, worker)
+        found = await in_thread(claim_by_hand, worker)
         assert (found.id, found.extension.run()) == (good.id, 2)
         failed = await client.task(bad.id)
         assert failed.status == "failed"

@@ -49,7 +49,7 @@ async def manager(world: World, **options: Any) -> AsyncIterator[JobManager]:
         await asyncio.to_thread(made.disconnect)
 
 
-async def aside(call: Callable[..., T], *args: Any, **more: Any) -> T:
+async def in_thread(call: Callable[..., T], *args: Any, **more: Any) -> T:
     """A blocking call beside the server."""
     return await asyncio.to_thread(call, *args, **more)
 
