@@ -1,6 +1,7 @@
 -- name: release_gated
--- Let the next jobs of keys into the claim's index: so many of each queue and type. It waits for
--- nobody who has one of them locked, since he may wait for the key; the answer names what is left.
+-- Let the next jobs of keys into the claim's index, some of each queue and type. It waits for
+-- no transaction that has one of them locked, since that may wait for the key; the answer names what
+-- is left.
 -- differs: it takes many keys in one round trip, and notes what it makes available.
 -- changes: jobs, returns
 -- row: name text, count int8

@@ -13,7 +13,7 @@ SELECT wanted.queue, (
 FROM (SELECT DISTINCT * FROM ({rows}) AS named) AS wanted
 
 -- name: load_due_in
--- Lock the scheduled jobs and retries of queues that are due and have not expired, so many of each
+-- Lock the scheduled jobs and retries of queues that are due and have not expired, some of each
 -- queue, earliest first, without those that another node is busy with.
 -- differs: it reads all queues in one round trip, by a lateral join.
 -- returns: Job

@@ -1,5 +1,5 @@
 -- name: release_gated
--- Let the next jobs of a key into the claim's index: so many of each queue and type.
+-- Let the next jobs of a key into the claim's index, some of each queue and type.
 -- changes: jobs
 -- returns: Released
 WITH RECURSIVE heads (head) AS (

@@ -15,7 +15,7 @@ DELETE FROM actions WHERE pos IN (
 )
 
 -- name: list_actions
--- Filter the newest actions below a position, of which only so many are looked at.
+-- Filter the newest actions below a position, among `looked_at` of them.
 -- returns: Action
 SELECT {Action} FROM (
     SELECT * FROM actions WHERE pos < :below

@@ -40,26 +40,26 @@ SELECT id FROM jobs WHERE ended_by = :worker AND strpos(:states, ',' || state ||
 ORDER BY id DESC LIMIT :limit
 
 -- name: floor_newest
--- Find the id at which a search through so many jobs stops.
+-- Find the id at which a search through `look` jobs stops.
 SELECT id FROM jobs WHERE id < :after ORDER BY id DESC LIMIT 1 OFFSET :look
 
 -- name: floor_by_state
--- Find the id at which a search through so many jobs of one state stops.
+-- Find the id at which a search through `look` jobs of one state stops.
 SELECT id FROM jobs WHERE {parked} AND state = :state AND id < :after
 ORDER BY id DESC LIMIT 1 OFFSET :look
 
 -- name: floor_by_queue
--- Find the id at which a search through so many jobs of one queue and state stops.
+-- Find the id at which a search through `look` jobs of one queue and state stops.
 SELECT id FROM jobs WHERE {parked} AND queue = :queue AND state = :state AND id < :after
 ORDER BY id DESC LIMIT 1 OFFSET :look
 
 -- name: floor_by_tenant
--- Find the id at which a search through so many jobs of one tenant stops.
+-- Find the id at which a search through `look` jobs of one tenant stops.
 SELECT id FROM jobs WHERE tenant = :tenant AND id < :after
 ORDER BY id DESC LIMIT 1 OFFSET :look
 
 -- name: floor_by_key
--- Find the id at which a search through so many jobs with a unique key stops.
+-- Find the id at which a search through `look` jobs with a unique key stops.
 SELECT id FROM jobs WHERE {unique_held} AND id < :after ORDER BY id DESC LIMIT 1 OFFSET :look
 
 -- name: scheduled_first
@@ -70,7 +70,7 @@ WHERE state = 'scheduled' AND (scheduled_at, id) > (:after_at, :after)
 ORDER BY scheduled_at, id LIMIT :limit OFFSET :offset
 
 -- name: floor_scheduled_first
--- Find the place at which a search through so many scheduled jobs stops, earliest first.
+-- Find the place at which a search through `look` scheduled jobs stops, earliest first.
 SELECT scheduled_at, id FROM jobs INDEXED BY jobs_scheduled
 WHERE state = 'scheduled' AND (scheduled_at, id) > (:after_at, :after)
 ORDER BY scheduled_at, id LIMIT 1 OFFSET :look
@@ -83,7 +83,7 @@ WHERE state = 'scheduled' AND (scheduled_at, id) < (:after_at, :after)
 ORDER BY scheduled_at DESC, id DESC LIMIT :limit OFFSET :offset
 
 -- name: floor_scheduled_last
--- Find the place at which a search through so many scheduled jobs stops, latest first.
+-- Find the place at which a search through `look` scheduled jobs stops, latest first.
 SELECT scheduled_at, id FROM jobs INDEXED BY jobs_scheduled
 WHERE state = 'scheduled' AND (scheduled_at, id) < (:after_at, :after)
 ORDER BY scheduled_at DESC, id DESC LIMIT 1 OFFSET :look

@@ -112,7 +112,7 @@ DELETE FROM queues WHERE name = :queue
 DELETE FROM queue_counts WHERE queue = :queue
 
 -- name: span_end
--- Find the last id of a range of so many jobs.
+-- Find the last id of a range of `span` jobs.
 SELECT max(id) FROM (
     SELECT id FROM jobs WHERE id > :after ORDER BY id LIMIT :span
 ) AS span
