@@ -21,7 +21,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres nginx run demo demo-ui screenshots recordings test test-distribution test-oldest test-pythons test-schemathesis browser test-browser clients test-clients bench bench-long bench-check bench-scheduled bench-worker bench-streams bench-foreign bench-announce bench-gateway bench-bloat bench-jit bench-dashboard bench-moving proto openapi reference dist lint format check conformance apart faults mutants chaos fuzz lock clean again
+.PHONY: help setup postgres nginx run demo demo-ui screenshots recordings test test-distribution test-oldest test-pythons test-schemathesis browser test-browser clients test-clients bench bench-check bench-long bench-budgets proto openapi reference dist lint format check conformance apart faults mutants chaos fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -119,47 +119,16 @@ build/clients/node/.ready: requirements/clients/package.json requirements/client
 
 bench: $(VENV)/.dev ## Measure the hot calls beside the floor, a fleet and a flood, on both stores (LOAD=load generator)
 	$(BIN)/python -m benchmarks.throughput --load "$(LOAD)" --peer $(ARGS)
-	$(BIN)/python -m benchmarks.concurrency --load "$(LOAD)"
-	$(BIN)/python -m benchmarks.steady
-	$(BIN)/python -m benchmarks.overload
-
-bench-long: $(VENV)/.dev ## Measure FETCH beside a million waiting jobs, and ten minutes of work, on both stores (40 minutes)
-	$(BIN)/python -m benchmarks.depth
-	$(BIN)/python -m benchmarks.soak
+	$(BIN)/python -m benchmarks.budgets steady overload
 
 bench-check: $(VENV)/.dev ## Fail where the hot calls have become slower beside the floor (LOAD=load generator)
 	$(BIN)/python -m benchmarks.throughput --load "$(LOAD)" --check $(ARGS)
 
-bench-scheduled: $(VENV)/.dev ## Measure a million scheduled jobs on both stores (4 minutes)
-	$(BIN)/python -m benchmarks.scheduled $(ARGS)
+bench-long: $(VENV)/.dev ## Measure FETCH beside a million waiting jobs, and ten minutes of work, on both stores (40 minutes)
+	$(BIN)/python -m benchmarks.budgets depth soak
 
-bench-worker: $(VENV)/.dev ## Measure one worker process on both stores, others beside it, and two processes (4 minutes)
-	$(BIN)/python -m benchmarks.worker $(ARGS)
-	$(BIN)/python -m benchmarks.prefork
-
-bench-streams: $(VENV)/.dev ## Measure 500 event streams and 50 WebSockets under load on both stores (1 minute)
-	$(BIN)/python -m benchmarks.streams $(ARGS)
-
-bench-foreign: $(VENV)/.dev ## Fail where events are late beside an application's transaction in the same PostgreSQL database (1 minute)
-	$(BIN)/python -m benchmarks.foreign $(ARGS)
-
-bench-announce: $(VENV)/.dev ## Fail where tasks are announced late by Socket.IO, on both stores (1 minute)
-	$(BIN)/python -m benchmarks.announce $(ARGS)
-
-bench-gateway: $(VENV)/.dev ## Fail where workers of Zeebe that wait cost much, or are handed jobs late, on both stores (1 minute)
-	$(BIN)/python -m benchmarks.gateway $(ARGS)
-
-bench-bloat: $(VENV)/.dev ## Fail where a store has grown after 2 million jobs that are gone again, on both stores (20 minutes)
-	$(BIN)/python -m benchmarks.bloat $(ARGS)
-
-bench-dashboard: $(VENV)/.dev browser ## Fail where the dashboard is heavy, or painted late
-	$(BIN)/python -m benchmarks.dashboard $(ARGS)
-
-bench-moving: $(VENV)/.dev browser ## Fail where open pages grow while jobs move, or cost the server much (10 minutes)
-	$(BIN)/python -m benchmarks.moving $(ARGS)
-
-bench-jit: $(VENV)/.dev postgres ## Fail where the distribution's PostgreSQL as it ships is slower than without JIT (LOAD=load generator)
-	$(BIN)/python -m benchmarks.jit --load "$(LOAD)" --check $(ARGS)
+bench-budgets: $(VENV)/.dev ## Fail where a budget is not kept (ARGS="gateway jobs=50"); list all budgets without ARGS
+	$(BIN)/python -m benchmarks.budgets $(ARGS)
 
 proto: $(VENV)/.dev ## Make the modules of messages anew from the .proto files
 	$(BIN)/python -m grpc_tools.protoc --proto_path=ojs_server/grpc/proto \

@@ -1,17 +1,15 @@
-"""A server process on a fresh store, and a plain HTTP client, for all measurements."""
+"""A server process on a fresh store, and the report of its figures, for all measurements."""
 
-import http.client
 import os
 import platform
 import re
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 import psycopg
@@ -21,28 +19,12 @@ from tests.postgres import Run, Server
 
 StoreKind = Literal["sqlite", "postgres"]
 STORES: Final[tuple[StoreKind, ...]] = ("sqlite", "postgres")
+# Measured values, by names that end with the unit.
+Values = dict[str, float]
 
 REPORTS: Final = Path("build/benchmarks")
 _LISTENS = re.compile(r"listens on http://[^:]+:(\d+)")
 _GRPC = re.compile(r"serves gRPC on [^:]+:(\d+)")
-_JSON: Final = {"Content-Type": "application/json"}
-
-
-class Client:
-    """One connection, kept open; not for more than one thread."""
-
-    def __init__(self, port: int) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-
-    def call(self, method: str, path: str, body: Any = None) -> Any:
-        """Send a request and return the decoded body; raise unless the status is 2xx."""
-        sent = None if body is None else msgspec.json.encode(body)
-        self._connection.request(method, path, sent, _JSON)
-        response = self._connection.getresponse()
-        answer = msgspec.json.decode(response.read())
-        if response.status // 100 != 2:
-            raise RuntimeError(f"{method} {path} was answered {response.status}: {answer}")
-        return answer
 
 
 @contextmanager
@@ -72,6 +54,8 @@ class Served(msgspec.Struct, frozen=True):
 
     port: int
     process: int
+    # Its database.
+    address: str
     # The port for gRPC; 0 without it.
     grpc: int = 0
 
@@ -81,33 +65,39 @@ class Served(msgspec.Struct, frozen=True):
         user, system = stat.rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
+    def database_cpu_s(self) -> float:
+        """Seconds that a PostgreSQL server and all its processes have used; 0 for a file."""
+        if "://" not in self.address:
+            return 0.0
+        with psycopg.connect(self.address) as connection:
+            server = _parent(connection.info.backend_pid)
+        total = 0.0
+        for entry in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                fields = entry.read_text(encoding="utf-8").rpartition(")")[2].split()
+                if server in (int(entry.parent.name), int(fields[1])):
+                    ended = fields[13:15] if int(entry.parent.name) == server else ()
+                    total += sum(map(int, (*fields[11:13], *ended)))
+        return total / os.sysconf("SC_CLK_TCK")
+
     def memory_mb(self) -> float:
         """Resident memory in MB."""
         status = Path(f"/proc/{self.process}/status").read_text(encoding="utf-8")
         return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
-def database_cpu_s(address: str) -> float:
-    """Seconds of processor time of a PostgreSQL server and all its processes; 0 for a file."""
-    if "://" not in address:
-        return 0.0
-    with psycopg.connect(address) as connection:
-        server = _parent(connection.info.backend_pid)
-    total = 0.0
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            fields = entry.read_text(encoding="utf-8").rpartition(")")[2].split()
-            if server in (int(entry.parent.name), int(fields[1])):
-                ended = fields[13:15] if int(entry.parent.name) == server else ()
-                total += sum(map(int, (*fields[11:13], *ended)))
-    return total / os.sysconf("SC_CLK_TCK")
-
-
 @contextmanager
-def running(module: str, address: str, *options: str, core: int | None = None) -> Iterator[Served]:
+def running(
+    module: str, address: str, *options: str, core: int | None = None, keys: str = ""
+) -> Iterator[Served]:
     """Run a module as a server process, optionally on one core, and end it after the block."""
-    command = (sys.executable, "-m", module, "--port", "0", "--database", address, *options)
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen(
+        (sys.executable, "-m", module, "--port", "0", "--database", address, *options),
+        env=os.environ | ({"OJS_KEYS": keys} if keys else {}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     assert process.stdout is not None
     try:
         if core is not None:
@@ -118,7 +108,7 @@ def running(module: str, address: str, *options: str, core: int | None = None) -
             if serves := _GRPC.search(line):
                 grpc = int(serves[1])
             if listens := _LISTENS.search(line):
-                yield Served(int(listens[1]), process.pid, grpc)
+                yield Served(int(listens[1]), process.pid, address, grpc)
                 return
         raise RuntimeError(f"the server did not start; it exited {process.wait()}")
     finally:
@@ -127,11 +117,14 @@ def running(module: str, address: str, *options: str, core: int | None = None) -
         process.stdout.close()
 
 
-def timed(call: Any) -> float:
-    """Milliseconds that a call takes."""
-    begun = time.perf_counter()
-    call()
-    return (time.perf_counter() - begun) * 1000
+@contextmanager
+def serving(store: StoreKind, *options: str, keys: str = "") -> Iterator[Served]:
+    """Run the server on a fresh store for the block."""
+    with (
+        database(store) as address,
+        running("ojs_server", address, *options, keys=keys) as served,
+    ):
+        yield served
 
 
 def _parent(process: int) -> int:

@@ -1,6 +1,7 @@
 """Measure jobs a second over HTTP: the server and the baseline on both stores, in turns.
 
-python -m benchmarks.throughput --load PROGRAM [--jobs N] [--runs N] [--core N] [--check] [--peer]
+python -m benchmarks.throughput --load PROGRAM [--jobs N] [--runs N] [--connections N,N] [--core N]
+    [--store sqlite|postgres] [--check] [--peer]
 
 PROGRAM is a load generator that takes -url, -n, -c and -phases, and prints a line of JSON with
 `phase` and `jobs_per_s` when a phase ends. With --check the run fails where the server has become
@@ -20,15 +21,7 @@ from typing import Final
 import msgspec
 
 from benchmarks.peers import PROCRASTINATE
-from benchmarks.stand import (
-    STORES,
-    Served,
-    StoreKind,
-    database,
-    database_cpu_s,
-    running,
-    write_down,
-)
+from benchmarks.stand import STORES, Served, StoreKind, database, running, write_down
 
 PHASES: Final = ("enqueue", "drain", "lifecycle", "bulk")
 # Factors of the number of jobs: batches are so fast that their phase would be too short.
@@ -71,6 +64,7 @@ class Figures(msgspec.Struct, frozen=True):
 
     subject: str
     store: StoreKind
+    connections: int
     phase: str
     jobs_per_s: float
     lowest: float
@@ -82,40 +76,30 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 def run(
-    program: str,
-    served: Served,
-    address: str,
-    jobs: int,
-    connections: int,
-    phases: Sequence[str] = PHASES,
+    generator: str, served: Served, jobs: int, connections: int, phases: Sequence[str] = PHASES
 ) -> dict[str, Sample]:
     """Every phase once."""
     found: dict[str, Sample] = {}
     for times, some in groupby(phases, key=lambda phase: TIMES.get(phase, 1)):
-        found |= _load(program, served, address, jobs * times, connections, some)
+        found |= _load(generator, served, jobs * times, connections, some)
     return found
 
 
 def _load(
-    program: str,
-    served: Served,
-    address: str,
-    jobs: int,
-    connections: int,
-    phases: Iterable[str],
+    generator: str, served: Served, jobs: int, connections: int, phases: Iterable[str]
 ) -> dict[str, Sample]:
     """Phases with as many jobs each."""
     command = (
-        *(program, "-url", f"http://127.0.0.1:{served.port}", "-n", str(jobs)),
+        *(generator, "-url", f"http://127.0.0.1:{served.port}", "-n", str(jobs)),
         *("-c", str(connections), "-phases", ",".join(phases)),
     )
     found: dict[str, Sample] = {}
-    before = served.cpu_s(), database_cpu_s(address)
+    before = served.cpu_s(), served.database_cpu_s()
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         for text in process.stdout:
             line = msgspec.json.decode(text, type=Line)
-            after = served.cpu_s(), database_cpu_s(address)
+            after = served.cpu_s(), served.database_cpu_s()
             if line.errors:
                 raise RuntimeError(f"{line.errors} errors in the phase {line.phase}: {text!r}")
             used = [(new - old) * 1e6 / jobs for new, old in zip(after, before, strict=True)]
@@ -127,31 +111,31 @@ def _load(
 Runs = dict[str, list[dict[str, Sample]]]
 
 
-def figures(store: StoreKind, runs: Runs) -> list[Figures]:
+def figures(store: StoreKind, connections: int, runs: Runs) -> list[Figures]:
     """Medians, spreads and ratios."""
     found = []
     for subject, mine in runs.items():
         for phase in PHASES:
-            rates = [run[phase].jobs_per_s for run in mine]
+            rates = [one[phase].jobs_per_s for one in mine]
             pairs = [
-                (sample[phase], floor[phase])
-                for sample, floor in zip(mine, runs["floor"], strict=True)
+                (one[phase], floor[phase]) for one, floor in zip(mine, runs["floor"], strict=True)
             ]
             found.append(
                 Figures(
                     subject=subject,
                     store=store,
+                    connections=connections,
                     phase=phase,
                     jobs_per_s=statistics.median(rates),
                     lowest=min(rates),
                     highest=max(rates),
-                    cpu_us=statistics.median(run[phase].cpu_us for run in mine),
-                    database_us=statistics.median(run[phase].database_us for run in mine),
+                    cpu_us=statistics.median(one[phase].cpu_us for one in mine),
+                    database_us=statistics.median(one[phase].database_us for one in mine),
                     of_floor=statistics.median(
-                        sample.jobs_per_s / floor.jobs_per_s for sample, floor in pairs
+                        one.jobs_per_s / floor.jobs_per_s for one, floor in pairs
                     ),
                     cpu_of_floor=statistics.median(
-                        floor.whole_us() / sample.whole_us() for sample, floor in pairs
+                        floor.whole_us() / one.whole_us() for one, floor in pairs
                     ),
                 )
             )
@@ -159,44 +143,36 @@ def figures(store: StoreKind, runs: Runs) -> list[Figures]:
 
 
 def measure(
-    program: str, store: StoreKind, jobs: int, connections: int, runs: int, core: int | None = None
+    generator: str, store: StoreKind, jobs: int, connections: int, runs: int, core: int | None
 ) -> list[Figures]:
     """Measure the baseline and the server in turns, each on a fresh store."""
     samples: Runs = {subject: [] for subject in SUBJECTS}
     for _ in range(runs):
         for subject, module in SUBJECTS.items():
             with database(store) as address, running(module, address, core=core) as served:
-                samples[subject].append(run(program, served, address, jobs, connections))
-    return figures(store, samples)
+                samples[subject].append(run(generator, served, jobs, connections))
+    return figures(store, connections, samples)
 
 
 def show(found: Sequence[Figures]) -> None:
     """Print a table."""
     print(
-        f"{'':<8}{'store':<10}{'phase':<11}{'jobs/s':>8}{'lowest to highest':>20}"
+        f"{'':<8}{'store':<10}{'lines':>5} {'phase':<11}{'jobs/s':>8}{'lowest to highest':>20}"
         f"{'CPU µs/job':>12}{'database':>10}  of floor, in CPU"
     )
-    for result in found:
+    for one in found:
         print(
-            f"{result.subject:<8}{result.store:<10}{result.phase:<11}{result.jobs_per_s:>8,.0f}"
-            f"{f'{result.lowest:,.0f} to {result.highest:,.0f}':>20}"
-            f"{result.cpu_us:>12.0f}{result.database_us:>10.0f}{result.of_floor:>10.0%}"
-            f"{result.cpu_of_floor:>8.0%}"
+            f"{one.subject:<8}{one.store:<10}{one.connections:>5} {one.phase:<11}"
+            f"{one.jobs_per_s:>8,.0f}{f'{one.lowest:,.0f} to {one.highest:,.0f}':>20}"
+            f"{one.cpu_us:>12.0f}{one.database_us:>10.0f}{one.of_floor:>10.0%}"
+            f"{one.cpu_of_floor:>8.0%}"
         )
 
 
-def needs_load_generator(parser: argparse.ArgumentParser) -> None:
-    """Make the load generator a required argument, and check that it exists."""
-    parser.add_argument(
-        "--load", required=True, type=_program, metavar="PROGRAM", help="the load generator"
-    )
-
-
-def _program(name: str) -> str:
+def program(name: str) -> str:
+    """Return the name of a load generator; end the run where there is no such program."""
     if shutil.which(name) is None:
-        raise argparse.ArgumentTypeError(
-            f"{name!r} is no program; name a load generator (make bench LOAD=...)"
-        )
+        raise SystemExit(f"{name!r} is no program; name a load generator (make bench LOAD=...)")
     return name
 
 
@@ -207,11 +183,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    needs_load_generator(parser)
+    parser.add_argument("--load", required=True, metavar="PROGRAM", help="the load generator")
     parser.add_argument(
         "--jobs", type=int, default=10_000, help="in each phase; five times as many in batches"
     )
-    parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--connections", default="32", help="how many; several with commas")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument(
         "--core", type=int, help="the core that server and floor have; any, unless it is named"
@@ -220,25 +196,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="fail where the server is slower")
     parser.add_argument("--peer", action="store_true", help="one worker of procrastinate as well")
     given = parser.parse_args(arguments)
+    generator = program(given.load)
+    counts = [int(count) for count in given.connections.split(",")]
     found = [
-        result
+        one
         for store in given.store or STORES
-        for result in measure(
-            given.load, store, given.jobs, given.connections, given.runs, given.core
-        )
+        for count in counts
+        for one in measure(generator, store, given.jobs, count, given.runs, given.core)
     ]
     show(found)
     if given.peer and (why := PROCRASTINATE.missing()) is None:
-        rate = PROCRASTINATE.measure(given.connections)
+        rate = PROCRASTINATE.measure(counts[-1])
         print(f"one worker of procrastinate on PostgreSQL: {rate:,.0f} jobs/s")
     elif given.peer:
         print(f"procrastinate was not measured: {why}")
     write_down("throughput", found)
-    slower = [result for result in found if result.cpu_of_floor < LEAST[result.store][result.phase]]
-    for row in slower if given.check else ():
+    slower = [one for one in found if one.cpu_of_floor < LEAST[one.store][one.phase]]
+    for one in slower if given.check else ():
         print(
-            f"{row.store}: {row.phase} has come down to {row.cpu_of_floor:.0%} of the floor's "
-            f"speed; at least {LEAST[row.store][row.phase]:.0%}",
+            f"{one.store}: {one.phase} has come down to {one.cpu_of_floor:.0%} of the floor's "
+            f"speed; at least {LEAST[one.store][one.phase]:.0%}",
             file=sys.stderr,
         )
     return 1 if given.check and slower else 0

@@ -4,7 +4,8 @@ from contextlib import closing
 
 import pytest
 
-from benchmarks.bloat import Figures, Size, is_settled, size_of
+from benchmarks.budgets.long import Size, growth, is_settled, size_of
+from benchmarks.budgets.table import BUDGETS
 from ojs_server.store.open import open_store
 from tests.store.records import a_job, put
 
@@ -21,10 +22,12 @@ def test_jobs_are_seen_until_they_are_removed(store_url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "growth"), [((100, 300, 90, 120), 1.2), ((100, 90, 80, 50), 0.5)]
+    ("sizes", "ratio", "kept"),
+    [((100, 300, 90, 120), 1.2, True), ((100, 90, 80, 151), 1.51, False)],
 )
 def test_growth_is_from_the_first_quarter_to_the_last(
-    sizes: tuple[int, ...], growth: float
+    sizes: tuple[int, ...], ratio: float, kept: bool
 ) -> None:
-    found = Figures("sqlite", 4, 1.0, tuple(Size(0, 0, size) for size in sizes))
-    assert found.growth == growth
+    values = growth([Size(0, 0, size) for size in sizes])
+    (figure,) = BUDGETS["bloat"].judged("bloat", "sqlite", values)
+    assert (figure.value, figure.kept) == (ratio, kept)

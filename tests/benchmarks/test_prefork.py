@@ -1,27 +1,29 @@
-"""The verdict on two worker processes, which depends on what the machine gives two bare ones."""
+"""The budget of two worker processes, which depends on what the machine gives two bare ones."""
 
 import pytest
 
-from benchmarks.prefork import Figures, Rates
+from benchmarks.budgets.table import BUDGETS
+from benchmarks.budgets.workers import Rates, compared
+
+LEAST = "two to one, in what is to reach here"
 
 
 @pytest.mark.parametrize(
-    ("workers", "bare", "to_reach", "passes", "said"),
+    ("workers", "bare", "missed"),
     [
-        (1.65, 2.0, 1.6, True, "to reach 1.6"),
-        (1.55, 2.0, 1.6, False, "to reach 1.6"),
-        (1.20, 1.3, 1.17, True, "cannot show 1.6"),
-        (1.10, 1.3, 1.17, False, "cannot show 1.6"),
-        (1.30, 0.8, 0.72, False, "shows nothing"),
+        (1.65, 2.0, []),
+        (1.55, 2.0, [LEAST]),
+        (1.20, 1.3, []),
+        (1.10, 1.3, [LEAST]),
+        (1.30, 0.8, ["two bare to one"]),
     ],
 )
 def test_workers_are_judged_by_what_the_machine_gives(
-    workers: float, bare: float, to_reach: float, passes: bool, said: str
+    workers: float, bare: float, missed: list[str]
 ) -> None:
-    found = Figures("sqlite", 300, Rates([1.0], [workers]), Rates([1.0], [bare]))
-    assert found.to_reach == pytest.approx(to_reach)
-    assert found.is_good is passes
-    assert said in found.verdict()
+    values = compared(Rates([1.0], [workers]), Rates([1.0], [bare]))
+    found = BUDGETS["prefork"].judged("prefork", "sqlite", values)
+    assert [one.name for one in found if not one.kept] == missed
 
 
 def test_a_factor_is_that_of_runs_made_together() -> None:

@@ -1,4 +1,4 @@
-"""Clients of event streams for `benchmarks.streams`, many in one process.
+"""Clients of event streams for `benchmarks.budgets.streams`, many in one process.
 
 Each follows one queue or all of them, and checks that it gets every step of each job, once and in
 order.
