@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Final
 
-from benchmarks.budgets.following import ALL, Seen, Wanted, follow
+from benchmarks.budgets.following import ALL, Seen, Target, follow
 from benchmarks.connections import Traffic, lines
 from benchmarks.stand import Served, StoreKind, Values, serving
 
@@ -21,12 +21,12 @@ REST_S: Final = 10.0
 PROCESSES: Final = 2
 
 
-def clients(streams: int, sockets: int, whole: int, queues: Sequence[str]) -> list[Wanted]:
+def clients(streams: int, sockets: int, whole: int, queues: Sequence[str]) -> list[Target]:
     """Streams and sockets, spread over the queues; some streams follow everything."""
     return [
-        *(Wanted(False, ALL) for _ in range(whole)),
-        *(Wanted(False, queues[number % len(queues)]) for number in range(streams - whole)),
-        *(Wanted(True, queues[number % len(queues)]) for number in range(sockets)),
+        *(Target(False, ALL) for _ in range(whole)),
+        *(Target(False, queues[number % len(queues)]) for number in range(streams - whole)),
+        *(Target(True, queues[number % len(queues)]) for number in range(sockets)),
     ]
 
 
@@ -54,7 +54,7 @@ async def with_queues(served: Served, names: Sequence[str]) -> None:
 
 
 async def followed(
-    served: Served, wanted: Sequence[Wanted], queues: Sequence[str], rate: int, seconds: float
+    served: Served, wanted: Sequence[Target], queues: Sequence[str], rate: int, seconds: float
 ) -> Values:
     """Connect all clients, run the jobs, and collect what the clients saw."""
     spawn = multiprocessing.get_context("spawn")
@@ -93,7 +93,7 @@ async def followed(
         "events told": sum(one.events for one in seen),
         "events missing": sum(one.missing for one in seen),
         "events out of order": sum(one.out_of_order for one in seen),
-        "times told of a loss": sum(one.told_of_loss for one in seen),
+        "reported losses": sum(one.reported_lost for one in seen),
         "late, p50, ms": max(one.late_p50_ms for one in seen),
         "late, p99, ms": max(one.late_p99_ms for one in seen),
         "CPU of the server a job, ms": cpu_s * 1000 / traffic.done,

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from benchmarks.budgets.following import Follower, Wanted
+from benchmarks.budgets.following import Follower, Target
 from benchmarks.budgets.streams import clients
 
 ID = "evt_01a1fe79-3df3-7000-8687-f9e4f7c00002"
@@ -25,7 +25,7 @@ class Way(asyncio.Transport):
 
 
 def follower(*, socket: bool) -> tuple[Follower, Way]:
-    made, way = Follower(Wanted(socket, "q"), asyncio.Semaphore(0)), Way()
+    made, way = Follower(Target(socket, "q"), asyncio.Semaphore(0)), Way()
     made.connection_made(way)
     return made, way
 
@@ -73,7 +73,7 @@ def test_the_steps_of_a_job_are_checked(socket: bool, steps: str, out_of_order: 
 def test_what_was_dropped_is_noted() -> None:
     made, _ = follower(socket=False)
     made.data_received(HEAD + b":events-dropped 3\n\nevent: system.events_dropped\ndata: {}\n\n")
-    assert made.told_of_loss == 1
+    assert made.reported_lost == 1
 
 
 def test_a_socket_subscribes_and_answers_pings() -> None:
