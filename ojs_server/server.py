@@ -41,14 +41,14 @@ class OjsUvicorn(uvicorn.Server):
         config: uvicorn.Config,
         server: Server,
         on_start: Callable[[], None],
-        beside: "GrpcServer | None",
+        grpc_server: "GrpcServer | None",
         connections: int,
     ) -> None:
         super().__init__(config)
         self._server = server
         server.on_failure = self._give_up
         self._on_start = on_start
-        self._beside = beside
+        self._grpc_server = grpc_server
         # The number of connections of the server beside it.
         self._connections = connections
 
@@ -56,8 +56,8 @@ class OjsUvicorn(uvicorn.Server):
         """The first signal stops in order, the second at once, whichever they are."""
         self.force_exit = self.should_exit
         self.should_exit = True
-        if self._beside is not None:
-            self._loop.call_soon_threadsafe(self._beside.begin_stop)
+        if self._grpc_server is not None:
+            self._loop.call_soon_threadsafe(self._grpc_server.begin_stop)
 
     def _give_up(self) -> None:
         """End the process, as the database could not be used."""
@@ -75,9 +75,9 @@ class OjsUvicorn(uvicorn.Server):
             await asyncio.to_thread(self._server.store.close)
             return
         await super().startup(bound)
-        if self.started and self._beside is not None:
+        if self.started and self._grpc_server is not None:
             try:
-                self._server.ports.grpc = await self._beside.start(
+                self._server.ports.grpc = await self._grpc_server.start(
                     self._server.services, self._server.routes, self._connections
                 )
             except OSError as error:
@@ -114,8 +114,8 @@ class OjsUvicorn(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let RPCs end as requests do, while the store is still there for them."""
-        if self._beside is not None:
-            await self._beside.stop()
+        if self._grpc_server is not None:
+            await self._grpc_server.stop()
         await super().shutdown(sockets)
 
     @contextlib.contextmanager
@@ -134,9 +134,9 @@ def serve(
     server: Server,
     settings: Settings,
     on_start: Callable[[], None],
-    beside: "GrpcServer | None" = None,
+    grpc_server: "GrpcServer | None" = None,
 ) -> int:
-    """Serve HTTP and the servers `beside` it until a signal.
+    """Serve HTTP, and gRPC if there is a `grpc_server`, until a signal.
 
     Return 0 after a clean stop, 1 if the start failed or the stop was forced, 3 if an address could
     not be had; `server.failure` says why.
@@ -144,7 +144,7 @@ def serve(
     most = most_connections(
         settings.max_connections, raised_limit(), others=settings.webhook_concurrency
     )
-    of_grpc = 0 if beside is None else max(most * settings.grpc_share // 100, 1)
+    of_grpc = 0 if grpc_server is None else max(most * settings.grpc_share // 100, 1)
     server.ports.connections = max(most - of_grpc, 1)
     # uvicorn calls it like a class.
     protocol: Any = partial(
@@ -171,7 +171,7 @@ def serve(
         timeout_keep_alive=120,
         backlog=2048,
     )
-    uvicorn_server = OjsUvicorn(config, server, on_start, beside, of_grpc)
+    uvicorn_server = OjsUvicorn(config, server, on_start, grpc_server, of_grpc)
     try:
         uvicorn_server.run()
     except SystemExit:

@@ -17,7 +17,7 @@ from ojs_server.store.base import Clock
 from ojs_wire import codec
 from ojs_wire.values import RandomBits, kind_of, uuid7
 
-Wanted = TypeVar("Wanted", bound=msgspec.Struct)
+Body = TypeVar("Body", bound=msgspec.Struct)
 
 MEDIA_TYPES: Final = ("application/openjobspec+json", "application/json")
 # The key under which an ASGI scope holds its call.
@@ -115,24 +115,24 @@ class Call(HTTPConnection):
         """Decode the body as JSON; an empty object without a body."""
         return parsed_if_any(await self.body())
 
-    async def read(self, wanted: type[Wanted], *, optional: bool = False) -> Wanted:
+    async def read(self, body_type: type[Body], *, optional: bool = False) -> Body:
         """Decode the body as a request type."""
-        return self.parsed(await self.body(), wanted, optional=optional)
+        return self.parsed(await self.body(), body_type, optional=optional)
 
-    def parsed(self, body: bytes, wanted: type[Wanted], *, optional: bool = False) -> Wanted:
+    def parsed(self, body: bytes, body_type: type[Body], *, optional: bool = False) -> Body:
         """Decode a body as a request type."""
         # Not decoded into its type directly: members outside the type would not be checked.
         value = parsed_if_any(body) if optional else parsed(body)
-        return typed(value, wanted, strict=self.server.settings.strict)
+        return typed(value, body_type, strict=self.server.settings.strict)
 
-    def typed(self, value: Mapping[str, Any], wanted: type[Wanted]) -> Wanted:
+    def typed(self, value: Mapping[str, Any], body_type: type[Body]) -> Body:
         """Decode a JSON object as a request type, or as a part of one."""
-        return typed(value, wanted, strict=self.server.settings.strict)
+        return typed(value, body_type, strict=self.server.settings.strict)
 
-    def check_members(self, value: Mapping[str, Any], wanted: type[msgspec.Struct]) -> None:
+    def check_members(self, value: Mapping[str, Any], body_type: type[msgspec.Struct]) -> None:
         """Under `--strict`, refuse members that the request does not have."""
         if self.server.settings.strict:
-            refuse_unknown("", value, wanted.__struct_fields__)
+            refuse_unknown("", value, body_type.__struct_fields__)
 
     async def disconnected(self) -> None:
         """Wait until the client has disconnected."""
@@ -239,19 +239,19 @@ def parsed_if_any(body: bytes) -> Any:
     return parsed(body) if body.strip() else {}
 
 
-def typed(value: Mapping[str, Any], wanted: type[Wanted], *, strict: bool) -> Wanted:
+def typed(value: Mapping[str, Any], body_type: type[Body], *, strict: bool) -> Body:
     """Decode a JSON object as a request type; if `strict`, other members are refused."""
     if strict:
-        refuse_unknown("", value, wanted.__struct_fields__)
+        refuse_unknown("", value, body_type.__struct_fields__)
     try:
-        return msgspec.convert(value, wanted)
+        return msgspec.convert(value, body_type)
     except msgspec.ValidationError:
-        return _read_again(value, wanted)
+        return _read_again(value, body_type)
 
 
-def _read_again(value: Mapping[str, Any], wanted: type[Wanted]) -> Wanted:
+def _read_again(value: Mapping[str, Any], body_type: type[Body]) -> Body:
     # JSON Schema, and languages without integers, regard 1.0 as an integer.
-    types = {field.name: field.type for field in msgspec.structs.fields(wanted)}
+    types = {field.name: field.type for field in msgspec.structs.fields(body_type)}
     whole = {
         name: int(item)
         if isinstance(item, float) and item.is_integer() and types.get(name) is not Any
@@ -259,7 +259,7 @@ def _read_again(value: Mapping[str, Any], wanted: type[Wanted]) -> Wanted:
         for name, item in value.items()
     }
     try:
-        return msgspec.convert(whole, wanted)
+        return msgspec.convert(whole, body_type)
     except msgspec.ValidationError as error:
         raise _invalid(error) from None
 

@@ -13,19 +13,19 @@ from typing import Any
 import msgspec
 
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.prefer_header import patient_until
+from ojs_server.http.prefer_header import waits_until
 from ojs_server.ops.operation import AnyOperation
 
 # Work that has to wait before it has the outcome of an operation.
 Work = Coroutine[Any, Any, Any]
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Prepared(msgspec.Struct, frozen=True):
     """The operation of a hot call, as its handler has read it from the request."""
 
     operation: AnyOperation
     # Set if one transaction may not be enough to carry the operation out.
-    patiently: Callable[[], Work] | None = None
+    wait: Callable[[], Work] | None = None
     # Values that the answer needs besides the outcome.
     about: Any = None
 
@@ -35,10 +35,10 @@ class HotCall(msgspec.Struct, frozen=True, eq=False):
     `retry` returns a coroutine that carries on after a refusal that need not be final. `measure` is
     called for each call that was carried out."""
 
-    parse: Callable[[Call, bytes], Asked]
-    render: Callable[[Call, Asked, Any], Answer]
-    retry: Callable[[Call, Asked, BaseException], Work | None] | None = None
-    measure: Callable[[Call, Asked, float], None] | None = None
+    parse: Callable[[Call, bytes], Prepared]
+    render: Callable[[Call, Prepared, Any], Answer]
+    retry: Callable[[Call, Prepared, BaseException], Work | None] | None = None
+    measure: Callable[[Call, Prepared, float], None] | None = None
 
     async def __call__(self, call: Call) -> Answer:
         """Answer a call whose body may not be complete."""
@@ -51,9 +51,9 @@ class HotCall(msgspec.Struct, frozen=True, eq=False):
 class Carried(ABC):
     """A hot call that is being carried out: the caller of its operation."""
 
-    __slots__ = ("_asked", "_hot", "_started", "call")
+    __slots__ = ("_hot", "_prepared", "_started", "call")
 
-    _asked: Asked
+    _prepared: Prepared
 
     def __init__(self, call: Call, hot: HotCall) -> None:
         self._started: float = call.server.environment.monotonic()
@@ -73,34 +73,34 @@ class Carried(ABC):
         """Return True if nobody waits for the answer."""
 
     @property
-    def patient_until(self) -> float:
+    def waits_until(self) -> float:
         """The moment up to which the client is ready to wait."""
-        return patient_until(self.call, self._started)
+        return waits_until(self.call, self._started)
 
     def carry(self, body: bytes) -> None:
         """Parse the call, and give its operation to the engine."""
         try:
-            self._asked = asked = self._hot.parse(self.call, body)
-            if asked.patiently is None:
-                self.call.server.engine.enter(asked.operation, self)
+            self._prepared = prepared = self._hot.parse(self.call, body)
+            if prepared.wait is None:
+                self.call.server.engine.enter(prepared.operation, self)
             else:
-                self.wait(self._finish(asked.patiently()))
+                self.wait(self._finish(prepared.wait()))
         except Exception as error:
             self.answered(error)
 
     def resolve(self, outcome: Any) -> None:
         """Make the answer of an outcome, or keep waiting if a refusal is not final."""
-        call, hot, asked = self.call, self._hot, self._asked
+        call, hot, prepared = self.call, self._hot, self._prepared
         try:
             if isinstance(outcome, BaseException):
-                again = None if hot.retry is None else hot.retry(call, asked, outcome)
+                again = None if hot.retry is None else hot.retry(call, prepared, outcome)
                 if again is None:
                     raise outcome
                 self.wait(self._finish(again))
                 return
-            answer = hot.render(call, asked, outcome)
+            answer = hot.render(call, prepared, outcome)
             if hot.measure is not None:
-                hot.measure(call, asked, call.server.environment.monotonic() - self._started)
+                hot.measure(call, prepared, call.server.environment.monotonic() - self._started)
         except Exception as error:
             self.answered(error)
         else:

@@ -15,11 +15,11 @@ from ojs_server.domain.errors import OjsError
 from ojs_server.http import dialects
 from ojs_server.http.call import CALL, Call, RequestIds
 from ojs_server.http.errors import answer_of, problem_of
-from ojs_server.http.prefer_header import HEADER, patient_until
+from ojs_server.http.prefer_header import HEADER, waits_until
 from ojs_server.http.responses import response_of
 from ojs_server.http.route import Route
 from ojs_server.http.services import Services
-from ojs_server.ops.engine.group_commit import PATIENT_UNTIL
+from ojs_server.ops.engine.group_commit import WAITS_UNTIL
 
 MAX_REQUEST_ID: Final = 128
 _UNMATCHED: Final = "unmatched"
@@ -73,8 +73,8 @@ class CallMiddleware:
         started = calls.monotonic()
         call = scope[CALL] = calls.begin(scope, receive)
         status = None
-        until = patient_until(call, started) if HEADER in call.fields else 0.0
-        patience = PATIENT_UNTIL.set(until)
+        until = waits_until(call, started) if HEADER in call.fields else 0.0
+        patience = WAITS_UNTIL.set(until)
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -87,7 +87,7 @@ class CallMiddleware:
         except ClientDisconnect:
             return
         finally:
-            PATIENT_UNTIL.reset(patience)
+            WAITS_UNTIL.reset(patience)
             if call.held:
                 calls.server.bodies.give(call.held)
         if status is not None and call.counts:

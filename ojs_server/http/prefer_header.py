@@ -44,7 +44,7 @@ def preference(call: Call) -> Preference:
     return parse(b",".join(lines).decode("latin-1"))
 
 
-def patient_until(call: Call, started: float) -> float:
+def waits_until(call: Call, started: float) -> float:
     """Return the moment of the stopwatch up to which the client of a request is ready to wait."""
     wait_ms = preference(call).wait_ms(call.server.settings.profile.max_wait_ms)
     return started + (wait_ms or 0) / 1000

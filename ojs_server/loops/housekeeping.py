@@ -100,7 +100,7 @@ class Housekeeping:
         self._expected = _NEVER
         now, read_at, due = await self._engine.read(self._look)
         now = await self._probe(now)
-        refused_beats = self._engine.availability.unheard
+        refused_beats = self._engine.availability.refused_signs
         since = self._reachability.observe(now, self._stopwatch(), refused_beats)
         dying = self._is_one_dying(due, now)
         if dying:
@@ -113,7 +113,7 @@ class Housekeeping:
             sweep = Sweep(
                 reachable_since=since,
                 requested_at=now,
-                missed=lambda: self._engine.availability.unheard_since(refused_beats),
+                missed=lambda: self._engine.availability.signs_refused_since(refused_beats),
                 behind_ms=self._engine.behind_ms,
                 prune=prune,
                 check=check,

@@ -59,7 +59,7 @@ class Ledger:
         self.wakes: Counter[str] = Counter()
         self.ended: list[str] = []
         # Workers that fetched, but whose rows are recent enough not to be written again.
-        self.heard: list[str] = []
+        self.fetching: list[str] = []
         self.due_at: int | None = None
         self._due_to_announce: int | None = None
         # Jobs that have ended, each with the id of its workflow, which is to be advanced.
@@ -89,17 +89,17 @@ class Ledger:
         """Return a new id with the time of the transaction."""
         return self.rng.new_ids(self.now, 1)[0]
 
-    def add(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> set[str]:
+    def add(self, jobs: Sequence[StoredJob], new_events: Sequence[Event]) -> set[str]:
         """Store new jobs; returns the ids that were taken already."""
         jobs = self._owned(jobs)
         taken = self.tx.insert_jobs(jobs)
         self._joined([one.job for one in jobs if one.job.id not in taken], self.added)
         self.events.add(
-            [event for event in happened if event.subject not in taken] if taken else happened
+            [event for event in new_events if event.subject not in taken] if taken else new_events
         )
         return taken
 
-    def add_new(self, jobs: Sequence[StoredJob], happened: Sequence[Event]) -> None:
+    def add_new(self, jobs: Sequence[StoredJob], new_events: Sequence[Event]) -> None:
         """Store new jobs whose ids this transaction has made."""
         jobs = self._owned(jobs)
         self.tx.insert_new_jobs(jobs)
@@ -108,7 +108,7 @@ class Ledger:
             self._join(jobs.template, len(jobs), sum(jobs.sizes))
         else:
             self._joined([one.job for one in jobs], self.added)
-        self.events.add(happened)
+        self.events.add(new_events)
 
     def apply(self, changes: Sequence[Change], *, followed: bool = False) -> None:
         """Store decided transitions, and end the leases of jobs that leave `active`.
@@ -122,14 +122,14 @@ class Ledger:
         marked: list[Change] = []
         lost: list[Change] = []
         discarded: list[Change] = []
-        happened: list[Event] = []
+        new_events: list[Event] = []
         befores: list[Job] = []
         afters: list[Job] = []
         for change in changes:
             before, after = change.before, change.after
             befores.append(before)
             afters.append(after)
-            happened += change.events
+            new_events += change.events
             if before.state == State.ACTIVE:
                 left.append(before.id)
             if before.attached:
@@ -151,7 +151,7 @@ class Ledger:
             self.tx.mark_dead(marks_of(discarded))
         self._left(befores)
         self._joined(afters)
-        self.events.add(happened)
+        self.events.add(new_events)
         self.changed(changes)
 
     def transfer(self, changes: Sequence[Change]) -> None:
@@ -255,10 +255,10 @@ class Ledger:
         for job, count, size in _runs(jobs):
             self._count(job, -count, -size)
 
-    def _joined(self, jobs: Sequence[Job], tell: Callable[[Job], None] | None = None) -> None:
+    def _joined(self, jobs: Sequence[Job], notify: Callable[[Job], None] | None = None) -> None:
         for job, count, size in _runs(jobs):
-            if tell is not None:
-                tell(job)
+            if notify is not None:
+                notify(job)
             self._join(job, count, size)
         for job in jobs:
             if job.state in TERMINAL:

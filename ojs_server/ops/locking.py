@@ -12,7 +12,7 @@ from ojs_server.ops.operation import AnyOperation, Locks
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.unit_of_work import Work
 from ojs_server.ops.workflows import operations as workflow
-from ojs_server.store.records import Contended, Foreseen
+from ojs_server.store.records import Contended, Preload
 
 
 def gather(rules: Rules, ops: Sequence[AnyOperation]) -> Locks:
@@ -23,7 +23,7 @@ def gather(rules: Rules, ops: Sequence[AnyOperation]) -> Locks:
     return locks
 
 
-def wanted_by(rules: Rules, op: AnyOperation) -> Contended:
+def needs_of(rules: Rules, op: AnyOperation) -> Contended:
     """Return the rows that an operation declares to lock."""
     locks = gather(rules, [op])
     drafts = [draft for of_one in locks.drafts for draft in of_one if draft is not None]
@@ -36,14 +36,14 @@ def wanted_by(rules: Rules, op: AnyOperation) -> Contended:
     return Contended(limits, locks.jobs | locks.leases, locks.workers)
 
 
-def foresee(ops: Sequence[AnyOperation], locks: Locks) -> Foreseen | None:
+def preload_of(ops: Sequence[AnyOperation], locks: Locks) -> Preload | None:
     """Return the rows that the usual calls need; None if there are other calls among them."""
-    if all(op.is_foreseen() for op in ops):
-        return Foreseen(locks.workers, locks.jobs, locks.queues)
+    if all(op.can_preload() for op in ops):
+        return Preload(locks.workers, locks.jobs, locks.queues)
     return None
 
 
-def lock(work: Work, locks: Locks, foreseen: Foreseen | None) -> None:
+def lock(work: Work, locks: Locks, preload: Preload | None) -> None:
     """Lock the rows of different kinds of operations in one order.
 
     If only ACKs and FAILs lock jobs, and no limits are locked after them, they lock the jobs by
@@ -55,7 +55,7 @@ def lock(work: Work, locks: Locks, foreseen: Foreseen | None) -> None:
     drafts = [draft for of_one in locks.drafts for draft in of_one if draft]
     if uniques := [draft.unique.key for draft in drafts if draft.unique]:
         tx.lock_unique(uniques)
-    if foreseen is None or tx.configs or tx.sharing.tenants or tx.sharing.pools:
+    if preload is None or tx.configs or tx.sharing.tenants or tx.sharing.pools:
         jobs |= locks.jobs
     if locks.workflows:
         jobs |= workflow.lock_members(tx, locks.workflows)

@@ -109,9 +109,9 @@ class Operation(msgspec.Struct, Generic[Result], frozen=True, kw_only=True):
     light: ClassVar[bool] = False
     # True if it records or judges signs of life of workers. After its refusal, silence of a worker
     # proves nothing.
-    hears: ClassVar[bool] = False
+    tracks_workers: ClassVar[bool] = False
     # True if it takes jobs away from silent workers.
-    judges: ClassVar[bool] = False
+    expires_workers: ClassVar[bool] = False
     # True if it is due by time alone: it is carried out before waiting requests.
     due: ClassVar[bool] = False
     # True if it changes settings that every node caches.
@@ -136,7 +136,7 @@ class Operation(msgspec.Struct, Generic[Result], frozen=True, kw_only=True):
         """Tell whether it may lock one of these limits without naming it."""
         return False
 
-    def is_foreseen(self) -> bool:
+    def can_preload(self) -> bool:
         """Tell whether it locks only rows that it names, and reads these first."""
         return False
 
@@ -239,14 +239,16 @@ _ONE_BY_ONE: Final = Handler(_one_by_one)
 _handlers: Final[dict[Stage, Handler]] = {}
 
 Many = TypeVar("Many", bound=AnyOperation)
-Told = TypeVar("Told")
-Run = Callable[[Work, Sequence[Many]], Sequence[Told | OjsError]]
+Reply = TypeVar("Reply")
+Run = Callable[[Work, Sequence[Many]], Sequence[Reply | OjsError]]
 
 
-def handles(stage: Stage, *, at_once: bool = False) -> Callable[[Run[Many, Told]], Run[Many, Told]]:
+def handles(
+    stage: Stage, *, at_once: bool = False
+) -> Callable[[Run[Many, Reply]], Run[Many, Reply]]:
     """Register a function that carries out all operations of a stage that are in one batch."""
 
-    def register(run: Run[Many, Told]) -> Run[Many, Told]:
+    def register(run: Run[Many, Reply]) -> Run[Many, Reply]:
         assert stage not in _handlers, f"stage {stage.name} has a handler already"
         _handlers[stage] = Handler(run, at_once)
         return run

@@ -48,8 +48,8 @@ class Sweep(Operation[Swept], frozen=True):
     """
 
     stage = Stage.SWEEP
-    hears = True
-    judges = True
+    tracks_workers = True
+    expires_workers = True
     due = True
 
     reachable_since: int
@@ -75,20 +75,20 @@ class Sweep(Operation[Swept], frozen=True):
         locks.searches.append(lambda work: chain(*lock_dead(work, self)))
 
     def carry_out(self, work: Work) -> Swept:
-        judges = not self.missed()
-        silent, dropped = lock_dead(work, self) if judges else ([], [])
+        may_expire = not self.missed()
+        silent, dropped = lock_dead(work, self) if may_expire else ([], [])
         if silent or dropped:
             # Lock their jobs and leases before the steps below, which skip locked rows.
             work.tx.lock((), (), (), [worker.id for worker in (*silent, *dropped)])
         step = BEHIND_STEP if work.now - self.requested_at > BEHIND_MS else MATURE_STEP
         # In maintenance only leases expire.
         matured, removed = _mature(work, step) if work.tx.maintenance is None else (0, 0)
-        lapsed = _lapse(work, self) if judges else 0
+        lapsed = _lapse(work, self) if may_expire else 0
         for workers, why in ((silent, DEATH), (dropped, DROPPED)):
             if workers:
                 work.tx.save_workers(declare_dead(work, workers, why))
         dead = len(silent) + len(dropped)
-        changed = _notice(work, self) if self.check and judges else 0
+        changed = _notice(work, self) if self.check and may_expire else 0
         pruned = prune(work) if self.prune else Pruned()
         more = matured + removed >= step or lapsed >= STEP or max(dead, changed) >= WORKERS_STEP
         return Swept(

@@ -18,11 +18,11 @@ from ojs_server.ops.limits.releases import note_freed, wake_limited
 from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Tx
 
-Asked = TypeVarTuple("Asked")
+Arguments = TypeVarTuple("Arguments")
 Answer = TypeVar("Answer")
 
 
-def outcome_of(decide: Callable[[*Asked], Answer], *arguments: *Asked) -> Answer | OjsError:
+def outcome_of(decide: Callable[[*Arguments], Answer], *arguments: *Arguments) -> Answer | OjsError:
     """Return the result of a call, or the error to be shown to its caller."""
     try:
         return decide(*arguments)

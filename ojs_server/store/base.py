@@ -15,7 +15,7 @@ from ojs_server.store.errors import (
     StoreUnavailable,
     StoreUnreachable,
 )
-from ojs_server.store.records import Contended, Foreseen
+from ojs_server.store.records import Contended, Preload
 from ojs_server.store.tables.contract import Reader, Tx
 
 __all__ = [
@@ -91,13 +91,13 @@ class Store(Protocol):
         """Return the number of connections that were lost, each of which is replaced."""
 
     def transaction(
-        self, foreseen: Foreseen | None = None, *, patient: bool = True
+        self, preload: Preload | None = None, *, long_wait: bool = True
     ) -> AbstractContextManager[Tx]:
         """Return a write transaction: it commits at the end of the block, and rolls back on an
         exception.
 
-        Rows in `foreseen` may be locked and read at once, before any other lock. StoreBusy is
-        raised if a lock is not obtained in time. Without `patient` the wait is short, and an
+        Rows in `preload` may be locked and read at once, before any other lock. StoreBusy is
+        raised if a lock is not obtained in time. Without `long_wait` the wait is short, and an
         embedded store does not wait at all.
         """
 

@@ -48,7 +48,7 @@ class Contended(msgspec.Struct, frozen=True):
     workers: Collection[str] = ()
 
 
-class Foreseen(msgspec.Struct, frozen=True):
+class Preload(msgspec.Struct, frozen=True):
     """The workers and jobs that a transaction surely locks and reads before it writes to them, and
     the queues in which it looks for what is due."""
 

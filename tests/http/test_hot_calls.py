@@ -344,7 +344,7 @@ async def test_a_client_waits_for_an_outcome_as_long_as_it_prefers(
     patience: list[float] = []
 
     def refuse(operation: object, caller: Caller) -> None:
-        patience.append(caller.patient_until)
+        patience.append(caller.waits_until)
         raise Unavailable("full")
 
     monotonic = machine().monotonic

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ojs_server.store.postgres.store import PostgresStore
-from ojs_server.store.records import Foreseen
+from ojs_server.store.records import Preload
 
 
 class Counted(PostgresStore):
@@ -15,9 +15,9 @@ class Counted(PostgresStore):
 
     @contextmanager
     def transaction(
-        self, foreseen: Foreseen | None = None, *, patient: bool = True
+        self, preload: Preload | None = None, *, long_wait: bool = True
     ) -> Iterator[Any]:
         """Count and begin."""
         self.transactions += 1
-        with super().transaction(foreseen, patient=patient) as tx:
+        with super().transaction(preload, long_wait=long_wait) as tx:
             yield tx

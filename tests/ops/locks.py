@@ -11,7 +11,7 @@ import pytest
 from ojs_server.store.postgres.pipe import Pipe
 from ojs_server.store.postgres.statements import Statement
 from ojs_server.store.postgres.store import PostgresStore
-from ojs_server.store.records import Foreseen
+from ojs_server.store.records import Preload
 
 # The documented order of locks (store/postgres/transaction.py): tables that nodes meet at, each
 # with the column that names its rows. What is changed only under the lock of another row is left
@@ -70,7 +70,7 @@ class Watched(PostgresStore):
 
     @contextmanager
     def transaction(
-        self, foreseen: Foreseen | None = None, *, patient: bool = True
+        self, preload: Preload | None = None, *, long_wait: bool = True
     ) -> Iterator[Any]:
         """Note the steps of a transaction; nothing of it stays."""
         steps, held = self.steps, set[Row]()
@@ -96,7 +96,7 @@ class Watched(PostgresStore):
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Pipe, "send", watched)
-            with super().transaction(foreseen) as tx:
+            with super().transaction(preload) as tx:
                 yield tx
                 look()
                 raise Undone

@@ -28,14 +28,14 @@ class Refusing:
         return getattr(self._store, name)
 
     @contextmanager
-    def transaction(self, foreseen: Any = None, *, patient: bool = True) -> Iterator[Any]:
+    def transaction(self, preload: Any = None, *, long_wait: bool = True) -> Iterator[Any]:
         """One write transaction, or none."""
-        if self._store.embedded and not patient and not self.flows.is_set():
+        if self._store.embedded and not long_wait and not self.flows.is_set():
             raise StoreBusy(INNER)
         self.flows.wait()
         if self.refuses:
             raise StoreUnavailable(INNER)
-        with self._store.transaction(foreseen, patient=patient) as tx:
+        with self._store.transaction(preload, long_wait=long_wait) as tx:
             yield tx
             if self.forgets:
                 raise OutcomeUnknown(INNER, self._told)

@@ -10,7 +10,7 @@ import pytest
 from ojs_server.domain.jobs.job import Change, Event, Job, Lease, StoredJob
 from ojs_server.domain.workers.worker import Worker
 from ojs_server.store.base import Store, Tx
-from ojs_server.store.records import Claimed, EventFilter, Foreseen, Receipt
+from ojs_server.store.records import Claimed, EventFilter, Preload, Receipt
 
 START = 1_750_000_000_000
 EVERYTHING = EventFilter()
@@ -150,8 +150,8 @@ def log(store: Store, *events: Event) -> None:
 
 
 @contextmanager
-def undone(store: Store, foreseen: Foreseen | None = None) -> Iterator[Tx]:
+def undone(store: Store, preload: Preload | None = None) -> Iterator[Tx]:
     """A transaction that fails at its end."""
-    with suppress(InterruptedError), store.transaction(foreseen) as tx:
+    with suppress(InterruptedError), store.transaction(preload) as tx:
         yield tx
         raise InterruptedError

@@ -5,9 +5,7 @@ import sys
 from pathlib import Path
 
 from tests.words.first_words import files_in, riddles
-from tests.words.private_names import is_checked, private_names, remaining, unlisted
-
-REMAINING = Path(__file__).with_name("remaining.txt")
+from tests.words.private_names import is_checked, private_names
 
 
 def main(paths: list[str]) -> int:
@@ -19,16 +17,19 @@ def main(paths: list[str]) -> int:
         for file, text in texts.items()
         for number, line in riddles(file.suffix, text)
     ]
-    given = {file: private_names(file, text) for file, text in texts.items() if is_checked(file)}
-    named, stale = unlisted(given, remaining(REMAINING.read_text(encoding="utf-8")))
+    named = [
+        f"{file}:{number}: {name}"
+        for file, text in texts.items()
+        if is_checked(file)
+        for number, name in private_names(file, text)
+    ]
     for lines, advice in (
         (begun, "comments or docstrings begin like a riddle: begin with their subject"),
         (named, "names are private words: use the word of the field"),
-        (stale, f"names are in {REMAINING.name} and not in their files any more: delete them"),
     ):
         if lines:
             print(*lines, f"{len(lines)} {advice}", sep="\n")
-    return 1 if begun or named or stale else 0
+    return 1 if begun or named else 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ checked part by part; `tell_apart` has two parts.
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -52,25 +52,6 @@ def private_names(path: Path, text: str) -> list[Line]:
         case _:
             names = []
     return sorted({(number, name) for number, name in names if _is_private(name)})
-
-
-def remaining(text: str) -> dict[str, set[str]]:
-    """Read the list of names that are still to be changed: a file, and its names."""
-    rows = (line.split() for line in text.splitlines() if line and not line.startswith("#"))
-    return {path: set(names) for path, *names in rows}
-
-
-def unlisted(
-    given: Mapping[Path, Sequence[Line]], listed: Mapping[str, set[str]]
-) -> tuple[list[str], list[str]]:
-    """Return the private names that are not listed, and the listed ones that are not given."""
-    new: list[str] = []
-    stale: list[str] = []
-    for path, lines in given.items():
-        names = listed.get(path.as_posix(), set())
-        new += [f"{path}:{number}: {name}" for number, name in lines if name not in names]
-        stale += [f"{path}: {name}" for name in sorted(names - {name for _, name in lines})]
-    return new, stale
 
 
 def _is_private(name: str) -> bool:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.words.private_names import is_checked, private_names, remaining, unlisted
+from tests.words.private_names import is_checked, private_names
 
 FILE = Path("ojs_server/file.py")
 
@@ -69,10 +69,3 @@ def test_the_name_of_a_module_is_a_name() -> None:
 )
 def test_names_of_packages_are_checked(path: str, expected: bool) -> None:
     assert is_checked(Path(path)) is expected
-
-
-def test_a_listed_name_passes_until_it_is_changed() -> None:
-    listed = remaining("# a comment\nojs_server/file.py told said\n")
-    given = {FILE: [(3, "told"), (7, "asked")]}
-    problems = (["ojs_server/file.py:7: asked"], ["ojs_server/file.py: said"])
-    assert unlisted(given, listed) == problems

@@ -22,7 +22,7 @@ class VacuumHolder(msgspec.Struct, frozen=True):
     at_least: bool = False
 
 
-def said(holder: VacuumHolder) -> str:
+def sentence_of(holder: VacuumHolder) -> str:
     """Return a sentence that names it, in which foreign text is quoted."""
     match holder.kind:
         case "session":

@@ -121,7 +121,7 @@ async def _answer(call: Call, provider: Provider, params: bytes, wait_s: int) ->
 
     if (found := await engine.read(look)) is not None:
         return found
-    # Followed before it is asked, so that its answer is not missed, on whichever node that comes.
+    # Follow before the request, so that its answer is not missed, on whichever node that comes.
     event_filter = EventFilter(types=(providers.ANSWERED, providers.JOINED), subject=provider.id)
     follower = engine.log_reader.admit(event_filter)
     try:

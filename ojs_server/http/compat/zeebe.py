@@ -175,7 +175,7 @@ async def complete(call: Call, key: int, variables: Mapping[str, Any]) -> None:
     stored = found[0]
     merged = {**variables_of(stored.args, stored.parent_results), **variables}
     result = result_of(merged, call.server.settings.max_result_bytes)
-    await _settle(call, key, Ack(job_id, result=result, anybody=True))
+    await _settle(call, key, Ack(job_id, result=result, any_holder=True))
 
 
 async def fail(

@@ -72,9 +72,7 @@ async def _all_or_none(
     if not refused:
         whole = tuple(draft for draft in drafts if draft)
         try:
-            done = await call.server.engine.run(
-                Enqueue(whole, receipt, body_hash, told_as_bulk=True)
-            )
+            done = await call.server.engine.run(Enqueue(whole, receipt, body_hash, bulk_event=True))
         except Duplicate as error:
             refused = {_at_fault(error, whole): error}
         else:

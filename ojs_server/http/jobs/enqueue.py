@@ -13,7 +13,7 @@ from ojs_server.domain.jobs.validate import Draft, hash_of, parse_draft
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import ENQUEUE
 from ojs_server.http.call import Answer, Call, parsed
-from ojs_server.http.hot_call import Asked, HotCall
+from ojs_server.http.hot_call import HotCall, Prepared
 from ojs_server.http.jobs.batches import checked_batch, receipt_for
 from ojs_server.http.jobs.views import array, envelopes, job_answer, warnings
 from ojs_server.http.limits import rate_limits
@@ -34,7 +34,7 @@ def checking(call: Call) -> Callable[[object], Draft]:
     return lambda body: parse_draft(body, strict=strict, tenant=tenant, request_id=request_id)
 
 
-def _enqueue(call: Call, body: bytes) -> Asked:
+def _enqueue(call: Call, body: bytes) -> Prepared:
     value = parsed(body)
     draft = checking(call)(value)
     receipt = receipt_for(call, "enqueue")
@@ -42,15 +42,15 @@ def _enqueue(call: Call, body: bytes) -> Asked:
     wait_ms, headers = _patience(call)
     patience = _Patience(wait_ms, headers)
     # The answer names the rest of the rate limit, which needs another read.
-    patiently = partial(_store_within, call, op, patience) if draft.shape.rate_limit else None
-    return Asked(op, patiently, patience)
+    wait = partial(_store_within, call, op, patience) if draft.shape.rate_limit else None
+    return Prepared(op, wait, patience)
 
 
-def _stored(call: Call, asked: Asked, done: Enqueued) -> Answer:
+def _stored(call: Call, prepared: Prepared, done: Enqueued) -> Answer:
     if call.server.tracer is not None:
         call.server.tracer.enqueued(done.jobs)
     stored = done.jobs[0]
-    location = {"Location": f"/ojs/v1/jobs/{stored.job.id}", **asked.about.headers}
+    location = {"Location": f"/ojs/v1/jobs/{stored.job.id}", **prepared.about.headers}
     if done.pressure is not None:
         location |= pressure_headers(done)
     warned = warnings(done.complaints) if done.complaints else {}
@@ -75,16 +75,16 @@ async def _store_within(call: Call, op: Enqueue, patience: _Patience) -> Enqueue
 
 
 def _wait_for_room(
-    call: Call, asked: Asked, error: BaseException
+    call: Call, prepared: Prepared, error: BaseException
 ) -> Coroutine[Any, Any, Enqueued] | None:
-    if not (isinstance(error, QueueFull) and error.blocks and asked.about.wait_ms > 0):
+    if not (isinstance(error, QueueFull) and error.blocks and prepared.about.wait_ms > 0):
         return None
-    op, wait_ms = cast(Enqueue, asked.operation), asked.about.wait_ms
+    op, wait_ms = cast(Enqueue, prepared.operation), prepared.about.wait_ms
     return enqueue_or_wait(call.server.engine, op, wait_ms, call.disconnected)
 
 
-def _measure(call: Call, asked: Asked, seconds: float) -> None:
-    op = cast(Enqueue, asked.operation)
+def _measure(call: Call, prepared: Prepared, seconds: float) -> None:
+    op = cast(Enqueue, prepared.operation)
     call.server.metrics.observe_enqueue(op.drafts[0].queue, seconds)
 
 
@@ -92,16 +92,16 @@ def _measure(call: Call, asked: Asked, seconds: float) -> None:
 enqueue: Final = HotCall(_enqueue, _stored, _wait_for_room, _measure)
 
 
-def _enqueue_batch(call: Call, content: bytes) -> Asked:
+def _enqueue_batch(call: Call, content: bytes) -> Prepared:
     body = parsed(content)
     call.check_members(body, BatchRequest)
     drafts = _drafts(call, checked_batch(body.get("jobs")))
     receipt = receipt_for(call, "batch")
     op = Enqueue(drafts, receipt, hash_of(body) if receipt else b"")
-    return Asked(op, about=_Patience(*_patience(call)))
+    return Prepared(op, about=_Patience(*_patience(call)))
 
 
-def _stored_batch(call: Call, asked: Asked, done: Enqueued) -> Answer:
+def _stored_batch(call: Call, prepared: Prepared, done: Enqueued) -> Answer:
     if call.server.tracer is not None:
         call.server.tracer.enqueued(done.jobs)
     return Answer(
@@ -116,7 +116,7 @@ def _stored_batch(call: Call, asked: Asked, done: Enqueued) -> Answer:
         {
             "X-OJS-Batch-Size": str(len(done.jobs)),
             **pressure_headers(done),
-            **asked.about.headers,
+            **prepared.about.headers,
         },
     )
 

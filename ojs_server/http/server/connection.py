@@ -216,7 +216,7 @@ class Connection(asyncio.Protocol):
         exchange = self.newest
         if exchange is not None:
             exchange.more_body = False
-            exchange.tell()
+            exchange.notify()
             self._begin_ready()
 
     # Beginning and answering requests.

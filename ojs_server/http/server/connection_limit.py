@@ -24,7 +24,7 @@ log = logging.getLogger("ojs.http")
 RESERVED: Final = 64
 MOST_BY_DEFAULT: Final = 10_000
 # Pause between log messages about a reached limit.
-_TOLD_EVERY_S: Final = 10.0
+_REPORT_EVERY_S: Final = 10.0
 # Pause between scans for a connection to close, after one that found none.
 _LOOK_EVERY_S: Final = 1.0
 
@@ -58,7 +58,7 @@ class ConnectionLimit:
         # Connections to close next, and their state at the last scan.
         self._next: deque[tuple[tuple[Waits, float], Member]] = deque()
         self._look_at = 0.0
-        self._tell_at = 0.0
+        self._report_at = 0.0
         self._closed = self._refused = 0
         self._longest_s = 0.0
 
@@ -102,9 +102,9 @@ class ConnectionLimit:
         return None
 
     def _warn(self, now: float) -> None:
-        if now < self._tell_at:
+        if now < self._report_at:
             return
-        self._tell_at = now + _TOLD_EVERY_S
+        self._report_at = now + _REPORT_EVERY_S
         log.warning(
             "all %d connections are taken: %d that waited for their clients were closed "
             "(for up to %.1f s), %d new ones refused; --max-connections is the bound",
@@ -135,17 +135,17 @@ def _bounded(limit: int) -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit
 
 
-def most_connections(wanted: int | None, descriptors: int | None, others: int) -> int:
+def most_connections(requested: int | None, descriptors: int | None, others: int) -> int:
     """Return the default bound of connections for a limit of file descriptors."""
     if descriptors is None:
-        return wanted or MOST_BY_DEFAULT
+        return requested or MOST_BY_DEFAULT
     # If descriptors are few, half of them are for clients.
     room = max(descriptors - RESERVED - others, descriptors // 2)
-    if wanted is not None and wanted > room:
+    if requested is not None and requested > room:
         log.warning(
             "max_connections is %d, but %d descriptors leave room for %d connections",
-            wanted,
+            requested,
             descriptors,
             room,
         )
-    return min(wanted or MOST_BY_DEFAULT, room)
+    return min(requested or MOST_BY_DEFAULT, room)

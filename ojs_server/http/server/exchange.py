@@ -101,7 +101,7 @@ class Exchange:
         self._pieces, self.size = [], 0
         return whole
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Wake the receiver of the body."""
         self._has_news = True
         if self._news is not None:
@@ -111,7 +111,7 @@ class Exchange:
         """Note that the client has gone."""
         if not self.complete:
             self.disconnected = True
-            self.tell()
+            self.notify()
 
     def give_up(self, error: OjsError) -> None:
         """Tell the receiver of the body that the rest is not read.
@@ -120,7 +120,7 @@ class Exchange:
         disturbed.
         """
         self.scope.setdefault("extensions", {})[GIVEN_UP] = {"why": error}
-        self.tell()
+        self.notify()
 
     def wait(self, work: Coroutine[Any, Any, None]) -> None:
         """Carry on with a coroutine in a task."""
@@ -181,9 +181,9 @@ class Exchange:
             return
         if self.complete:
             raise RuntimeError(f"{message['type']} comes behind the end of the answer")
-        wanted = "http.response.body" if self.started else "http.response.start"
-        if message["type"] != wanted:
-            raise RuntimeError(f"{message['type']} comes where {wanted} is due")
+        expected = "http.response.body" if self.started else "http.response.start"
+        if message["type"] != expected:
+            raise RuntimeError(f"{message['type']} comes where {expected} is due")
         if self.started:
             self._send_piece(message.get("body", b""), more=message.get("more_body", False))
         else:
@@ -193,7 +193,7 @@ class Exchange:
         if self.waits_to_send:
             self._leave_unsent()
         lines = [status_line(status)]
-        says_close, length = False, None
+        has_close, length = False, None
         for name, value in headers:
             lines.append(b"%b: %b\r\n" % (name, value))
             lower = name.lower()
@@ -202,8 +202,8 @@ class Exchange:
             elif lower == b"transfer-encoding":
                 self._chunked = value.lower() == b"chunked"
             elif lower == b"connection" and value.lower() == b"close":
-                self.keep_alive, says_close = False, True
-        if not (self.keep_alive or says_close):
+                self.keep_alive, has_close = False, True
+        if not (self.keep_alive or has_close):
             lines.append(_CLOSE)
         bodiless = self.scope["method"] == "HEAD" or status in (204, 304)
         if length is None and not self._chunked and not bodiless:

@@ -81,7 +81,7 @@ class WebSocketConnection(asyncio.Protocol):
         # The parts of an incomplete message.
         self._piece = bytearray()
         # True if the client has sent anything since the last ping.
-        self._heard = False
+        self._received = False
         self._stopping = False
         self._alarm: Any = None
 
@@ -89,7 +89,7 @@ class WebSocketConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read frames, or the head of the handshake."""
-        self._heard = True
+        self._received = True
         try:
             self._wire.receive_data(data)
         except RemoteProtocolError as error:
@@ -284,14 +284,14 @@ class WebSocketConnection(asyncio.Protocol):
     # Timers.
 
     def _ping(self) -> None:
-        self._heard = False
+        self._received = False
         self._write(events.Ping())
         self._ring_in(PONG_S, self._look)
 
     def _look(self) -> None:
         """Cut off a client that has sent nothing since it was pinged."""
         # While reading is paused nothing can arrive.
-        if self._heard or self._flow.read_paused:
+        if self._received or self._flow.read_paused:
             self._ring_in(PING_S, self._ping)
         else:
             self._close(_FAILED, "no answer to a ping")

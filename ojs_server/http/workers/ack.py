@@ -9,7 +9,7 @@ from ojs_server.domain.jobs.job import Change
 from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.http.access.roles import WORK
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.hot_call import Asked, HotCall
+from ojs_server.http.hot_call import HotCall, Prepared
 from ojs_server.http.ids import holder_of, job_id_in
 from ojs_server.http.jobs.views import settled
 from ojs_server.http.route import Route
@@ -19,9 +19,9 @@ from ojs_wire.calls import AckRequest, NackRequest
 from ojs_wire.codec import encode
 
 
-def _ack(call: Call, body: bytes) -> Asked:
+def _ack(call: Call, body: bytes) -> Prepared:
     request = call.parsed(body, AckRequest, optional="id" in call.path_params)
-    return Asked(
+    return Prepared(
         Ack(
             job_id_in(call, request.job_id),
             worker_id=holder_of(call, request.worker_id),
@@ -32,7 +32,7 @@ def _ack(call: Call, body: bytes) -> Asked:
     )
 
 
-def _acknowledged(call: Call, asked: Asked, done: Change | Repeated) -> Answer:
+def _acknowledged(call: Call, prepared: Prepared, done: Change | Repeated) -> Answer:
     # After a late ACK this is the attempt under way, not the one that was acknowledged.
     attempt = done.after.attempt
     if isinstance(done, Repeated):
@@ -59,9 +59,9 @@ def result_of(given: object, limit: int) -> bytes | None:
     return result
 
 
-def _nack(call: Call, body: bytes) -> Asked:
+def _nack(call: Call, body: bytes) -> Prepared:
     request = call.parsed(body, NackRequest, optional="id" in call.path_params)
-    return Asked(
+    return Prepared(
         Fail(
             job_id_in(call, request.job_id),
             parse_fault(request.error),
@@ -74,11 +74,11 @@ def _nack(call: Call, body: bytes) -> Asked:
     )
 
 
-def _failed(call: Call, asked: Asked, done: Change | Repeated) -> Answer:
+def _failed(call: Call, prepared: Prepared, done: Change | Repeated) -> Answer:
     if isinstance(done, Repeated):
         # The job may have continued since, so its attempt is taken from the request.
         change = Change(done.after, done.after, ())
-        return Answer(settled(change, asked.about, repeated=True))
+        return Answer(settled(change, prepared.about, repeated=True))
     # The attempt before the transition, which may have reset it.
     return Answer(settled(done, done.before.attempt))
 

@@ -14,7 +14,7 @@ from ojs_server.domain.workers.worker import parse_worker_id
 from ojs_server.http.access.roles import WORK
 from ojs_server.http.call import Answer, Call, parsed, typed
 from ojs_server.http.dialects import fetch_answer
-from ojs_server.http.hot_call import Asked, HotCall
+from ojs_server.http.hot_call import HotCall, Prepared
 from ojs_server.http.jobs.views import envelope, left_members
 from ojs_server.http.prefer_header import applied, preference
 from ojs_server.http.route import Route
@@ -29,12 +29,12 @@ from ojs_wire.values import JOB_TYPE, MAX_NAME, parse_duration
 _SHORT: Final = 4096
 
 
-def _fetch(call: Call, body: bytes) -> Asked:
+def _fetch(call: Call, body: bytes) -> Prepared:
     read = _read_fetch if len(body) <= _SHORT else _read_fetch.__wrapped__
     claim, requested_ms = read(body, call.tenant, strict=call.server.settings.strict)
     wait_ms, headers = wait_of(call, requested_ms)
-    patiently = partial(wait_for_jobs, call, claim, wait_ms) if wait_ms else None
-    return Asked(claim, patiently, (wait_ms, headers))
+    wait = partial(wait_for_jobs, call, claim, wait_ms) if wait_ms else None
+    return Prepared(claim, wait, (wait_ms, headers))
 
 
 # Cached, because most workers send the same body each time.
@@ -47,8 +47,8 @@ def _read_fetch(body: bytes, tenant: str | None, *, strict: bool) -> tuple[Claim
     return claim_of(tenant, request, holder), request.wait_ms
 
 
-def _handed_out(call: Call, asked: Asked, jobs: FetchedJobs) -> Answer:
-    wait_ms, headers = asked.about
+def _handed_out(call: Call, prepared: Prepared, jobs: FetchedJobs) -> Answer:
+    wait_ms, headers = prepared.about
     members = withheld_members(jobs)
     granted = call.server.engine.rules.profile.max_wait_ms
     if wait_ms > granted:

@@ -10,7 +10,7 @@ from ojs_server.domain.workers.worker import WorkerState, parse_reported
 from ojs_server.http.access.authorization import strangers
 from ojs_server.http.access.roles import WORK
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.hot_call import Asked, HotCall
+from ojs_server.http.hot_call import HotCall, Prepared
 from ojs_server.http.ids import worker_id_of
 from ojs_server.http.route import Route
 from ojs_server.http.workers.registry import profile_in
@@ -19,15 +19,15 @@ from ojs_wire.calls import BeatRequest
 from ojs_wire.values import format_timestamp, in_seconds
 
 
-def _beat(call: Call, body: bytes) -> Asked:
+def _beat(call: Call, body: bytes) -> Prepared:
     return _sign_of_life(call, call.parsed(body, BeatRequest, optional="id" in call.path_params))
 
 
-def _ping(call: Call, body: bytes) -> Asked:
+def _ping(call: Call, body: bytes) -> Prepared:
     return _sign_of_life(call, call.parsed(body, BeatRequest, optional=True), known=True)
 
 
-def _sign_of_life(call: Call, request: BeatRequest, *, known: bool = False) -> Asked:
+def _sign_of_life(call: Call, request: BeatRequest, *, known: bool = False) -> Prepared:
     ids = request.active_job_ids
     if ids is None and isinstance(request.active_jobs, list):
         ids = request.active_jobs
@@ -47,7 +47,7 @@ def _sign_of_life(call: Call, request: BeatRequest, *, known: bool = False) -> A
     )
     # First look up which of the listed jobs belong to the tenant.
     looks_up = call.tenant is not None and op.active_ids
-    return Asked(op, partial(_beat_of_tenant, call, op) if looks_up else None)
+    return Prepared(op, partial(_beat_of_tenant, call, op) if looks_up else None)
 
 
 async def _beat_of_tenant(call: Call, op: Beat) -> Beaten:
@@ -58,7 +58,7 @@ async def _beat_of_tenant(call: Call, op: Beat) -> Beaten:
     return msgspec.structs.replace(done, lost=(*done.lost, *sorted(unknown)))
 
 
-def _beaten(call: Call, asked: Asked, done: Beaten) -> Answer:
+def _beaten(call: Call, prepared: Prepared, done: Beaten) -> Answer:
     lease_ms = call.server.engine.rules.profile.lease_ms
     return Answer(
         {

@@ -14,7 +14,7 @@ from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.http.access.roles import WORK
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.errors import error_object
-from ojs_server.http.hot_call import Asked, HotCall
+from ojs_server.http.hot_call import HotCall, Prepared
 from ojs_server.http.ids import known_as
 from ojs_server.http.jobs.views import array
 from ojs_server.http.route import Route
@@ -65,7 +65,7 @@ class _ReadRequest(msgspec.Struct, frozen=True):
     headers: Mapping[str, str] = {}
 
 
-def _settle(call: Call, body: bytes) -> Asked:
+def _settle(call: Call, body: bytes) -> Prepared:
     request = _request(call, body)
     worker_id = known_as(call, request.worker_id)
     with _inside("fetch"):
@@ -76,11 +76,11 @@ def _settle(call: Call, body: bytes) -> Asked:
     if request.fetch is not None and claim is not None and not request.results:
         # Without results this is a plain FETCH, which may wait for jobs.
         wait_ms, headers = wait_of(call, request.fetch.wait_ms)
-        return Asked(
+        return Prepared(
             operation, partial(_fetch, call, claim, wait_ms), _ReadRequest((), (), headers)
         )
     about = _ReadRequest(request.results, taken)
-    return Asked(operation, None if operation.parts else _nothing, about)
+    return Prepared(operation, None if operation.parts else _nothing, about)
 
 
 async def _fetch(call: Call, claim: Claim, wait_ms: int) -> SettledAndFetched:
@@ -92,8 +92,8 @@ async def _nothing() -> SettledAndFetched:
     return SettledAndFetched((), FetchedJobs())
 
 
-def _settled(call: Call, asked: Asked, done: SettledAndFetched) -> Answer:
-    about: _ReadRequest = asked.about
+def _settled(call: Call, prepared: Prepared, done: SettledAndFetched) -> Answer:
+    about: _ReadRequest = prepared.about
     settled = iter(done.settled)
     shown = [
         _shown(

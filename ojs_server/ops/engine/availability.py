@@ -26,7 +26,7 @@ class Availability:
         self.reason: str | None = None
         # Number of refused operations that record or judge signs of life. Counted by the writer's
         # thread.
-        self.unheard = 0
+        self.refused_signs = 0
         # Number of batches whose COMMIT got no answer, so that their outcome was looked up.
         self.doubts = 0
         # Number of changes whose outcome is unknown.
@@ -42,9 +42,9 @@ class Availability:
         """Tell whether a probe has to find out if the store is back."""
         return self._lost_at is not None
 
-    def unheard_since(self, count: int) -> bool:
+    def signs_refused_since(self, count: int) -> bool:
         """Tell whether a worker was refused since a count of refusals, or may still be."""
-        return self.unheard != count or self.doubts > 0
+        return self.refused_signs != count or self.doubts > 0
 
     def lose(self, reason: str) -> None:
         """Note that the store has refused a change, or does not answer."""

@@ -14,7 +14,7 @@ from ojs_server.domain.fairness.weighted_fair import Schedulers
 from ojs_server.environment import Chance
 from ojs_server.ops.engine.availability import refusal, unavailable
 from ojs_server.ops.finishing import finish
-from ojs_server.ops.locking import foresee, gather, lock
+from ojs_server.ops.locking import gather, lock, preload_of
 from ojs_server.ops.operation import AnyOperation, Composite, Outcome, Stage, handler_of
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.unit_of_work import Work
@@ -53,9 +53,9 @@ class LocksBusy(Unavailable):
 class Committed(msgspec.Struct, frozen=True):
     """The result of a batch: an outcome for each operation, and the wake-ups that follow.
 
-    `refused` is the reason why the store took nothing of it, `in_vain` has the errors of operations
-    that timed out by themselves, waiting for a lock. With a `doubt`, it is unknown whether the
-    store has committed it.
+    `refused` is the reason why the store took nothing of it, `lock_timeouts` has the errors of
+    operations that timed out by themselves, waiting for a lock. With a `doubt`, it is unknown
+    whether the store has committed it.
     """
 
     outcomes: list[Outcome]
@@ -63,13 +63,13 @@ class Committed(msgspec.Struct, frozen=True):
     wakes: dict[str, int] = {}
     due_at: int | None = None
     ended: list[str] = []
-    heard: list[str] = []
+    fetching: list[str] = []
     refused: str | None = None
-    in_vain: list[str] = []
+    lock_timeouts: list[str] = []
     # True if the store does not answer at all.
     away: bool = False
     # True if an operation was refused that records or judges signs of life.
-    unheard: bool = False
+    refused_signs: bool = False
     # Number of operations whose outcome is unknown.
     unknown: int = 0
     # Last position of the event log; 0 if nothing was added.
@@ -78,7 +78,7 @@ class Committed(msgspec.Struct, frozen=True):
     events: EventBuffer = msgspec.field(default_factory=EventBuffer)
     doubt: OutcomeUnknown | None = None
     # True if the store was asked for the outcome of the commit.
-    asked: bool = False
+    looked_up: bool = False
 
     def resolved(self) -> "Committed":
         """Resolve the doubt by asking the store, which may take seconds; any thread may."""
@@ -86,14 +86,14 @@ class Committed(msgspec.Struct, frozen=True):
             return self
         try:
             if self.doubt.carried_out():
-                return msgspec.structs.replace(self, doubt=None, asked=True)
+                return msgspec.structs.replace(self, doubt=None, looked_up=True)
         except OutcomeUnknown as error:
             if error is not self.doubt:
                 log.error("%s", error)
             outcomes = [refusal(error) for _ in self.outcomes]
-            return Committed(outcomes, refused=str(error), unknown=len(outcomes), asked=True)
+            return Committed(outcomes, refused=str(error), unknown=len(outcomes), looked_up=True)
         reason = "the connection to the store was lost before this was stored"
-        return Committed([unavailable(reason) for _ in self.outcomes], asked=True)
+        return Committed([unavailable(reason) for _ in self.outcomes], looked_up=True)
 
 
 class UncommittedBatch:
@@ -133,7 +133,7 @@ def apply(
     *,
     schedulers: Schedulers | None = None,
     begun: UncommittedBatch | None = None,
-    patient: bool = True,
+    long_wait: bool = True,
 ) -> Committed:
     """Commit all operations together, or continue the batch that has `begun`; if that fails, each
     by itself.
@@ -141,12 +141,12 @@ def apply(
     If a COMMIT got no answer, the result has a doubt, which the caller resolves. A refusal by the
     domain is an outcome like any other. Only an operation that the database cannot take fails, and
     it fails alone. On an embedded store a lock is always of the whole store, so nothing is tried by
-    itself. Without `patient` a wait for a lock is short; if it times out, that is StoreBusy, or
+    itself. Without `long_wait` a wait for a lock is short; if it times out, that is StoreBusy, or
     LocksBusy for a single operation.
     """
     schedulers = schedulers or Schedulers()
     try:
-        carried_out = begun or begin(store, rules, rng, ops, schedulers, patient=patient)
+        carried_out = begun or begin(store, rules, rng, ops, schedulers, long_wait=long_wait)
         done = carried_out.commit()
         return _whole(ops, done) if carried_out.in_parts else done
     except StaleWrite as error:
@@ -154,17 +154,17 @@ def apply(
         if len(ops) == 1:
             if tries > 1:
                 return apply(
-                    store, rules, rng, ops, tries - 1, schedulers=schedulers, patient=patient
+                    store, rules, rng, ops, tries - 1, schedulers=schedulers, long_wait=long_wait
                 )
             return Committed([refusal(error)])
     except StoreUnavailable as error:
         busy = isinstance(error, StoreBusy)
-        if busy and not patient:
+        if busy and not long_wait:
             if len(ops) > 1:
                 raise
             return held(ops, str(error))
         if busy and (len(ops) == 1 or store.embedded):
-            return _refused(ops, error, in_vain=[str(error)])
+            return _refused(ops, error, lock_timeouts=[str(error)])
         if isinstance(error, StoreUnreachable) or not _answers(store):
             return _refused(ops, error, away=True)
         if len(ops) == 1:
@@ -173,7 +173,7 @@ def apply(
         if len(ops) == 1 and ops == _parts(ops):
             return Committed([error])
     smaller = _parts(ops) if len(ops) == 1 else ops
-    done = one_by_one(store, rules, rng, smaller, schedulers, patient=patient)
+    done = one_by_one(store, rules, rng, smaller, schedulers, long_wait=long_wait)
     return done if smaller is ops else _whole(ops, done)
 
 
@@ -184,31 +184,33 @@ def one_by_one(
     ops: Sequence[AnyOperation],
     schedulers: Schedulers,
     *,
-    patient: bool = True,
+    long_wait: bool = True,
 ) -> Committed:
     """Commit each operation in its own transaction, until the store is lost."""
     done: list[Committed] = []
-    in_vain: list[str] = []
+    lock_timeouts: list[str] = []
     for place, op in enumerate(ops, 1):
-        if op.judges and any(part.unheard for part in done):
+        if op.expires_workers and any(part.refused_signs for part in done):
             # It would judge workers whose signs of life have just been refused.
             done.append(
                 _refused([op], StoreUnavailable("the heartbeat of a worker was not stored"))
             )
             continue
-        part = apply(store, rules, rng, [op], schedulers=schedulers, patient=patient).resolved()
-        if part.asked:
-            part = msgspec.structs.replace(part, unheard=_hears([op]))
+        part = apply(store, rules, rng, [op], schedulers=schedulers, long_wait=long_wait).resolved()
+        if part.looked_up:
+            part = msgspec.structs.replace(part, refused_signs=_tracks_workers([op]))
         done.append(part)
         if part.away and place < len(ops):
             lost = StoreUnavailable(part.refused or "")
             done.append(_refused(ops[place:], lost, away=True))
             break
-        in_vain += done[-1].in_vain
-        if in_vain and place < len(ops) and (store.embedded or len(in_vain) >= WAITS):
+        lock_timeouts += done[-1].lock_timeouts
+        if lock_timeouts and place < len(ops) and (store.embedded or len(lock_timeouts) >= WAITS):
             untried = ops[place:]
-            reason = in_vain[-1]
-            done.append(_refused(untried, StoreBusy(reason)) if patient else held(untried, reason))
+            reason = lock_timeouts[-1]
+            done.append(
+                _refused(untried, StoreBusy(reason)) if long_wait else held(untried, reason)
+            )
             break
     return _merged(done)
 
@@ -249,13 +251,13 @@ def _merged(parts: Sequence[Committed]) -> Committed:
         wakes=wakes,
         due_at=min((p.due_at for p in parts if p.due_at is not None), default=None),
         ended=[job_id for part in parts for job_id in part.ended],
-        heard=[worker_id for part in parts for worker_id in part.heard],
+        fetching=[worker_id for part in parts for worker_id in part.fetching],
         # A refused operation does not make the store unavailable if another one wrote something;
         # one that had nothing to write proves nothing.
         refused=None if logged else next((why for why in reversed(reasons) if why), None),
-        unheard=any(part.unheard for part in parts),
+        refused_signs=any(part.refused_signs for part in parts),
         unknown=sum(part.unknown for part in parts),
-        in_vain=[reason for part in parts for reason in part.in_vain],
+        lock_timeouts=[reason for part in parts for reason in part.lock_timeouts],
         away=any(part.away for part in parts),
         logged=logged,
         freed=freed,
@@ -270,7 +272,7 @@ def begin(
     whole: Sequence[AnyOperation],
     schedulers: Schedulers,
     *,
-    patient: bool = True,
+    long_wait: bool = True,
 ) -> UncommittedBatch:
     """Carry out all operations in a transaction, and leave it open for its commit."""
     ops = _parts(whole)
@@ -280,9 +282,9 @@ def begin(
     outcomes: list[Outcome] = [None] * len(ops)
     # An embedded store has only one writer, which needs no row locks.
     locks = None if store.embedded else gather(rules, ops)
-    foreseen = None if locks is None else foresee(ops, locks)
+    preload = None if locks is None else preload_of(ops, locks)
     with ExitStack() as stack:
-        tx = stack.enter_context(store.transaction(foreseen, patient=patient))
+        tx = stack.enter_context(store.transaction(preload, long_wait=long_wait))
         work = Work(tx, rules, rng, schedulers)
         if locks is not None and any(op.settings for op in ops):
             tx.lock_settings()
@@ -293,7 +295,7 @@ def begin(
             tx.load_webhooks(locks.webhooks)
         for stage, indexes in sorted(stages.items()):
             if locks is not None and stage > Stage.LOCK:
-                lock(work, locks, foreseen)
+                lock(work, locks, preload)
                 locks = None
             own = ops if len(stages) == 1 else [ops[index] for index in indexes]
             answers = handler_of(stage).run(work, own)
@@ -308,7 +310,7 @@ def begin(
         wakes=dict(work.wakes),
         due_at=work.due_at,
         ended=work.ended,
-        heard=work.heard,
+        fetching=work.fetching,
         logged=work.logged,
         freed=dict(work.freed),
         events=work.events,
@@ -328,23 +330,23 @@ def _refused(
     ops: Sequence[AnyOperation],
     error: Exception,
     *,
-    in_vain: Sequence[str] = (),
+    lock_timeouts: Sequence[str] = (),
     away: bool = False,
 ) -> Committed:
     return Committed(
         [refusal(error) for _ in ops],
         refused=str(error),
-        in_vain=[*in_vain],
+        lock_timeouts=[*lock_timeouts],
         away=away,
-        unheard=_hears(ops),
+        refused_signs=_tracks_workers(ops),
     )
 
 
-def _hears(ops: Sequence[AnyOperation]) -> bool:
+def _tracks_workers(ops: Sequence[AnyOperation]) -> bool:
     """True if one of these operations records or judges signs of life."""
-    return any(op.hears for op in _parts(ops))
+    return any(op.tracks_workers for op in _parts(ops))
 
 
 def held(ops: Sequence[AnyOperation], reason: str) -> Committed:
     """Return the outcomes for operations that wait for a lock of another transaction."""
-    return Committed([LocksBusy(reason) for _ in ops], in_vain=[reason])
+    return Committed([LocksBusy(reason) for _ in ops], lock_timeouts=[reason])

@@ -14,7 +14,7 @@ import msgspec
 from ojs_server.domain.fairness.weighted_fair import Schedulers
 from ojs_server.environment import Environment
 from ojs_server.ops.engine.batch import Committed, LocksBusy, apply, one_by_one
-from ojs_server.ops.locking import wanted_by
+from ojs_server.ops.locking import needs_of
 from ojs_server.ops.operation import AnyOperation
 from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Store, StoreBusy, StoreUnavailable
@@ -57,16 +57,16 @@ class Contention:
                 self._rng,
                 ops,
                 schedulers=self._schedulers,
-                patient=False,
+                long_wait=False,
             )
         except StoreBusy as error:
             self._suspect()
             if held_up := self._held_up(ops):
                 return self._around(held_up, ops, str(error))
             return one_by_one(
-                self._store, self._rules, self._rng, ops, self._schedulers, patient=False
+                self._store, self._rules, self._rng, ops, self._schedulers, long_wait=False
             )
-        if done.in_vain:
+        if done.lock_timeouts:
             self._suspect()
         return done
 
@@ -87,15 +87,15 @@ class Contention:
 
     def _held_up(self, ops: Sequence[AnyOperation]) -> set[int]:
         """Return the indexes of the operations that need rows of an old transaction."""
-        wants = [wanted_by(self._rules, op) for op in ops]
+        wants = [needs_of(self._rules, op) for op in ops]
         try:
             held = self._store.held(_together(wants), OLD_MS)
         except StoreUnavailable:
             return set()
         found = {
             place
-            for place, (op, wanted) in enumerate(zip(ops, wants, strict=True))
-            if _meet(wanted, held) or op.may_meet(held.limits)
+            for place, (op, needed) in enumerate(zip(ops, wants, strict=True))
+            if _meet(needed, held) or op.may_meet(held.limits)
         }
         if found:
             self._suspects_until = self._stopwatch() + SUSPECTS_S
@@ -110,13 +110,13 @@ def _together(wants: Sequence[Contended]) -> Contended:
     )
 
 
-def _meet(wanted: Contended, held: Contended) -> bool:
+def _meet(needed: Contended, held: Contended) -> bool:
     return any(
         name in there
         for names, there in (
-            (wanted.limits, held.limits),
-            (wanted.jobs, held.jobs),
-            (wanted.workers, held.workers),
+            (needed.limits, held.limits),
+            (needed.jobs, held.jobs),
+            (needed.workers, held.workers),
         )
         for name in names
     )

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from ojs_server.domain.admin.server_node import Announcement, ServerNode
-from ojs_server.domain.admin.vacuum_holder import VacuumHolder, said
+from ojs_server.domain.admin.vacuum_holder import VacuumHolder, sentence_of
 from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.fairness.weighted_fair import Schedulers
 from ojs_server.environment import Environment
@@ -92,7 +92,7 @@ class Engine:
             else:
                 committed = contention.carry_out(ops)
             # Set before the next batch, which may contain a sweep.
-            availability.unheard += committed.unheard
+            availability.refused_signs += committed.refused_signs
             if committed.doubt is not None:
                 availability.doubts += 1
                 loop.call_soon_threadsafe(availability.lose, str(committed.doubt))
@@ -103,7 +103,7 @@ class Engine:
             self._committed,
             environment,
             begin=lambda ops: (
-                batch.begin(store, rules, rng, ops, schedulers, patient=False)
+                batch.begin(store, rules, rng, ops, schedulers, long_wait=False)
                 if store.embedded and batch.is_small(ops)
                 else None
             ),
@@ -138,9 +138,9 @@ class Engine:
         """Notify other nodes that fetches wait here, until a moment of the store's clock."""
         await self._in_thread(lambda: self.store.note_waiting(until))
 
-    async def announce(self, said: Announcement) -> None:
+    async def announce(self, announcement: Announcement) -> None:
         """Store the announcement of this node."""
-        await self._in_thread(lambda: self.store.announce(said))
+        await self._in_thread(lambda: self.store.announce(announcement))
 
     async def withdraw(self) -> None:
         """Note that this node has stopped."""
@@ -160,7 +160,7 @@ class Engine:
         self.vacuum_holders = await self._in_thread(self.store.vacuum_holders)
         for one in self.vacuum_holders:
             if (one.kind, one.name) not in before:
-                log.warning("%s; see `ojs doctor`", said(one))
+                log.warning("%s; see `ojs doctor`", sentence_of(one))
 
     async def _note_following(self, for_ms: int) -> None:
         await self._in_thread(lambda: self.store.note_following(for_ms))
@@ -192,9 +192,9 @@ class Engine:
         await self.pulse.close()
 
     def _committed(self, committed: batch.Committed) -> None:
-        self._judge(committed)
-        if committed.heard:
-            self.signs.note(committed.heard, committed.now)
+        self._update_availability(committed)
+        if committed.fetching:
+            self.signs.note(committed.fetching, committed.now)
         if committed.wakes:
             self.wakeups.wake(committed.wakes)
         if committed.freed:
@@ -208,19 +208,19 @@ class Engine:
         if committed.due_at is not None:
             self.on_due(committed.due_at)
 
-    def _judge(self, committed: batch.Committed) -> None:
+    def _update_availability(self, committed: batch.Committed) -> None:
         """Update the availability of the store from the outcome of a batch."""
         availability = self.availability
         availability.unknown += committed.unknown
-        if committed.asked:
+        if committed.looked_up:
             availability.doubts -= 1
-        if committed.asked or committed.away:
+        if committed.looked_up or committed.away:
             # Signs of life may be among the operations that got no answer until now, or were
             # refused with them.
-            availability.unheard += 1
+            availability.refused_signs += 1
         if committed.refused is not None:
             availability.lose(committed.refused)
-        elif committed.logged and not committed.asked:
+        elif committed.logged and not committed.looked_up:
             availability.wrote()
 
 

@@ -64,8 +64,8 @@ class Lost(msgspec.Struct):
 class Follower:
     """One stream: its filter, and the buffer of events to send."""
 
-    def __init__(self, wanted: EventFilter, buffer: int) -> None:
-        self.wanted = wanted
+    def __init__(self, event_filter: EventFilter, buffer: int) -> None:
+        self.filter = event_filter
         self.closed = False
         # The end of the log when this follower was added. Earlier entries may still come, from the
         # reader's cursor on.
@@ -188,7 +188,7 @@ class EventLogReader:
         """True if the log is being followed."""
         return self._task is not None
 
-    def admit(self, wanted: EventFilter) -> Follower:
+    def admit(self, event_filter: EventFilter) -> Follower:
         """Return a new follower; raises if there are too many."""
         if self.closed or self._count >= self._most:
             raise Unavailable(
@@ -198,7 +198,7 @@ class EventLogReader:
                 code=codes.OVERLOADED,
                 headers={"Retry-After": "1"},
             )
-        follower = Follower(wanted, self._buffer)
+        follower = Follower(event_filter, self._buffer)
         self._count += 1
         self._waiting[follower] = None
         return follower
@@ -214,9 +214,9 @@ class EventLogReader:
             # The reader may be ahead of this end, or behind it.
             follower.start = max(self.cursor, end)
             del self._waiting[follower]
-            for bucket in self._buckets(follower.wanted):
+            for bucket in self._buckets(follower.filter):
                 bucket[follower] = None
-            self._tenanted += follower.wanted.tenant is not None
+            self._tenanted += follower.filter.tenant is not None
 
     def leave(self, follower: Follower) -> None:
         """Remove a follower, as its stream has ended."""
@@ -224,11 +224,11 @@ class EventLogReader:
         if follower in self._waiting:
             del self._waiting[follower]
             return
-        self._tenanted -= follower.wanted.tenant is not None
-        for bucket in self._buckets(follower.wanted):
+        self._tenanted -= follower.filter.tenant is not None
+        for bucket in self._buckets(follower.filter):
             bucket.pop(follower, None)
         for buckets in (self._by_subject, self._by_queue):
-            for name in (follower.wanted.subject, *follower.wanted.queues):
+            for name in (follower.filter.subject, *follower.filter.queues):
                 if name is not None and not buckets.get(name, True):
                     del buckets[name]
         if self._following == 0:
@@ -260,12 +260,12 @@ class EventLogReader:
     def _following(self) -> int:
         return self._count - len(self._waiting)
 
-    def _buckets(self, wanted: EventFilter) -> Iterable[dict[Follower, None]]:
+    def _buckets(self, event_filter: EventFilter) -> Iterable[dict[Follower, None]]:
         """Return the index entries of a filter, by which unrelated events skip its follower."""
-        if wanted.subject is not None:
-            return [self._by_subject.setdefault(wanted.subject, {})]
-        if wanted.queues:
-            return [self._by_queue.setdefault(queue, {}) for queue in wanted.queues]
+        if event_filter.subject is not None:
+            return [self._by_subject.setdefault(event_filter.subject, {})]
+        if event_filter.queues:
+            return [self._by_queue.setdefault(queue, {}) for queue in event_filter.queues]
         return [self._everything]
 
     async def _run(self) -> None:
@@ -321,7 +321,7 @@ class EventLogReader:
                 if entries is not None:
                     entries.append(entry)
                 for follower in own or ():
-                    if matches(event, follower.wanted):
+                    if matches(event, follower.filter):
                         shared[(follower,)].append(entry)
         self._served = _push(shared)
 
@@ -331,7 +331,7 @@ class EventLogReader:
             follower
             for bucket in (self._everything, self._by_queue.get(event.queue or ""))
             for follower in bucket or ()
-            if matches(event, follower.wanted)
+            if matches(event, follower.filter)
         )
 
     async def _rest(self) -> None:

@@ -39,18 +39,18 @@ TURNS: Final = 8
 AGAIN_S: Final = 0.1
 HELD_UP_S: Final = 10.0
 # Time after which a caller without a longer wait of its own learns that the outcome is unknown.
-ASKED_S: Final = 2.0
+LOOK_UP_S: Final = 2.0
 # Most operations that are skipped, because they conflict with a batch, to fill it.
 MAX_KEPT: Final = 512
 # Batches whose outcomes are looked up concurrently.
-ASKING: Final = 8
+LOOK_UPS: Final = 8
 
 
 class Caller(Protocol):
     """The caller of an operation."""
 
     @property
-    def patient_until(self) -> float:
+    def waits_until(self) -> float:
         """The moment of the stopwatch up to which it is ready to wait for an outcome."""
 
     def gone(self) -> bool:
@@ -61,7 +61,7 @@ class Caller(Protocol):
 
 
 # The time, by the monotonic clock, up to which the client of this request is ready to wait.
-PATIENT_UNTIL: Final[ContextVar[float]] = ContextVar("patient_until", default=0.0)
+WAITS_UNTIL: Final[ContextVar[float]] = ContextVar("waits_until", default=0.0)
 
 
 class _Awaited(asyncio.Future[Any]):
@@ -71,7 +71,7 @@ class _Awaited(asyncio.Future[Any]):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop=loop)
-        self.patient_until = PATIENT_UNTIL.get()
+        self.waits_until = WAITS_UNTIL.get()
 
     def resolve(self, outcome: Outcome) -> None:
         """Set the outcome, unless the task was cancelled."""
@@ -90,7 +90,7 @@ class _HeldUp:
         self.until = until
         self.gone = caller.gone
         self.resolve = caller.resolve
-        self.patient_until = caller.patient_until
+        self.waits_until = caller.waits_until
 
 
 # An operation, its caller, and the time of its arrival.
@@ -132,7 +132,7 @@ class GroupCommit:
         self._idle.set()
         self._monotonic = environment.monotonic
         self._batches = environment.threads.inbox("ojs-writer", self._write)
-        self._asking = environment.threads.executor(ASKING, "ojs-outcome")
+        self._look_up_threads = environment.threads.executor(LOOK_UPS, "ojs-outcome")
         self._look_ups: set[asyncio.Future[Committed]] = set()
 
     @property
@@ -181,7 +181,7 @@ class GroupCommit:
         await asyncio.to_thread(self._batches.close)
         if self._look_ups:
             await asyncio.wait(self._look_ups)
-        self._asking.shutdown()
+        self._look_up_threads.shutdown()
 
     def _begin_soon(self) -> None:
         self._busy = True
@@ -311,12 +311,12 @@ class GroupCommit:
 
         Callers whose wait ends earlier are answered that it is unknown; the look-up continues.
         """
-        looking_up = self._loop.run_in_executor(self._asking, committed.resolved)
-        asked_at = self._monotonic()
+        looking_up = self._loop.run_in_executor(self._look_up_threads, committed.resolved)
+        began_at = self._monotonic()
         callers = dict(enumerate(caller for _, caller, _ in batch))
         timers = [
-            self._loop.call_later(due - asked_at, self._give_up, callers, due)
-            for due in {max(asked_at + ASKED_S, one.patient_until) for one in callers.values()}
+            self._loop.call_later(due - began_at, self._give_up, callers, due)
+            for due in {max(began_at + LOOK_UP_S, one.waits_until) for one in callers.values()}
         ]
 
         def answer_callers(answer: asyncio.Future[Committed]) -> None:
@@ -324,7 +324,11 @@ class GroupCommit:
                 timer.cancel()
             self._look_ups.discard(answer)
             error = answer.exception()
-            done = answer.result() if error is None else Committed([error] * len(batch), asked=True)
+            done = (
+                answer.result()
+                if error is None
+                else Committed([error] * len(batch), looked_up=True)
+            )
             given_up = len(batch) - len(callers)
             self._answer(
                 [batch[place] for place in callers],
@@ -340,7 +344,7 @@ class GroupCommit:
 
     def _give_up(self, callers: dict[int, Caller], now: float) -> None:
         """Answer callers whose wait has ended that the outcome is unknown, and forget them."""
-        for place in [place for place, one in callers.items() if one.patient_until <= now]:
+        for place in [place for place, one in callers.items() if one.waits_until <= now]:
             self._resolve(callers.pop(place), refusal(OutcomeUnknown("")))
 
     def _answer(self, batch: list[Waiting], committed: Committed) -> None:

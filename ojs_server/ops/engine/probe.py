@@ -17,7 +17,7 @@ class Probe(Operation[Probed], frozen=True):
     """Write to a row that nothing else uses."""
 
     stage = Stage.PROBE
-    hears = True
+    tracks_workers = True
     due = True
 
     @property

@@ -23,7 +23,7 @@ class Save(OnJob[Checkpoint], frozen=True):
     """Store a checkpoint, JSON as it was sent, in place of the last one."""
 
     stage = Stage.CHECKPOINT
-    hears = True
+    tracks_workers = True
 
     state: bytes
     sequence: int | None = None

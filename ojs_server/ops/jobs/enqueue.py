@@ -12,7 +12,7 @@ from ojs_server.domain.jobs.uniform_batch import UniformDrafts
 from ojs_server.domain.jobs.uniform_jobs import UniformJobs, uniform_runs
 from ojs_server.domain.jobs.validate import Draft
 from ojs_server.domain.queues.config import NO_CONFIG, configured, require_type
-from ojs_server.ops.jobs.unique import Judged, judge
+from ojs_server.ops.jobs.unique import Accepted, check_unique
 from ojs_server.ops.limits.backpressure import BoundedQueues, Newcomers, Pressure
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.schemas.registry import Complaint, hold
@@ -53,7 +53,7 @@ class Enqueue(Operation[Enqueued], frozen=True):
     drafts: Sequence[Draft]
     receipt: ReceiptKey | None = None
     body_hash: bytes = b""
-    told_as_bulk: bool = False
+    bulk_event: bool = False
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -74,13 +74,13 @@ class Enqueue(Operation[Enqueued], frozen=True):
     def lock(self, locks: Locks) -> None:
         locks.drafts.append(self.drafts)
 
-    def is_foreseen(self) -> bool:
+    def can_preload(self) -> bool:
         # New ids need no lock, but fingerprints are locked before workers.
         return not self.keys
 
 
 # Jobs of an earlier request are represented by their ids, and read later.
-_Verdict = Judged | OjsError
+_Verdict = Accepted | OjsError
 
 
 @handles(Stage.ENQUEUE, at_once=True)
@@ -105,11 +105,13 @@ def run(work: Work, ops: Sequence[Enqueue]) -> list[Enqueued | OjsError]:
     new = [index for index in made if index not in verdicts]
     fresh = {index: (ops[index].drafts, made[index]) for index in new if index not in refused}
     # Only new requests: repeated ones were checked under the settings of their time.
-    judged = judge(work, fresh) | {index: refused[index] for index in new if index in refused}
-    pressures = _bounded(work, judged)
-    _mend_receipts(work, ops, judged)
-    verdicts.update(judged)
-    accepted = {index: one for index, one in judged.items() if isinstance(one, Judged)}
+    checked = check_unique(work, fresh) | {
+        index: refused[index] for index in new if index in refused
+    }
+    pressures = _bounded(work, checked)
+    _mend_receipts(work, ops, checked)
+    verdicts.update(checked)
+    accepted = {index: one for index, one in checked.items() if isinstance(one, Accepted)}
     stored = [stored for one in accepted.values() for stored in one.stored]
     taken = _store(work, stored, new=not ids)
     replaced: list[Change] = []
@@ -183,7 +185,7 @@ def _shares(groups: Iterable[UniformJobs], counts: Iterable[int]) -> Iterator[Se
 
 
 def _note_bulk(work: Work, op: Enqueue) -> None:
-    if op.told_as_bulk:
+    if op.bulk_event:
         count = len(op.drafts)
         work.note(events.bulk("enqueue", total=count, succeeded=count, failed=0))
 
@@ -230,23 +232,23 @@ def _configured(
     return mended, refused
 
 
-def _bounded(work: Work, judged: dict[int, Judged | OjsError]) -> dict[int, Pressure]:
+def _bounded(work: Work, checked: dict[int, Accepted | OjsError]) -> dict[int, Pressure]:
     """Refuse requests beyond bounds and quotas; return the fill levels of bounded queues."""
     if not work.tx.configs and not work.tx.sharing.tenants:
         return {}
-    asking = {
+    newcomers = {
         index: Newcomers(one.stored, one.replaced)
-        for index, one in judged.items()
-        if isinstance(one, Judged)
+        for index, one in checked.items()
+        if isinstance(one, Accepted)
     }
-    queues = {stored.job.queue for new in asking.values() for stored in new.jobs}
+    queues = {stored.job.queue for new in newcomers.values() for stored in new.jobs}
     bounded = BoundedQueues(work, sorted(queues))
-    quotas = Quotas(work, asking.values())
+    quotas = Quotas(work, newcomers.values())
     pressures: dict[int, Pressure] = {}
-    for index, new in asking.items():
+    for index, new in newcomers.items():
         verdict = quotas.refusal(new) or bounded.take(new)
         if isinstance(verdict, OjsError):
-            judged[index] = verdict
+            checked[index] = verdict
             continue
         quotas.add(new)
         if verdict is not None:
@@ -288,7 +290,7 @@ def _known_id(op: Enqueue, known: Mapping[str, bytes | None]) -> _Verdict | None
         known[draft.id] == draft.request_hash for draft in op.drafts if draft.id
     )
     if equal:
-        return Judged(tuple(ids))
+        return Accepted(tuple(ids))
     return Duplicate(
         f"a job with id {ids[0]} exists already, made by a different request",
         details={"existing_job_id": ids[0]},
@@ -309,7 +311,7 @@ def _known_receipt(
         }
     )
     return {
-        keyed[key]: Judged(receipt.job_ids)
+        keyed[key]: Accepted(receipt.job_ids)
         if receipt.body_hash == ops[keyed[key]].body_hash
         else Duplicate(
             "this Idempotency-Key was used for a different request",
@@ -320,16 +322,16 @@ def _known_receipt(
 
 
 def _mend_receipts(
-    work: Work, ops: Sequence[Enqueue], judged: Mapping[int, Judged | OjsError]
+    work: Work, ops: Sequence[Enqueue], checked: Mapping[int, Accepted | OjsError]
 ) -> None:
     """Release the keys of refused requests; a key whose request met an earlier job refers to that
     job."""
     mended: dict[ReceiptKey, Receipt | None] = {}
-    for index, one in judged.items():
+    for index, one in checked.items():
         op = ops[index]
         if op.receipt and isinstance(one, OjsError):
             mended[op.receipt] = None
-        elif op.receipt and isinstance(one, Judged) and len(one.stored) < len(op.drafts):
+        elif op.receipt and isinstance(one, Accepted) and len(one.stored) < len(op.drafts):
             mended[op.receipt] = Receipt(op.body_hash, one.ids)
     if mended:
         work.tx.delete_receipts(sorted(mended))
@@ -351,14 +353,14 @@ def _answers(work: Work, verdicts: list[_Verdict]) -> list[Enqueued | OjsError]:
     ids = {
         one
         for verdict in verdicts
-        if isinstance(verdict, Judged)
+        if isinstance(verdict, Accepted)
         for one in verdict.answer
         if isinstance(one, str)
     }
     earlier = work.tx.load_whole(sorted(ids)) if ids else {}
     answers: list[Enqueued | OjsError] = []
     for one in verdicts:
-        if not isinstance(one, Judged):
+        if not isinstance(one, Accepted):
             answers.append(one)
         elif all(job in earlier for job in one.answer if isinstance(job, str)):
             jobs = tuple(earlier[job] if isinstance(job, str) else job for job in one.answer)

@@ -27,7 +27,7 @@ class Advance(OnJob[Advanced], frozen=True):
     """A progress report of a job's holder."""
 
     stage = Stage.PROGRESS
-    hears = True
+    tracks_workers = True
 
     report: ProgressReport
     worker_id: str | None = None

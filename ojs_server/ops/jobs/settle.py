@@ -51,16 +51,16 @@ class Ack(Transition[Change | Repeated], frozen=True):
     """ACK: the handler succeeded."""
 
     light = True
-    hears = True
+    tracks_workers = True
 
     worker_id: str | None = None
     attempt: int | None = None
     result: bytes | None = None
     # Any previous holder may complete the job late, as clients of this API do not name their
     # workers.
-    anybody: bool = False
+    any_holder: bool = False
 
-    def is_foreseen(self) -> bool:
+    def can_preload(self) -> bool:
         return True
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change | Repeated:
@@ -92,7 +92,7 @@ class Ack(Transition[Change | Repeated], frozen=True):
 
     def _earlier(self, work: Work, job: Job) -> Earlier | None:
         """Return the lost delivery that this ACK is about."""
-        if not (self.worker_id or self.anybody):
+        if not (self.worker_id or self.any_holder):
             return None
         if not job.attached & HOLDERS or job.state in TERMINAL:
             return None
@@ -103,7 +103,7 @@ class Fail(Transition[Change | Repeated], frozen=True):
     """FAIL: the handler failed, or gives the job back."""
 
     light = True
-    hears = True
+    tracks_workers = True
 
     fault: Fault
     worker_id: str | None = None
@@ -112,7 +112,7 @@ class Fail(Transition[Change | Repeated], frozen=True):
     # Variables to merge into the job for its next delivery.
     variables: Mapping[str, Any] | None = None
 
-    def is_foreseen(self) -> bool:
+    def can_preload(self) -> bool:
         return True
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change | Repeated:

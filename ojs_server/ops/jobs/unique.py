@@ -20,7 +20,7 @@ Request = tuple[Sequence[Draft], Sequence[StoredJob]]
 Found = Mapping[bytes, Sequence[Job]]
 
 
-class Judged(msgspec.Struct, frozen=True):
+class Accepted(msgspec.Struct, frozen=True):
     """The verdict on a request: new jobs or ids of earlier ones, and the jobs that are replaced."""
 
     answer: tuple[StoredJob | str, ...]
@@ -37,7 +37,7 @@ class Judged(msgspec.Struct, frozen=True):
         return tuple(item if isinstance(item, str) else item.job.id for item in self.answer)
 
 
-def judge(work: Work, requests: Mapping[int, Request]) -> dict[int, Judged | OjsError]:
+def check_unique(work: Work, requests: Mapping[int, Request]) -> dict[int, Accepted | OjsError]:
     """Apply the unique policies of requests; those without any are stored as they are."""
     uniques = [draft.unique for drafts, _ in requests.values() for draft in drafts if draft.unique]
     lookups = sorted({(unique.key, state) for unique in uniques for state in unique.states})
@@ -45,30 +45,30 @@ def judge(work: Work, requests: Mapping[int, Request]) -> dict[int, Judged | Ojs
         work.tx.lock_unique(unique.key for unique in uniques)
     while True:
         found = work.tx.find_unique(lookups) if lookups else {}
-        judged = {index: _judge_one(work, request, found) for index, request in requests.items()}
+        checked = {index: _check_one(work, request, found) for index, request in requests.items()}
         before = {
             change.before.id: change.before
-            for decision in judged.values()
-            if isinstance(decision, Judged)
+            for decision in checked.values()
+            if isinstance(decision, Accepted)
             for change in decision.replaced
         }
         held = work.tx.load_jobs(sorted(before)) if before else {}
         # A worker may have changed a job before it was locked; then decide again.
         if all(job_id in held and held[job_id][0] == job for job_id, job in before.items()):
-            return judged
+            return checked
 
 
-def _judge_one(work: Work, request: Request, found: Found) -> Judged | OjsError:
+def _check_one(work: Work, request: Request, found: Found) -> Accepted | OjsError:
     drafts, jobs = request
     if not any(draft.unique for draft in drafts):
-        return Judged(tuple(jobs))
+        return Accepted(tuple(jobs))
     judging = _Judging(work, found, len(drafts) > 1)
     try:
         for draft, stored in zip(drafts, jobs, strict=True):
             judging.add(draft, stored)
     except Duplicate as refused:
         return refused
-    return Judged(tuple(judging.answer), tuple(judging.replaced))
+    return Accepted(tuple(judging.answer), tuple(judging.replaced))
 
 
 class _Judging:

@@ -40,16 +40,18 @@ class LimitedClaims:
         configs, sharing = work.tx.configs, work.tx.sharing
         queues = [queue for criteria in claims for queue in criteria.queues]
         self._limited = {name for name in queues if name in configs and configs[name].limits}
-        met = startable_tenants(claims, sharing) if sharing.tenants else {}
+        tenants = startable_tenants(claims, sharing) if sharing.tenants else {}
         self._tenants = {
             scoped(name, ""): tenant.max_concurrency
-            for name, tenant in met.items()
+            for name, tenant in tenants.items()
             if tenant.max_concurrency is not None
         }
         # Include queues with only a bound: the claim shortens them, and this is the place of their
         # limits in the order of locks.
         pools = limited_pools(sharing) if any(criteria.serving for criteria in claims) else []
-        work.update_limits([*(guarded(configs, queues) if configs else ()), *guards(met, pools)])
+        work.update_limits(
+            [*(guarded(configs, queues) if configs else ()), *guards(tenants, pools)]
+        )
         # Read under the locks: other claims from these queues have committed, or wait for them.
         counters = self._limited | self._tenants.keys()
         for pool in (pool_of(criteria, sharing) for criteria in claims):

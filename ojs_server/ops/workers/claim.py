@@ -60,7 +60,7 @@ class Claim(Operation[FetchedJobs], frozen=True):
 
     stage = Stage.CLAIM
     light = True
-    hears = True
+    tracks_workers = True
 
     queues: tuple[str, ...]
     count: int = 1
@@ -106,7 +106,7 @@ class Claim(Operation[FetchedJobs], frozen=True):
         named = ((OF_QUEUE,) if self.queues else ()) + ((OF_TENANT,) if self.tenant else ())
         return any(name.startswith("#") and not name.startswith(named) for name in limits)
 
-    def is_foreseen(self) -> bool:
+    def can_preload(self) -> bool:
         # A claim skips locked jobs, unless it looks for those that its worker holds.
         return self.resume_after_ms is None
 
@@ -128,7 +128,7 @@ def run(work: Work, ops: Sequence[Claim]) -> list[FetchedJobs | OjsError]:
     reasons = [fetching.reason(op.worker_id, op.known) for op in ops]
     served = [index for index in range(len(ops)) if index not in answers and reasons[index] is None]
     promote(work, [name for index in served for name in _queues_of(work, ops[index], everywhere)])
-    wanted: dict[ClaimCriteria, list[int]] = {}
+    shared_claims: dict[ClaimCriteria, list[int]] = {}
     lanes: dict[int, list[ClaimCriteria]] = {}
     for index in served if work.tx.maintenance is None else ():
         op = ops[index]
@@ -146,13 +146,13 @@ def run(work: Work, ops: Sequence[Claim]) -> list[FetchedJobs | OjsError]:
                 ),
                 fetching.workers.get(op.worker_id or ""),
             )
-            wanted.setdefault(criteria, []).append(index)
-    limited = LimitedClaims(work, [*wanted, *chain.from_iterable(lanes.values())])
+            shared_claims.setdefault(criteria, []).append(index)
+    limited = LimitedClaims(work, [*shared_claims, *chain.from_iterable(lanes.values())])
     handed: list[FetchedJob] = []
     for index, claims in lanes.items():
         answers[index] = _oldest(work, limited, ops[index], claims)
         handed += answers[index]
-    for criteria, indexes in wanted.items():
+    for criteria, indexes in shared_claims.items():
         narrowed, limit = _narrowed(work, criteria, sum(ops[index].count for index in indexes))
         claimed = deque(_taken(work, limited, narrowed, limit) if limit else ())
         pool = None if criteria.serving is None else criteria.serving.pool
@@ -204,8 +204,8 @@ def _narrowed(work: Work, criteria: ClaimCriteria, limit: int) -> tuple[ClaimCri
     most = most_types(limit)
     found = work.tx.next_types(criteria.queues, criteria.job_types or (), most)
     job_types = choose_types(found, most, in_turn=criteria.serving is not None)
-    wanted = limit if len(job_types) < most else min(limit, most)
-    return msgspec.structs.replace(criteria, job_types=job_types), wanted if job_types else 0
+    most_jobs = limit if len(job_types) < most else min(limit, most)
+    return msgspec.structs.replace(criteria, job_types=job_types), most_jobs if job_types else 0
 
 
 def _taken(
@@ -271,13 +271,13 @@ def _numbered(
     work: Work, ops: Sequence[Claim], answers: Sequence[FetchedJobs]
 ) -> Sequence[FetchedJobs]:
     """Return the outcomes with numeric ids of jobs, where requested."""
-    wanted = [index for index, op in enumerate(ops) if op.numbered and answers[index]]
-    if not wanted:
+    indexes = [index for index, op in enumerate(ops) if op.numbered and answers[index]]
+    if not indexes:
         return answers
-    jobs = {one.claimed.job.id: one.claimed.job for index in wanted for one in answers[index]}
+    jobs = {one.claimed.job.id: one.claimed.job for index in indexes for one in answers[index]}
     numbers = numbers_of(work, list(jobs.values()))
     numbered = list(answers)
-    for index in wanted:
+    for index in indexes:
         numbered[index] = FetchedJobs(
             msgspec.structs.replace(one, number=numbers[one.claimed.job.id])
             for one in answers[index]
@@ -308,16 +308,16 @@ def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, FetchedJobs]:
 def _unbegun(work: Work, ops: Sequence[Claim]) -> dict[int, FetchedJobs]:
     """Return the claims whose worker got a job some time ago and never began it: its answer was
     lost."""
-    asking = {
+    resuming = {
         op.worker_id: (index, op.resume_after_ms)
         for index, op in enumerate(ops)
         if op.worker_id is not None and op.resume_after_ms is not None
     }
-    if not asking:
+    if not resuming:
         return {}
     found: dict[int, tuple[Job, Lease]] = {}
-    for job, lease in work.tx.load_held(sorted(asking)):
-        index, age_ms = asking[lease.worker_id or ""]
+    for job, lease in work.tx.load_held(sorted(resuming)):
+        index, age_ms = resuming[lease.worker_id or ""]
         began = lease.running_at is not None or (job.started_at or 0) > work.now - age_ms
         if not began and (index not in found or job.seq < found[index][0].seq):
             found[index] = (job, lease)

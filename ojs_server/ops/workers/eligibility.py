@@ -68,7 +68,7 @@ def load_fetching(
         if worker is not known:
             changed.append(worker)
         else:
-            work.heard.append(worker_id)
+            work.fetching.append(worker_id)
         workers[worker_id] = worker
         if (reason := withheld(worker, work.now, profile)) is not None:
             barred[worker_id] = reason

@@ -41,7 +41,7 @@ class Beat(OnWorker[Beaten], frozen=True):
 
     stage = Stage.BEAT
     light = True
-    hears = True
+    tracks_workers = True
 
     reported: WorkerState
     draining: bool

@@ -98,7 +98,7 @@ class _OnWorker(OnWorker[Known], frozen=True):
 class Register(_OnWorker, frozen=True):
     """Register a worker; a known id is updated and starts a new incarnation."""
 
-    hears = True
+    tracks_workers = True
 
     profile: Mapping[str, object]
     principal: str | None = None

@@ -27,7 +27,7 @@ class _OnSession(OnWorker[Worker], frozen=True):
 class OpenSession(_OnSession, frozen=True):
     """Open a session of a worker, which replaces earlier ones."""
 
-    hears = True
+    tracks_workers = True
 
     def carry_out(self, work: Work) -> Worker:
         known = self.load(work)

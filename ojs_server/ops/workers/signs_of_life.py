@@ -22,7 +22,7 @@ class SignsOfLife(Operation[int], frozen=True):
     """
 
     stage = Stage.SIGNS
-    hears = True
+    tracks_workers = True
     due = True
 
     at: Mapping[str, int]

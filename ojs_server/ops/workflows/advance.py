@@ -34,7 +34,7 @@ from ojs_server.domain.workflows.record import (
     progress_in,
 )
 from ojs_server.ops.jobs.enqueue import entered
-from ojs_server.ops.jobs.unique import judge
+from ojs_server.ops.jobs.unique import check_unique
 from ojs_server.ops.unit_of_work import Work
 from ojs_server.ops.workflows.results import hand_on
 from ojs_server.store.records import NodePlace
@@ -189,11 +189,11 @@ class Moves:
             self._work.add(jobs, entered(jobs))
 
     def _require_unique(self, draft: Draft, stored: StoredJob) -> None:
-        judged = judge(self._work, {0: ((draft,), (stored,))})[0]
-        if isinstance(judged, OjsError):
-            raise judged
-        require_own(judged.answer)
-        self._work.apply(judged.replaced)
+        checked = check_unique(self._work, {0: ((draft,), (stored,))})[0]
+        if isinstance(checked, OjsError):
+            raise checked
+        require_own(checked.answer)
+        self._work.apply(checked.replaced)
 
     def _not_enqueued(self, moving: Moving, node: int, error: OjsError) -> None:
         fault = Fault(error.answer_code.name, error.answer_code.name, error.message, False)

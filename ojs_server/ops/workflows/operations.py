@@ -28,7 +28,7 @@ from ojs_server.domain.workflows.record import (
 )
 from ojs_server.domain.workflows.results import parents_of
 from ojs_server.ops.jobs.enqueue import ReceiptKey, entered
-from ojs_server.ops.jobs.unique import Judged, judge
+from ojs_server.ops.jobs.unique import Accepted, check_unique
 from ojs_server.ops.limits.backpressure import Newcomers
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.schemas.registry import hold
@@ -257,19 +257,19 @@ def _begin(work: Work, op: Start, created: Workflow) -> WorkflowView:
         member(work, draft, (created.id, node), b"[]")
         for node, draft in zip(nodes, drafts, strict=True)
     ]
-    judged = judge(work, {0: (drafts, jobs)})[0]
-    if not isinstance(judged, Judged):
-        raise judged
-    require_own(judged.answer)
-    stored = judged.stored
+    checked = check_unique(work, {0: (drafts, jobs)})[0]
+    if not isinstance(checked, Accepted):
+        raise checked
+    require_own(checked.answer)
+    stored = checked.stored
     ids = {node: member.job.id for node, member in zip(nodes, stored, strict=True)}
     later = [
         draft.tenant
         for node, draft in enumerate(definition.drafts)
         if draft is not None and node not in ids
     ]
-    require_room(work, Newcomers(stored, judged.replaced, later))
-    work.apply(judged.replaced)
+    require_room(work, Newcomers(stored, checked.replaced, later))
+    work.apply(checked.replaced)
     work.tx.insert_workflow_jobs(
         [
             WorkflowJob(

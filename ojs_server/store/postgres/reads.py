@@ -11,13 +11,13 @@ from ojs_server.domain.jobs.job import Job, Lease
 from ojs_server.domain.workers.worker import Worker
 from ojs_server.store.postgres.pipe import Pipe
 from ojs_server.store.postgres.statements import STATEMENTS, can_hold
-from ojs_server.store.records import Foreseen, Leased
+from ojs_server.store.records import Leased, Preload
 
 
 class Reads:
     """Requested rows of workers and jobs, whether their answers have come or not."""
 
-    def __init__(self, pipe: Pipe, foreseen: Foreseen | None) -> None:
+    def __init__(self, pipe: Pipe, preload: Preload | None) -> None:
         self._pipe = pipe
         self._workers: set[str] = set()
         # Jobs that are locked and read ahead, and have not been asked for yet.
@@ -27,10 +27,10 @@ class Reads:
         self._workers_result: Callable[[], list[Worker]]
         self._jobs_result: Callable[[], list[Job]]
         self._leases_result: Callable[[], list[Lease]]
-        if foreseen is not None:
-            self._look_into(set(foreseen.queues))
-            self.lock_workers(foreseen.workers)
-            self._lock_jobs(set(foreseen.jobs))
+        if preload is not None:
+            self._look_into(set(preload.queues))
+            self.lock_workers(preload.workers)
+            self._lock_jobs(set(preload.jobs))
 
     def lock_workers(self, ids: Iterable[str]) -> None:
         """Lock and request these workers, so that `workers` need not."""

@@ -39,7 +39,7 @@ from ojs_server.store.postgres.statements import PACKAGE, STATEMENTS
 from ojs_server.store.postgres.transaction import Node, PostgresTx
 from ojs_server.store.postgres.vacuum import VacuumHolders
 from ojs_server.store.postgres.writer import Writer
-from ojs_server.store.records import Contended, Foreseen, Marks
+from ojs_server.store.records import Contended, Marks, Preload
 from ojs_wire.codec import encode
 
 log = logging.getLogger("ojs.store")
@@ -130,11 +130,11 @@ class PostgresStore:
 
     @contextmanager
     def transaction(
-        self, foreseen: Foreseen | None = None, *, patient: bool = True
+        self, preload: Preload | None = None, *, long_wait: bool = True
     ) -> Iterator[PostgresTx]:
         """One write transaction; a broken one is rolled back whole."""
         self._opened()
-        with self._writer.transaction(foreseen, LOCK_MS if patient else BRIEF_MS) as begun:
+        with self._writer.transaction(preload, LOCK_MS if long_wait else BRIEF_MS) as begun:
             now = self._clock() if self._clock else begun.now
             tx = PostgresTx(
                 begun,

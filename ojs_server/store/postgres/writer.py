@@ -17,7 +17,7 @@ from ojs_server.store.postgres.outcome import PATIENCE_S, Token
 from ojs_server.store.postgres.pipe import Pipe
 from ojs_server.store.postgres.reads import Reads
 from ojs_server.store.postgres.statements import STATEMENTS
-from ojs_server.store.records import POSITION_BITS, Foreseen
+from ojs_server.store.records import POSITION_BITS, Preload
 from ojs_wire.values import RandomBits
 
 # The first version that knows a time-out of transactions.
@@ -65,10 +65,10 @@ class Writer:
         return self._connection
 
     @contextmanager
-    def transaction(self, foreseen: Foreseen | None, lock_ms: int) -> Iterator[StartedTransaction]:
+    def transaction(self, preload: Preload | None, lock_ms: int) -> Iterator[StartedTransaction]:
         """Commit at the end of the block, or roll back; OutcomeUnknown if the COMMIT gets no
         answer. `lock_ms` bounds the wait for a lock."""
-        begun = self._begin(foreseen, lock_ms, time.monotonic() + self._address.answer_s)
+        begun = self._begin(preload, lock_ms, time.monotonic() + self._address.answer_s)
         try:
             yield begun
             begun.pipe.look()
@@ -84,9 +84,7 @@ class Writer:
         self._closed = True
         self.drop()
 
-    def _begin(
-        self, foreseen: Foreseen | None, lock_ms: int, deadline: float
-    ) -> StartedTransaction:
+    def _begin(self, preload: Preload | None, lock_ms: int, deadline: float) -> StartedTransaction:
         """Start a transaction. A connection that has died meanwhile, or lost its prepared
         statements, is replaced first, where the deadline leaves time for it."""
         fresh = self._connection is None
@@ -103,7 +101,7 @@ class Writer:
                 result = pipe.ask(STATEMENTS["begun"], {"local": True, "lock_ms": lock_ms})
                 if connection.info.server_version >= BOUNDS_TRANSACTIONS:
                     pipe.send(STATEMENTS["bound_transaction"], {})
-                reads = Reads(pipe, foreseen)
+                reads = Reads(pipe, preload)
                 ((now, number, offset, configs, *_),) = result()
                 reads.take()
         except BaseException as error:
@@ -112,7 +110,7 @@ class Writer:
             late = time.monotonic() >= deadline
             if fresh or late or not outlived or isinstance(error, StoreBusy):
                 raise
-            return self._begin(foreseen, lock_ms, deadline)
+            return self._begin(preload, lock_ms, deadline)
         base = (number + offset) << POSITION_BITS
         return StartedTransaction(
             pipe, reads, now, base, configs, outcome.token_at(now, self._random_bits)

@@ -18,7 +18,7 @@ from ojs_server.environment import Environment, machine
 from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, ignore_moment
 from ojs_server.store.clock import RisingClock
 from ojs_server.store.errors import OutcomeUnknown, SchemaError, StoreBusy, StoreUnavailable
-from ojs_server.store.records import POSITION_BITS, Contended, Foreseen
+from ojs_server.store.records import POSITION_BITS, Contended, Preload
 from ojs_server.store.sqlite.backfill import Backfill
 from ojs_server.store.sqlite.database_file import HOLD_JOBS, DatabaseFile
 from ojs_server.store.sqlite.lock import FileLock
@@ -117,11 +117,11 @@ class SqliteStore:
 
     @contextmanager
     def transaction(
-        self, foreseen: Foreseen | None = None, *, patient: bool = True
+        self, preload: Preload | None = None, *, long_wait: bool = True
     ) -> Iterator[SqliteTx]:
         """Return a write transaction, rolled back whole if it fails. Reads need no round trip."""
         with self._at_the_boundary():
-            self._begin(patient)
+            self._begin(long_wait)
             try:
                 self._number += 1
                 base = self._number << POSITION_BITS
@@ -245,13 +245,13 @@ class SqliteStore:
         self._looked_at = now
         return self.displaced()
 
-    def _begin(self, patient: bool) -> None:
+    def _begin(self, long_wait: bool) -> None:
         if self._displaced and (reason := self.displaced()) is not None:
             raise StoreUnavailable(reason)
         try:
             self._writer.execute("BEGIN IMMEDIATE")
         except apsw.BusyError:
-            if not patient:
+            if not long_wait:
                 raise
             self._writer.set_busy_timeout(self._patience_ms)
             try:

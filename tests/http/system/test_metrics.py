@@ -10,7 +10,7 @@ import pytest
 from ojs_server import job_metrics, metrics
 from ojs_server.app import Server
 from ojs_server.store.base import OutcomeUnknown, StoreUnavailable, Tx
-from ojs_server.store.records import Foreseen
+from ojs_server.store.records import Preload
 from tests.http.conftest import Serve, connect
 from tests.http.steps import V1, WORKERS, active_job, enqueue, refused
 
@@ -60,8 +60,8 @@ async def test_an_outcome_that_nobody_knows_is_counted(
     transaction = server.store.transaction
 
     @contextmanager
-    def lost(foreseen: Foreseen | None, *, patient: bool) -> Iterator[Tx]:
-        with transaction(foreseen, patient=patient) as tx:
+    def lost(preload: Preload | None, *, long_wait: bool) -> Iterator[Tx]:
+        with transaction(preload, long_wait=long_wait) as tx:
             yield tx
             raise OutcomeUnknown("lost")
 

@@ -14,7 +14,7 @@ from ojs_server.domain.admin.vacuum_holder import VacuumHolder
 from ojs_server.http.system import health as system
 from ojs_server.ops.engine import engine
 from ojs_server.store.base import Reader, StoreBusy, StoreUnavailable, Tx
-from ojs_server.store.records import Foreseen
+from ojs_server.store.records import Preload
 from tests.http.conftest import Serve, connect
 from tests.http.steps import (
     JOBS,
@@ -145,7 +145,7 @@ async def test_there_is_no_reset_without_the_hooks(serve: Serve) -> None:
 async def test_a_store_that_refuses_changes_is_degraded(
     client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(foreseen: Foreseen | None, *, patient: bool) -> None:
+    def full(preload: Preload | None, *, long_wait: bool) -> None:
         raise StoreUnavailable("database or disk is full")
 
     with monkeypatch.context() as patched:
@@ -170,7 +170,7 @@ async def test_a_store_that_takes_changes_again_is_found_by_the_server_itself(
 ) -> None:
     """Nobody writes but the server, which tries."""
 
-    def full(foreseen: Foreseen | None, *, patient: bool) -> None:
+    def full(preload: Preload | None, *, long_wait: bool) -> None:
         raise StoreUnavailable("database or disk is full")
 
     with monkeypatch.context() as patched:
@@ -213,11 +213,11 @@ async def test_a_writer_that_hangs_is_not_ready(
     flows = threading.Event()
     transaction = server.store.transaction
 
-    def hanging(foreseen: Foreseen | None, *, patient: bool) -> AbstractContextManager[Tx]:
-        if server.store.embedded and not patient:
+    def hanging(preload: Preload | None, *, long_wait: bool) -> AbstractContextManager[Tx]:
+        if server.store.embedded and not long_wait:
             raise StoreBusy
         flows.wait()
-        return transaction(foreseen, patient=patient)
+        return transaction(preload, long_wait=long_wait)
 
     monkeypatch.setattr(engine, "STALLED_S", 0.1)
     with monkeypatch.context() as patched:

@@ -124,7 +124,7 @@ async def test_nobody_outside_hears_what_is_behind_the_server(
 
 
 @pytest.mark.parametrize(
-    ("ops", "unheard"),
+    ("ops", "refused_signs"),
     [
         ([BEAT], True),
         ([enqueue(), BEAT], True),
@@ -136,10 +136,10 @@ async def test_nobody_outside_hears_what_is_behind_the_server(
     ],
 )
 def test_calls_by_which_workers_are_heard_are_missed(
-    bench: Bench, ops: list[Any], unheard: bool
+    bench: Bench, ops: list[Any], refused_signs: bool
 ) -> None:
     faulty: Any = Faulty(bench.store, *[StoreUnavailable("full")] * 9)
-    assert batch.apply(faulty, Rules(), rng(), ops).unheard is unheard
+    assert batch.apply(faulty, Rules(), rng(), ops).refused_signs is refused_signs
 
 
 def test_a_sweep_is_not_carried_out_behind_a_worker_that_called_in_vain(bench: Bench) -> None:
@@ -149,7 +149,7 @@ def test_a_sweep_is_not_carried_out_behind_a_worker_that_called_in_vain(bench: B
     committed = batch.apply(faulty, Rules(), rng(), [enqueue(), BEAT, sweep, enqueue()])
     done = ["Enqueued", "Unavailable", "Unavailable", "Enqueued"]
     assert [type(outcome).__name__ for outcome in committed.outcomes] == done
-    assert committed.unheard
+    assert committed.refused_signs
 
 
 async def test_an_outcome_that_nobody_knows_is_counted(engine: Engine, refusing: Refusing) -> None:
@@ -170,14 +170,17 @@ async def test_while_the_store_is_asked_for_an_outcome_nobody_counts_as_silent(
     async with asyncio.timeout(30):
         while takes_changes(engine):  # noqa: ASYNC110
             await asyncio.sleep(0)
-    before = availability.unheard
-    missed = [availability.unheard_since(before)]
+    before = availability.refused_signs
+    missed = [availability.signs_refused_since(before)]
     refusing.tells.set()
     await asyncio.wait({beating})
     assert (beating.exception() is None) is carried_out
     assert availability.unknown == 0
     # Requests that waited for the answer could not be heard meanwhile.
-    missed += [availability.unheard_since(before), availability.unheard_since(before + 1)]
+    missed += [
+        availability.signs_refused_since(before),
+        availability.signs_refused_since(before + 1),
+    ]
     assert missed == [True, True, False]
 
 

@@ -34,7 +34,7 @@ from ojs_server.store.base import (
     StoreUnreachable,
 )
 from ojs_server.store.postgres.transaction import PostgresTx
-from ojs_server.store.records import EventFilter, Foreseen
+from ojs_server.store.records import EventFilter, Preload
 from ojs_server.store.sqlite.transaction import SqliteTx
 from ojs_wire.values import uuid7
 from tests.ops.bench import Bench, HandClock, enqueue, environment, rng
@@ -52,11 +52,11 @@ class Faulty:
         self.tries = 0
 
     @contextmanager
-    def transaction(self, foreseen: Foreseen | None, *, patient: bool) -> Iterator[Any]:
+    def transaction(self, preload: Preload | None, *, long_wait: bool) -> Iterator[Any]:
         """Carries the work out, then fails before the commit, as long as failures are left."""
         self.tries += 1
         failure = self._failures.pop(0) if self._failures else None
-        with self._store.transaction(foreseen, patient=patient) as tx:
+        with self._store.transaction(preload, long_wait=long_wait) as tx:
             yield tx
             if failure is not None:
                 raise failure

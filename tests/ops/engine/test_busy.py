@@ -38,9 +38,9 @@ async def test_nobody_waits_for_each_of_many_requests_and_the_loop_for_none(
     begun: list[tuple[bool, bool]] = []
     transaction = type(store).transaction
 
-    def watched(self: Any, foreseen: Any = None, *, patient: bool = True) -> Any:
-        begun.append((threading.current_thread() is threading.main_thread(), patient))
-        return transaction(self, foreseen, patient=patient)
+    def watched(self: Any, preload: Any = None, *, long_wait: bool = True) -> Any:
+        begun.append((threading.current_thread() is threading.main_thread(), long_wait))
+        return transaction(self, preload, long_wait=long_wait)
 
     monkeypatch.setattr(type(store), "transaction", watched)
     monkeypatch.setattr(group_commit, "HELD_UP_S", 0.0)

@@ -14,8 +14,8 @@ from ojs_server.ops.engine.batch import Committed, LocksBusy, UncommittedBatch
 from ojs_server.ops.engine.group_commit import (
     MAX_BATCH,
     MAX_KEPT,
-    PATIENT_UNTIL,
     TURNS,
+    WAITS_UNTIL,
     GroupCommit,
 )
 from ojs_server.ops.operation import Operation
@@ -297,7 +297,7 @@ async def test_the_loop_gathers_for_a_few_turns_unless_nobody_more_would_find_a_
 class Listener:
     """A caller without a task, which notes its outcome and may raise."""
 
-    patient_until = 0.0
+    waits_until = 0.0
 
     def __init__(self, *, away: bool = False, chokes: bool = False) -> None:
         self._away = away
@@ -486,9 +486,9 @@ async def test_a_caller_in_doubt_waits_as_long_as_it_said(monkeypatch: pytest.Mo
     doubtful, heard = Doubtful(carried_out=True), list[Committed]()
     commits = GroupCommit(doubtful, heard.append, machine())
     hasty = asyncio.create_task(commits.submit(Touch("doubtful")))
-    patience = PATIENT_UNTIL.set(machine().monotonic() + 3600)
+    patience = WAITS_UNTIL.set(machine().monotonic() + 3600)
     patient = asyncio.create_task(commits.submit(Touch("doubtful")))
-    PATIENT_UNTIL.reset(patience)
+    WAITS_UNTIL.reset(patience)
     with pytest.raises(Unavailable, match="did not confirm"):
         await hasty
     assert not patient.done()

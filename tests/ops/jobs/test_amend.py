@@ -94,7 +94,7 @@ def test_anybody_may_complete_what_was_lost(bench: Bench) -> None:
     assert bench.sweep().lapsed == 1
     with pytest.raises(Conflict):
         bench.do(Ack(job_id))
-    bench.do(Ack(job_id, anybody=True, result=b"{}"))
+    bench.do(Ack(job_id, any_holder=True, result=b"{}"))
     assert bench.state(job_id) == "completed"
     with pytest.raises(Conflict):
-        bench.do(Ack(job_id, anybody=True))
+        bench.do(Ack(job_id, any_holder=True))

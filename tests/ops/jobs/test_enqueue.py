@@ -12,7 +12,7 @@ from ojs_server.domain.errors import Duplicate, NotFound
 from ojs_server.domain.tenants.tenant import DEFAULT
 from ojs_server.ops.jobs.settle import Cancel, Remove
 from ojs_server.store.base import Store
-from ojs_server.store.records import Foreseen
+from ojs_server.store.records import Preload
 from tests.ops.bench import Bench, enqueue
 
 ID = "0190a0f0-0000-7000-8000-00000000000a"
@@ -225,9 +225,9 @@ class Hasty:
         return getattr(self._store, name)
 
     @contextmanager
-    def transaction(self, foreseen: Foreseen | None, *, patient: bool) -> Iterator[Any]:
+    def transaction(self, preload: Preload | None, *, long_wait: bool) -> Iterator[Any]:
         """The first look at the ids finds none."""
-        with self._store.transaction(foreseen, patient=patient) as tx:
+        with self._store.transaction(preload, long_wait=long_wait) as tx:
             looks: Iterator[Any] = iter([lambda ids: {}])
             shown = MagicMock(wraps=tx, now=tx.now)
             shown.load_requests = lambda ids: next(looks, tx.load_requests)(ids)

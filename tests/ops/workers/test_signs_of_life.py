@@ -30,9 +30,9 @@ def test_a_fetch_shortly_after_a_beat_writes_nothing_and_is_told(bench: Bench) -
     bench.clock.advance(EVERY_MS - 1)
     committed = bench.commit(Claim(("q",), 1, "w"))
     assert bench.worker() == before
-    assert (committed.heard, committed.now) == (["w"], bench.clock.now)
+    assert (committed.fetching, committed.now) == (["w"], bench.clock.now)
     bench.clock.advance(1)
-    assert bench.commit(Claim(("q",), 1, "w")).heard == []
+    assert bench.commit(Claim(("q",), 1, "w")).fetching == []
     assert bench.worker().alive_at == bench.clock.now
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.store.base import Store
-from ojs_server.store.records import DueTimes, Foreseen
+from ojs_server.store.records import DueTimes, Preload
 from tests.store.records import (
     ON_ALL_VERSIONS,
     START,
@@ -81,8 +81,8 @@ def test_queues_in_which_a_job_waits_for_a_moment_that_has_come(
     )
     clock.forward(2)
     names = ["later", "scheduled", "unknown", "expiring", "retries", "final", "scheduled"]
-    for foreseen in (None, Foreseen([], [], names), Foreseen([], [], ["final"])):
-        with store.transaction(foreseen) as tx:
+    for preload in (None, Preload([], [], names), Preload([], [], ["final"])):
+        with store.transaction(preload) as tx:
             assert tx.due_queues(names) == ["scheduled", "retries"]
             assert tx.due_queues(["later"]) == tx.due_queues([]) == []
 
@@ -105,12 +105,10 @@ def test_what_is_promoted_is_loaded_by_queue_earliest_first(store: Store, clock:
         assert tx.load_due_in([], 1) == []
 
 
-@pytest.mark.parametrize("foreseen", [None, Foreseen([], [], ["default"])])
-def test_what_this_transaction_has_made_due_is_seen(
-    store: Store, foreseen: Foreseen | None
-) -> None:
+@pytest.mark.parametrize("preload", [None, Preload([], [], ["default"])])
+def test_what_this_transaction_has_made_due_is_seen(store: Store, preload: Preload | None) -> None:
     put(store, waiting("j1", 5), a_job("j2"))
-    with store.transaction(foreseen) as tx:
+    with store.transaction(preload) as tx:
         held = tx.claim(["default"], None, 1)[0].job
         assert tx.due_queues(["default"]) == []
         tx.write_changes([change(held, state="retryable", due_at=START)])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ojs_server.store.base import Store, StoreUnavailable
-from ojs_server.store.records import MAX_POSITIONS, POSITION_BITS, Foreseen
+from ojs_server.store.records import MAX_POSITIONS, POSITION_BITS, Preload
 from tests.store.postgres.server import query
 from tests.store.records import (
     EVERYTHING,
@@ -72,7 +72,7 @@ def test_what_is_foreseen_is_read_as_it_is(store: Store) -> None:
     put(store, a_job("j1"))
     with store.transaction() as tx:
         tx.save_workers([a_worker("w1"), a_worker("w2")])
-    both = Foreseen(["w1", "unknown", "w\0"], ["held", "j1", "unknown", "j\0"])
+    both = Preload(["w1", "unknown", "w\0"], ["held", "j1", "unknown", "j\0"])
     with store.transaction(both) as tx:
         assert tx.load_workers(["w1", "unknown", "w\0"]) == {"w1": a_worker("w1")}
         assert tx.load_jobs(["held", "unknown", "j\0"]) == {
@@ -93,12 +93,12 @@ def test_what_is_foreseen_is_read_as_it_is(store: Store) -> None:
 @ON_ALL_VERSIONS
 def test_what_is_foreseen_need_not_be_asked_for(store: Store) -> None:
     hold(store, a_lease("held"))
-    foreseen = Foreseen(["w1"], ["held"])
-    with store.transaction(foreseen) as tx:
+    preload = Preload(["w1"], ["held"])
+    with store.transaction(preload) as tx:
         tx.insert_jobs([a_job("j1")])
-    with undone(store, foreseen) as tx:
+    with undone(store, preload) as tx:
         tx.insert_jobs([a_job("j2")])
-    with store.transaction(foreseen) as tx:
+    with store.transaction(preload) as tx:
         tx.wipe()
         assert tx.load_jobs(["held", "j1", "j2"]) == {}
     assert_empty(store)

@@ -9,7 +9,7 @@ import pytest
 from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.store.base import OutcomeUnknown, StaleWrite, StoreUnavailable
 from ojs_server.store.postgres.store import PostgresStore
-from ojs_server.store.records import Foreseen
+from ojs_server.store.records import Preload
 from tests.postgres import Server
 from tests.store.postgres.server import end_connections, query, wait_until
 from tests.store.records import a_job, a_lease, put, whole
@@ -50,7 +50,7 @@ def test_connections_that_ended_while_idle_are_replaced_unnoticed(postgres_store
             lost = store.lost_connections
             assert end_connections(postgres_store) >= 2
             assert whole(store, f"j{round_}") is not None
-            with store.transaction(Foreseen(["w"], [f"j{round_}"])) as tx:
+            with store.transaction(Preload(["w"], [f"j{round_}"])) as tx:
                 assert list(tx.load_jobs([f"j{round_}"])) == [f"j{round_}"]
                 tx.insert_jobs([a_job(f"k{round_}")])
             assert store.lost_connections >= lost + 2

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from ojs_server.store.base import Store, Tx
-from ojs_server.store.records import Foreseen
+from ojs_server.store.records import Preload
 from tests.store.conftest import OpenNode
 from tests.store.postgres.conftest import InThread
 from tests.store.postgres.server import blocked, wait_until
@@ -26,9 +26,9 @@ from tests.store.records import (
 )
 
 
-@pytest.mark.parametrize("foreseen", [None, Foreseen(["w1"], ["j1"])])
+@pytest.mark.parametrize("preload", [None, Preload(["w1"], ["j1"])])
 def test_a_settling_node_sees_what_the_other_decided(
-    node: OpenNode, threaded: InThread, postgres_store: str, foreseen: Foreseen | None
+    node: OpenNode, threaded: InThread, postgres_store: str, preload: Preload | None
 ) -> None:
     """After waiting for the lock, the job and its lease are read as they are then."""
     first, second = node("a"), node("b")
@@ -36,7 +36,7 @@ def test_a_settling_node_sees_what_the_other_decided(
     job = record(first, "j1")
 
     def load() -> object:
-        with second.transaction(foreseen) as tx:
+        with second.transaction(preload) as tx:
             return tx.load_jobs(["j1"])["j1"]
 
     with first.transaction() as tx:

@@ -207,14 +207,14 @@ def test_whoever_has_no_patience_is_told_at_once_that_another_process_writes(
         monkeypatch.undo()
         with closing(apsw.Connection(str(sqlite_path))) as other, ThreadPoolExecutor(1) as threads:
             other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(StoreBusy, match="locked"), store.transaction(patient=False):
+            with pytest.raises(StoreBusy, match="locked"), store.transaction(long_wait=False):
                 pytest.fail("a transaction began")
             patient = threads.submit(put, store, a_job("j1"))
             assert waits.wait(30)
             other.execute("ROLLBACK")
             patient.result()
             other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(StoreBusy), store.transaction(patient=False):
+            with pytest.raises(StoreBusy), store.transaction(long_wait=False):
                 pytest.fail("a transaction began")
-        with store.transaction(patient=False) as tx:
+        with store.transaction(long_wait=False) as tx:
             assert list(tx.load_jobs(["j1"])) == ["j1"]
