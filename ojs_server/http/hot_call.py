@@ -115,6 +115,12 @@ class Carried(ABC):
             self.resolve(outcome)
 
 
+class _Outcome(msgspec.Struct, frozen=True):
+    """The outcome of an operation, or the error that it was refused with."""
+
+    value: Any
+
+
 class _Awaited(Carried):
     """A call whose answer a task awaits, in whose context all of it runs."""
 
@@ -122,8 +128,8 @@ class _Awaited(Carried):
 
     def __init__(self, call: Call, hot: HotCall) -> None:
         super().__init__(call, hot)
-        # The answer, the error, or work that comes before it.
-        self._news: asyncio.Future[Answer | Work] = asyncio.get_running_loop().create_future()
+        # The answer or the error, or what comes before it: work, and the outcome.
+        self._news: asyncio.Future[Answer | Work | _Outcome] = _future()
 
     def answered(self, answer: Answer | Exception) -> None:
         """Hand the answer to the task, unless that was cancelled."""
@@ -133,6 +139,11 @@ class _Awaited(Carried):
             self._news.set_exception(answer)
         else:
             self._news.set_result(answer)
+
+    def resolve(self, outcome: Any) -> None:
+        """Hand the outcome to the task, unless that was cancelled."""
+        if not self._news.done():
+            self._news.set_result(_Outcome(outcome))
 
     def wait(self, work: Work) -> None:
         """Hand the work to the task, unless that was cancelled."""
@@ -148,6 +159,13 @@ class _Awaited(Carried):
     async def answer(self) -> Answer:
         """Return the answer, or raise the error."""
         while not isinstance(news := await self._news, Answer):
-            self._news = asyncio.get_running_loop().create_future()
-            await news
+            self._news = _future()
+            if isinstance(news, _Outcome):
+                super().resolve(news.value)
+            else:
+                await news
         return news
+
+
+def _future() -> asyncio.Future[Any]:
+    return asyncio.get_running_loop().create_future()
