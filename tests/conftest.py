@@ -12,17 +12,15 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from ojs_server.store.open import open_store
 from ojs_server.store.postgres import connect
 from tests import plans, postgres_programs
+from tests.examples import load_profile
 from tests.kept import WATCHED, KeptConnection
 from tests.postgres import Database, Run, Server, shared_server
 
-# The duration of an example depends on the machine and its load, not on the code.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("suite")
+load_profile()
 
 # A disk would be waited for thousands of times, by tests of which none takes away its power.
 MEMORY_DISK = Path("/dev/shm")

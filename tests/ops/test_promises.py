@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     initialize,
@@ -23,6 +22,7 @@ from ojs_server.ops.queues.control import SetPaused
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.workers.presence import Deregister, Register
 from ojs_wire.values import uuid7
+from tests.examples import histories
 from tests.ops.bench import Bench, enqueue
 from tests.ops.model import FINAL, KEEP_MS, LEASE_MS, Known, Peer
 from tests.ops.watched import Watched
@@ -351,11 +351,5 @@ def test_the_promises_hold_over_random_histories(with_rules: Any) -> None:
     bench = with_rules(RULES)
     run_state_machine_as_test(
         lambda: Promises(bench),  # type: ignore[arg-type]  # any factory will do
-        settings=settings(
-            max_examples=120,
-            stateful_step_count=40,
-            derandomize=True,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
+        settings=histories(120, steps=40),
     )

@@ -19,6 +19,7 @@ from ojs_worker.encryption import ENCODINGS, FINGERPRINT, KEY_ID, Encryption, ne
 from ojs_worker.job import Job
 from ojs_worker.testing import AsgiTransport
 from ojs_worker.transport import Reply, Request
+from tests.examples import examples
 from tests.http.conftest import Serve
 from tests.worker.conftest import QUICK, Start
 from tests.worker.scripted import NACK, MemoryTransport, ScriptedServer, job
@@ -49,7 +50,7 @@ def codec() -> Encryption:
     return Encryption(BOTH, "new")
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(values, max_size=3), KINDS)
 def test_what_is_sealed_is_opened_again(args: list[Any], compress: Compression | None) -> None:
     codec = Encryption(BOTH, "new", compress=compress)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from ojs_worker.machine import Action, Command, Machine, State, directive_of
+from tests.examples import examples, histories
 
 GRACE = 25.0
 ORDER = [State.RUNNING, State.QUIET, State.TERMINATE, State.TERMINATED]
@@ -171,7 +172,7 @@ def test_what_a_server_says_is_read_in_every_dialect(
 
 
 @given(st.lists(st.sampled_from([*Command, *ORDER[:3]])))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_once_ending_it_never_goes_back(words: list[Command | State]) -> None:
     m = machine()
     m.handle(Command.STOP, 0)
@@ -281,4 +282,4 @@ class WorkerStates(RuleBasedStateMachine):
 
 
 TestWorkerStates = WorkerStates.TestCase
-TestWorkerStates.settings = settings(max_examples=60, stateful_step_count=30)
+TestWorkerStates.settings = histories(60, steps=30, random=True)

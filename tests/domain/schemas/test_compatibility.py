@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ojs_server.domain.schemas import compatibility
 from ojs_server.domain.schemas.compatibility import Rule, breaches
 from ojs_server.ops.schemas.json_schema import compile_schema
+from tests.examples import examples
 
 TEXT = {"type": "string"}
 MAIL = {"type": "object", "properties": {"to": TEXT}, "required": ["to"]}
@@ -129,7 +130,7 @@ SCHEMAS = st.recursive(
 VALUES = st.recursive(st.sampled_from([0, 1, "a", None]), st.lists, max_leaves=3)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(old=SCHEMAS, new=SCHEMAS, args=st.lists(VALUES, max_size=2))
 def test_what_fitted_fits_where_no_rule_is_broken(
     old: dict[str, Any], new: dict[str, Any], args: list[Any]

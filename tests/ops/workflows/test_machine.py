@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -23,6 +22,7 @@ from ojs_server.ops.workflows.operations import CancelWorkflow
 from ojs_server.store.records import Claimed
 from ojs_wire import codec
 from tests.domain.workflows.sample_workflows import Moment, requests
+from tests.examples import histories
 from tests.ops.bench import Bench
 from tests.ops.flows import request, view
 from tests.users_stores import on_users_stores
@@ -176,11 +176,5 @@ def told(value: object) -> set[str]:
 def test_every_workflow_keeps_to_its_request(bench: Bench) -> None:
     run_state_machine_as_test(
         lambda: Workflows(bench),  # type: ignore[arg-type]  # any factory will do
-        settings=settings(
-            max_examples=50,
-            stateful_step_count=30,
-            derandomize=True,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
+        settings=histories(50, steps=30),
     )

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -24,6 +23,7 @@ from ojs_server.domain.jobs.job import Job
 from ojs_server.store.base import Tx
 from ojs_server.store.postgres.floors import EVERY_MS, KEPT_MS
 from ojs_server.store.postgres.store import PostgresStore
+from tests.examples import histories
 from tests.store.records import HandClock, a_job, change, ids
 
 QUEUES = ("q1", "q2")
@@ -192,13 +192,7 @@ def nodes(postgres_store: str, clock: HandClock) -> Iterator[Nodes]:
 def test_claims_are_in_order_whatever_nodes_remember(nodes: Nodes, clock: HandClock) -> None:
     run_state_machine_as_test(
         lambda: Histories(nodes, clock),  # type: ignore[arg-type]  # any factory will do
-        settings=settings(
-            max_examples=30,
-            stateful_step_count=40,
-            derandomize=True,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
+        settings=histories(30, steps=40),
     )
 
 
