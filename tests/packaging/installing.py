@@ -6,13 +6,14 @@ import sysconfig
 import venv
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import PathDistribution, distribution
+from importlib.metadata import Distribution, PathDistribution, distribution
 from pathlib import Path
 from typing import Final
 
 from packaging.requirements import Requirement
 
 OURS: Final = "ojs-reference"
+ALONE: Final = ("--no-deps", "--no-index", "--no-compile")
 
 
 @dataclass(frozen=True)
@@ -42,29 +43,45 @@ class Installed:
         return result.stdout
 
 
-def install(wheel: Path, name: str, extras: frozenset[str]) -> Installed:
-    """Make an environment with the wheel and the requirements of these extras."""
-    environment = wheel.parent / name
+def install(wheel: Path, environment: Path, extras: frozenset[str]) -> Installed:
+    """Have pip install the wheel into a new environment, and lend it what these extras require."""
     venv.create(environment, with_pip=False)
-    scripts = environment / "bin"
-    packages = install_into(environment, wheel, extras)
+    pip("--python", str(environment / "bin/python"), "install", *ALONE, str(wheel))
+    packages = packages_of(environment)
+    _lend_needed(_ours_in(packages).requires or (), extras, environment)
     elsewhere = environment / "elsewhere"
     elsewhere.mkdir()
-    return Installed(scripts, packages, elsewhere)
+    return Installed(environment / "bin", packages, elsewhere)
 
 
-def install_into(environment: Path, wheel: Path, extras: frozenset[str]) -> Path:
-    """Install the wheel and the requirements of these extras; return the folder of packages."""
-    packages = packages_of(environment)
-    python(
-        "-m", "pip", "--disable-pip-version-check", "--python", str(environment / "bin/python"),
-        "install", "--no-deps", "--no-index", "--no-compile", str(wheel),
-    )  # fmt: skip
+def unpack(wheel: Path, folder: Path) -> None:
+    """Install the wheel alone into a folder, to be lent to environments.
+
+    They then share what Python compiles of it.
+    """
+    pip("install", *ALONE, "--target", str(folder), str(wheel))
+
+
+def pip(*arguments: str) -> None:
+    """Run pip to its end; fail with its output."""
+    python("-m", "pip", "--disable-pip-version-check", *arguments)
+
+
+def lend_ours(unpacked: Path, environment: Path, extras: frozenset[str]) -> None:
+    """Lend the wheel that was unpacked here, and the requirements of these extras."""
+    ours = _ours_in(unpacked)
+    lend(ours, environment)
+    _lend_needed(ours.requires or (), extras, environment)
+
+
+def _ours_in(packages: Path) -> PathDistribution:
     (information,) = packages.glob("ojs_reference-*.dist-info")
-    wheel_requires = PathDistribution(information).requires or ()
-    for needed in _needed(wheel_requires, extras | _included(wheel_requires, extras)):
-        lend(needed, environment)
-    return packages
+    return PathDistribution(information)
+
+
+def _lend_needed(requires: Iterable[str], extras: frozenset[str], environment: Path) -> None:
+    for name in _needed(requires, extras | _included(requires, extras)):
+        lend(distribution(name), environment)
 
 
 def python(*arguments: str) -> None:
@@ -78,7 +95,7 @@ def python(*arguments: str) -> None:
 def lend_all(requirements: Iterable[str], environment: Path) -> None:
     """Lend these distributions, and those that they need, to an environment."""
     for name in _needed(requirements, frozenset({""})):
-        lend(name, environment)
+        lend(distribution(name), environment)
 
 
 def _included(requirements: Iterable[str], extras: frozenset[str]) -> set[str]:
@@ -108,10 +125,9 @@ def _needed(requirements: Iterable[str], extras: frozenset[str]) -> set[str]:
     return names
 
 
-def lend(name: str, environment: Path) -> None:
-    """Link a distribution of this environment into another one, with its commands: no index is
-    asked."""
-    lent, packages = distribution(name), packages_of(environment)
+def lend(lent: Distribution, environment: Path) -> None:
+    """Link a distribution into an environment, with its commands: no index is asked."""
+    packages = packages_of(environment)
     for part in {file.parts[0] for file in lent.files or ()} - {"..", "__pycache__"}:
         link = packages / part
         if not link.exists():

@@ -2,8 +2,8 @@
 compares what they print.
 
 Three things differ: the package is installed from the wheel of this checkout, with what the
-environment of the tests has, instead of an index; ports are free ones; and places outside the
-reader's folder are inside it.
+environment of the tests has, instead of an index and by pip; ports are free ones; and places
+outside the reader's folder are inside it.
 """
 
 import re
@@ -17,7 +17,7 @@ from typing import Final
 
 import pytest
 
-from tests.packaging.installing import install_into, lend_all
+from tests.packaging.installing import lend_all, lend_ours
 from tests.packaging.page import Block
 from tests.packaging.shell import Shell, shell
 
@@ -32,7 +32,7 @@ class Reader:
     """The reader of a page: has a folder, in which `shop` is the project that pages speak of."""
 
     folder: Path
-    wheel: Path
+    unpacked: Path
     request: pytest.FixtureRequest
 
     @property
@@ -94,7 +94,7 @@ class Reader:
         words = shlex.split(command)[2:]
         for ours in filter(None, map(OURS.match, words)):
             extras = frozenset({"", *(ours[1] or "[]")[1:-1].split(",")})
-            install_into(self.environment, self.wheel, extras)
+            lend_ours(self.unpacked, self.environment, extras)
         lend_all([word for word in words if not OURS.match(word)], self.environment)
 
 

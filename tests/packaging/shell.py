@@ -26,6 +26,13 @@ curl() {
 }
 """
 
+# An environment of the page's own has no pip, which takes seconds to make and is not used: the
+# reader installs.
+PYTHON: Final = f"""#!/bin/sh
+test "$1 $2" != "-m venv" || {{ shift 2; set -- -m venv --without-pip "$@"; }}
+exec {sys.executable} "$@"
+"""
+
 
 class Shell:
     """One shell with all commands of a page, and what they have printed."""
@@ -135,7 +142,7 @@ async def shell(
     programs = folder / "programs"
     programs.mkdir(exist_ok=True)
     python = programs / "python3"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.write_text(PYTHON)
     python.chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OJS_")}
     kept.pop("VIRTUAL_ENV", None)

@@ -46,9 +46,9 @@ PAGES: Final = [
 
 
 @pytest.fixture
-def reader(tmp_path: Path, wheel: Path, request: pytest.FixtureRequest) -> Reader:
+def reader(tmp_path: Path, unpacked: Path, request: pytest.FixtureRequest) -> Reader:
     """A reader with an empty folder."""
-    return Reader(tmp_path, wheel, request)
+    return Reader(tmp_path, unpacked, request)
 
 
 def unplayed(name: str, left: list[Block]) -> list[Block]:

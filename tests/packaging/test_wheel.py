@@ -89,13 +89,14 @@ def plain_modules(packages: Iterable[str]) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def installed(wheel: Path) -> Installed:
-    return install(wheel, "environment", frozenset({"", "server", "conformance", "cli"}))
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    extras = frozenset({"", "server", "conformance", "cli"})
+    return install(wheel, tmp_path_factory.mktemp("environment"), extras)
 
 
 @pytest.fixture(scope="session")
-def bare(wheel: Path) -> Installed:
-    return install(wheel, "bare", frozenset({""}))
+def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    return install(wheel, tmp_path_factory.mktemp("bare"), frozenset({""}))
 
 
 def test_the_server_command_names_its_version(installed: Installed) -> None:
