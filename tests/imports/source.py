@@ -1,4 +1,4 @@
-"""The imports of source files, each of which is parsed once for all rules."""
+"""Source files, each of which is parsed once for all rules, and their imports."""
 
 import ast
 from collections.abc import Iterator
@@ -20,11 +20,16 @@ class Import:
 
 
 @cache
+def parsed(file: Path) -> ast.Module:
+    """Return a file as it is parsed."""
+    return ast.parse(file.read_text(encoding="utf-8"), str(file))
+
+
+@cache
 def imports(file: Path, root: Path) -> tuple[Import, ...]:
     """Return all imports of a file, by absolute names."""
-    tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
     folders = file.relative_to(root).parts[:-1]
-    return tuple(_imports(tree, folders, lazy=False))
+    return tuple(_imports(parsed(file), folders, lazy=False))
 
 
 def _imports(node: ast.AST, folders: tuple[str, ...], *, lazy: bool) -> Iterator[Import]:

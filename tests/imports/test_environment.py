@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.imports.source import ROOT
+from tests.imports.source import ROOT, parsed
 
 PACKAGES = ("ojs_server", "ojs_worker", "ojs_wire")
 MACHINE = frozenset(
@@ -159,7 +159,7 @@ def _files(root: Path) -> Iterator[tuple[str, ast.Module]]:
         files = sorted((root / package).rglob("*.py"))
         assert files, f"{package} has no module to check"
         for file in files:
-            yield file.relative_to(root).as_posix(), ast.parse(file.read_text(encoding="utf-8"))
+            yield file.relative_to(root).as_posix(), parsed(file)
 
 
 def _used(tree: ast.AST, names: frozenset[str]) -> bool:
