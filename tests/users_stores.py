@@ -15,3 +15,5 @@ STORES: Final = ("sqlite", "distribution")
 store_url = pytest.fixture(params=STORES)(url_of_store)
 # For single tests, which take long.
 on_users_stores = pytest.mark.parametrize("store_url", STORES, indirect=True)
+# For what comes before a store: requests that are read, shown or refused, and who may make them.
+on_one_store = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)

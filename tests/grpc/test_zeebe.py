@@ -19,6 +19,7 @@ from ojs_server.ops.sweep import Sweep
 from tests.grpc.conftest import Serve, Stub, connect
 from tests.http.clock import Hands
 from tests.http.keys import KEYS
+from tests.users_stores import on_one_store
 
 BIG = 9_223_372_036_854_775_807
 ODD = "Charge card: ÄÖ / 7"
@@ -152,6 +153,7 @@ async def test_a_call_that_was_left_takes_no_job(gate: Gateway) -> None:
         await reading
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -366,6 +368,7 @@ async def test_what_is_wrong_is_refused_and_changes_nothing(
     await gate.stub.CompleteJob(jobKey=key)
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("members", "status"),
     [
@@ -418,6 +421,7 @@ async def test_calls_that_wait_beyond_the_limit_are_refused(serve: Serve) -> Non
         taking.cancel()
 
 
+@on_one_store
 @pytest.mark.parametrize("name", NOT_SERVED)
 async def test_what_needs_an_engine_says_what_to_use_instead(gate: Gateway, name: str) -> None:
     async with aio.insecure_channel(f"127.0.0.1:{gate.server.ports.grpc}") as channel:

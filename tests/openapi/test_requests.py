@@ -7,6 +7,7 @@ import pytest
 
 from tests.http.contract import Contract, Deviation, document
 from tests.http.steps import JOBS, V1
+from tests.users_stores import on_one_store
 
 REQUESTS = Contract(document(), shut=False)
 CONFIG = ("PUT", f"{V1}/queues/q/config", "QueueConfigRequest")
@@ -146,6 +147,7 @@ async def test_jobs_are_meant_by_their_ids(client: httpx.AsyncClient, more: dict
     assert (answer.status_code, answer.json()["failed"]) == (422, 1)
 
 
+@on_one_store
 @pytest.mark.parametrize(("call", "body"), REFUSED)
 async def test_what_the_server_refuses_is_not_in_the_contract(
     client: httpx.AsyncClient, call: tuple[str, str, str], body: object

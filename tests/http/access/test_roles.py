@@ -15,6 +15,7 @@ from ojs_server.http.route import Route
 from ojs_server.http.routes import routes_of
 from tests.http.conftest import Serve, connect
 from tests.http.steps import V1, body, job_id
+from tests.users_stores import on_one_store
 
 ROUTES: Final = {name: routes_of(profile) for name, profile in PROFILES.items()}
 # An allowed stream would not end, so only the head of its answer is read.
@@ -74,6 +75,7 @@ def path_of(route: Route) -> str:
     return path
 
 
+@on_one_store
 @pytest.mark.parametrize("profile", [name for name in PROFILES if guarded(name)])
 async def test_a_key_may_make_the_calls_of_each_of_its_roles_and_no_others(
     serve: Serve, profile: str

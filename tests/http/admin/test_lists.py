@@ -17,6 +17,7 @@ from tests.http.steps import (
     read,
     refused,
 )
+from tests.users_stores import on_one_store
 
 ADMIN = f"{V1}/admin"
 
@@ -111,6 +112,7 @@ async def test_an_unknown_parameter_is_passed_over(client: httpx.AsyncClient, pa
     assert body(await client.get(f"{ADMIN}/{path}?qeue=email&detail=true")).keys() == plain.keys()
 
 
+@on_one_store
 @pytest.mark.parametrize("path", ["queues", "jobs", "workers", "stats", "stats/history"])
 async def test_a_strict_server_refuses_an_unknown_parameter(
     strict_client: httpx.AsyncClient, path: str
@@ -119,6 +121,7 @@ async def test_a_strict_server_refuses_an_unknown_parameter(
     refused(answer, 422, "validation_error", "qeue")
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "query",
     [

@@ -9,6 +9,7 @@ import pytest
 from ojs_server.app import Application
 from ojs_server.domain.profile import PROFILES
 from tests.http.conftest import Serve
+from tests.users_stores import on_one_store
 
 BIG = 9_223_372_036_854_775_807
 ACTIVATION = {"type": "pay", "worker": "w", "timeout": 60_000, "maxJobsToActivate": 5}
@@ -76,6 +77,7 @@ async def test_variables_are_set_and_a_process_is_cancelled(camunda: httpx.Async
     assert (await camunda.post(f"/process-instances/{key}/cancellation")).status_code == 409
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [

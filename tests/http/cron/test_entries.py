@@ -12,6 +12,7 @@ from tests.http.conftest import Serve, connect
 from tests.http.keys import bearer
 from tests.http.steps import V1, Json, body, error_of, fetch, read, refused, stored_jobs
 from tests.store.records import HandClock
+from tests.users_stores import on_one_store
 
 CRON = f"{V1}/cron"
 TEMPLATE: Json = {"type": "report.build", "args": [{"day": 1}], "options": {"queue": "reports"}}
@@ -241,6 +242,7 @@ async def test_the_timer_fires_within_100_ms_of_the_due_time(client: httpx.Async
     assert 0 <= min(late) < 0.1, late
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("expression", "says"),
     [
@@ -265,6 +267,7 @@ async def test_a_bad_expression_is_refused_in_plain_words(
     assert body(await client.get(CRON))["crons"] == []
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("member", "value"),
     [
@@ -323,6 +326,7 @@ async def test_a_nul_character_is_kept(client: httpx.AsyncClient, given: Json) -
     assert job["meta"].items() >= entry["meta"].items()
 
 
+@on_one_store
 @pytest.mark.parametrize("member", ["name", "expression", "timezone", "overlap_policy", "type"])
 async def test_a_nul_character_in_a_word_is_refused(client: httpx.AsyncClient, member: str) -> None:
     given = request(type="t")

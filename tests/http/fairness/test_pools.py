@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from tests.http.tenants.test_administration import put
+from tests.users_stores import on_one_store
 
 V1 = "/ojs/v1"
 POOLS = f"{V1}/admin/pools"
@@ -106,6 +107,7 @@ async def test_a_fetch_may_say_how_queues_follow(client: httpx.AsyncClient) -> N
     assert await fetch(client, 2, strategy="strict") == {"b": 2}
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "terms", [{"strategy": "fair"}, {"weights": {"a": -1}}, {"weights": {"A": 1}}]
 )

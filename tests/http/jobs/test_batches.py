@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from tests.http.steps import JOBS, Json, body, error_of, fetch, job_id, refused, stored_jobs
+from tests.users_stores import on_one_store
 
 BATCH = f"{JOBS}/batch"
 
@@ -39,6 +40,7 @@ async def test_a_thousand_jobs_are_one_batch_and_one_more_is_not(
     assert await stored_jobs(client) == 1000
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("item", "status", "code", "field"),
     [
@@ -72,6 +74,7 @@ async def test_one_bad_job_refuses_all(
     assert await stored_jobs(client) == 0
 
 
+@on_one_store
 @pytest.mark.parametrize("given", [{}, {"jobs": []}, {"jobs": None}, {"jobs": {}}, {"jobs": "a"}])
 async def test_a_batch_needs_jobs(client: httpx.AsyncClient, given: Json) -> None:
     refused(await client.post(BATCH, json=given), 400, "invalid_request", "jobs")

@@ -21,6 +21,7 @@ from tests.http.steps import (
     read,
     refused,
 )
+from tests.users_stores import on_one_store
 
 BULK = f"{JOBS}/bulk"
 CANCEL = f"{BULK}/cancel"
@@ -250,6 +251,7 @@ async def test_a_filter_that_narrows_is_word_enough_for_what_can_be_undone(
     assert await states(client, dead) == ["available"]
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("path", "request_body"),
     [

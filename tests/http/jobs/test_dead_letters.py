@@ -23,6 +23,7 @@ from tests.http.steps import (
     read,
     refused,
 )
+from tests.users_stores import on_one_store
 
 DEAD = f"{V1}/dead-letter"
 
@@ -211,6 +212,7 @@ async def test_a_retry_can_change_the_job(client: httpx.AsyncClient) -> None:
     assert counts == {"old": {}, "new": {"active": 1}}
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("override", "status", "field"),
     [

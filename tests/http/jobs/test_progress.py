@@ -23,6 +23,7 @@ from tests.http.steps import (
     refused,
 )
 from tests.http.streaming import listen
+from tests.users_stores import on_one_store
 
 UNKNOWN = job_id(404)
 
@@ -157,6 +158,7 @@ async def test_only_the_holder_may_report(client: httpx.AsyncClient) -> None:
     assert (await client.put(path, json=right)).status_code == 200
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("given", "field"),
     [

@@ -23,10 +23,12 @@ from tests.http.steps import (
     refused,
     stored_jobs,
 )
+from tests.users_stores import on_one_store
 
 LIMITS = ("enqueue_ttl", "total_timeout", "heartbeat_timeout")
 
 
+@on_one_store
 @pytest.mark.parametrize("name", LIMITS)
 @pytest.mark.parametrize(
     ("ending", "value", "seconds"),
@@ -53,6 +55,7 @@ async def test_every_spelling_is_shown_in_seconds(
     assert (await read(client, nested["id"]))[name] == seconds
 
 
+@on_one_store
 @pytest.mark.parametrize("name", LIMITS)
 @pytest.mark.parametrize("value", [0, -1, "-PT5S", "PT0S", "soon", 10**15, True, [], "P101Y"])
 async def test_a_limit_that_is_none_is_refused(
@@ -67,6 +70,7 @@ async def test_a_limit_that_is_none_is_refused(
     assert await stored_jobs(client) == 0
 
 
+@on_one_store
 @pytest.mark.parametrize("name", ["scheduled_at", "delay_until", "expires_at"])
 @pytest.mark.parametrize("value", ["-PT5S", "+PT-5S", "+-5s", -5, "+P101Y", "PT5S", "1969-01-01T"])
 async def test_a_negative_or_endless_delay_is_refused(

@@ -5,6 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.users_stores import on_one_store
+
 V1 = "/ojs/v1"
 
 
@@ -122,6 +124,7 @@ async def test_a_period_is_read_in_every_spelling(
     assert (answer.json()["rate"]["limit"], answer.json()["rate"]["period"]) == (2, period)
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("key", "body", "field"),
     [

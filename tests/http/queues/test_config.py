@@ -7,6 +7,7 @@ import pytest
 
 from tests.http.clock import Hands
 from tests.http.conftest import Serve, connect
+from tests.users_stores import on_one_store
 
 V1 = "/ojs/v1"
 UNSET: dict[str, Any] = {
@@ -115,6 +116,7 @@ async def test_settings_are_read_in_every_spelling_and_answered_in_one(
     assert await configure(client, read.json()["config"]) == UNSET | changed
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("body", "field"),
     [

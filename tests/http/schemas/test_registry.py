@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from tests.http.steps import V1, Json, body, error_of, refused
+from tests.users_stores import on_one_store
 
 TEXT: Json = {"type": "array", "minItems": 1}
 URI = "https://example.com/schemas/mail.send/1.json"
@@ -55,6 +56,7 @@ async def test_the_usual_uri_needs_no_type_and_version(client: httpx.AsyncClient
     assert body(await client.get(path_of(usual)))["schema"]["uri"] == URN
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "uri",
     ["", "mail", "/schemas/mail", "1a:b", "https:", "https://a b", "https://ä", "a:b\x00", 7, []],

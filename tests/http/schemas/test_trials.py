@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from tests.http.steps import JOBS, V1, Json, body, error_of, refused, stored_jobs
+from tests.users_stores import on_one_store
 
 KIND = "mail.send"
 SCHEMAS = f"{V1}/schemas/{KIND}"
@@ -88,6 +89,7 @@ async def test_a_schema_is_compared_as_its_registration_would(client: httpx.Asyn
     assert [one["version"] for one in versions] == ["1.4"]
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("trial", "request_body", "field"),
     [

@@ -8,6 +8,7 @@ from ojs_server.app import Server
 from tests.http.listening import on_a_socket
 from tests.http.raw import LAST, heard, request, statuses
 from tests.http.steps import JOBS
+from tests.users_stores import on_one_store
 
 JOB = b'{"type":"a","args":[]}'
 GOOD = request(JOBS, JOB)
@@ -23,6 +24,7 @@ def beside(sent: bytes, lines: bytes) -> bytes:
     return sent.replace(HOST, HOST + lines)
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("sent", "told"),
     [
@@ -76,6 +78,7 @@ ANSWERS = [
 ]
 
 
+@on_one_store
 @pytest.mark.parametrize(("sent", "status"), ANSWERS)
 async def test_no_answer_is_kept_or_taken_for_something_else(
     server: Server, sent: bytes, status: int

@@ -30,6 +30,7 @@ from tests.http.streaming import Frame, Listening, listen
 from tests.http.waiting import until
 from tests.openapi.operations import OPERATIONS, Operation
 from tests.openapi.test_examples import JOB_ID
+from tests.users_stores import on_one_store
 
 DISCARDED = ("job.discarded", "dead_letter.added")
 STREAM = f"{V1}/events/stream"
@@ -341,6 +342,7 @@ async def test_who_has_left_is_noticed_and_nothing_runs_on(server: Server) -> No
     await until(lambda: not server.engine.log_reader.running)
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("path", "query", "status", "code"),
     [

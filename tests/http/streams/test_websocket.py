@@ -16,6 +16,7 @@ from tests.http.keys import KEYS, bearer
 from tests.http.socketing import PATH, talk
 from tests.http.steps import V1, WORKERS, active_job, body, enqueue, error_of, job_id
 from tests.http.waiting import until
+from tests.users_stores import on_one_store
 
 
 async def test_a_channel_tells_what_happens(server: Server, client: httpx.AsyncClient) -> None:
@@ -125,6 +126,7 @@ async def test_a_place_that_is_not_known_is_said(server: Server, client: httpx.A
         assert (gap["event"], event["event"]) == ("system.gap", "job.state_changed")
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("said", "code"),
     [
@@ -222,6 +224,7 @@ async def test_a_key_is_needed_where_the_api_needs_one(serve: Serve) -> None:
             assert taken.status == 101
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("path", "headers", "status"),
     [

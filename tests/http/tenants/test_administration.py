@@ -7,6 +7,7 @@ import pytest
 
 from ojs_server.http.access.keys import parse_keys
 from tests.http.conftest import Serve, connect
+from tests.users_stores import on_one_store
 
 V1 = "/ojs/v1"
 ADMIN = f"{V1}/admin/tenants"
@@ -243,6 +244,7 @@ async def test_rate_keys_are_a_tenants_own_unless_they_are_global(
     assert (await client.get(f"{V1}/rate-limits/g")).json()["concurrency"]["active"] == 1
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("method", "path"),
     [

@@ -21,6 +21,7 @@ from tests.http.steps import (
     read,
     refused,
 )
+from tests.users_stores import on_one_store
 
 ACK, NACK = f"{WORKERS}/ack", f"{WORKERS}/nack"
 FAULT = {"code": "handler_error", "message": "connection refused"}
@@ -220,6 +221,7 @@ async def test_a_bad_error_is_named_and_the_job_stays_active(
             assert (await read(client, job["id"]))["state"] == "active"
 
 
+@on_one_store
 @pytest.mark.parametrize("path", [ACK, NACK])
 @pytest.mark.parametrize(
     ("request_body", "field"),

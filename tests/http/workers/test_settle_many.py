@@ -24,6 +24,7 @@ from tests.http.steps import (
 )
 from tests.http.waiting import until
 from tests.openapi.operations import OPENJOBSPEC
+from tests.users_stores import on_one_store
 
 SETTLE = f"{WORKERS}/settle"
 ERROR = "#/components/schemas/Error"
@@ -186,6 +187,7 @@ async def test_a_thousand_results_are_taken_and_one_more_is_not(client: httpx.As
     assert {one["state"] for one in answer["results"]} == {"completed"}
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -213,6 +215,7 @@ async def test_a_call_that_is_wrong_changes_nothing(
     assert (await read(client, one))["state"] == "active"
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "text", [b"", b"[]", b"{", b'{"worker_id":"w1","results":[{"result":1e999}]}']
 )

@@ -9,6 +9,7 @@ from ojs_server.app import Server
 from tests.http.clock import Hands
 from tests.http.conftest import Serve, connect
 from tests.http.steps import JOBS, V1, WORKERS, Json
+from tests.users_stores import on_one_store
 
 FLOWS = f"{V1}/workflows"
 ID = "01a1f0c0-0000-7000-8000-00000000000a"
@@ -289,6 +290,7 @@ async def _ids(client: httpx.AsyncClient, **query: str) -> list[str]:
     return [one["id"] for one in found["workflows"]]
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -369,6 +371,7 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
+@on_one_store
 @pytest.mark.parametrize(("body", "path"), REFUSED)
 async def test_a_wrong_workflow_is_refused_where_it_is_wrong(
     client: httpx.AsyncClient, body: Json, path: str
@@ -394,6 +397,7 @@ async def test_the_nearest_name_is_told(client: httpx.AsyncClient) -> None:
     assert "prepare" in (await client.post(FLOWS, json=body)).json()["error"]["message"]
 
 
+@on_one_store
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"type":1e999}'])
 async def test_what_is_no_object_is_refused(client: httpx.AsyncClient, body: bytes) -> None:
     response = await client.post(FLOWS, content=body)
