@@ -3,8 +3,9 @@
 # last, marks it as done, so that a set-up is quick if nothing has changed.
 
 PYTHON ?= python3
-# More processes than cores, because many tests wait for a time or a process.
-JOBS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 4)")
+# More processes than cores, because many tests wait for a time or a process; but each one collects
+# all tests and starts servers of its own.
+JOBS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 2)")
 ARGS ?=
 LOAD ?=
 PACKAGES := ojs_wire ojs_server ojs_ui ojs_worker ojs_cli pytest_ojs conformance benchmarks
