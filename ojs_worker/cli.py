@@ -136,7 +136,7 @@ def _run(
         if supervisor is None:
             running = await worker.life(flags).start()
             return await running.wait_with_signals(box)
-        running = await worker.life(flags, limits=limits).start()
+        running = await worker.life(flags, wear=limits).start()
         reporting = asyncio.create_task(supervisor.report(running))
         code = await running.wait_with_signals(box)
         reporting.cancel()

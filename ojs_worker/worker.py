@@ -281,14 +281,14 @@ class Worker:
         flags: Mapping[str, Any] | None = None,
         *,
         fetches: bool = True,
-        limits: RecyclingLimits | None = None,
+        wear: RecyclingLimits | None = None,
     ) -> Running:
         """Return a new run of this worker, with an id of its own; it is not started yet.
 
-        `limits` are those of one of several processes, whose supervisor answers the probes.
+        `wear` are the limits of one of several processes, whose supervisor answers the probes.
         """
         config = self.config(flags)
-        if limits is not None:
+        if wear is not None:
             config = msgspec.structs.replace(config, health_port=None)
         self.middleware.freeze()
         return Running(
@@ -302,7 +302,7 @@ class Worker:
             fetches=fetches,
             owns_transport=self._transport is None,
             prepare=self._preparation(config),
-            limits=limits,
+            limits=wear,
             lifespans=self._lifespans,
             overrides=self.overrides,
         )

@@ -17,7 +17,7 @@ EQUIVALENT: Final[dict[str, str]] = {
     "fairness.weighted_fair FairScheduler.__init__ 0-1: self._at = 0": (
         "Places of takers are only compared with each other, and all are counted from here."
     ),
-    'workflows.events told 0-1: data["duration_ms"] = max(0, now - workflow.created_at)': (
+    'workflows.events event_of 0-1: data["duration_ms"] = max(0, now - workflow.created_at)': (
         "A workflow ends in a later transaction than the one that made it; no client can put both "
         "into the same millisecond."
     ),

@@ -38,7 +38,10 @@ print(json.dumps({k: v for name in sys.argv[1:] for k, v in below(files(name), n
 
 # Modules that need more than what is always installed.
 OF_EXTRAS = {
-    **{f"conformance.rpc{name}": "grpc" for name in ("", ".asked", ".binding", ".client", ".told")},
+    **{
+        f"conformance.rpc{name}": "grpc"
+        for name in ("", ".binding", ".client", ".requests", ".responses")
+    },
     "ojs_server.http.tracing": "otel",
     **{
         ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): "grpc"

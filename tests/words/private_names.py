@@ -27,6 +27,7 @@ _PRIVATE: Final = frozenset(
 # Names that stay, with the reason.
 _KEPT: Final[Mapping[str, str]] = {
     "told_at": "a column of the progress of jobs",
+    "wear": "a promised argument of `Worker.life` (tests/packaging/sdk.txt)",
     "apart": "an option of `ojs-conformance run`, and its member of the plan",
 }
 # A function of a case is named by its sentence, and is the id of the case.
