@@ -229,16 +229,14 @@ class Connection(asyncio.Protocol):
             return
         # Take only complete, small requests, and only if the client reads its answers: a taken
         # request neither reads a body nor waits before it writes.
-        if not (
+        may_be_taken = not (
             exchange.more_body
             or exchange.waits_to_send
             or exchange.size > SMALL
             or self.flow.write_paused
-        ):
-            body = exchange.body()
-            if self._take(exchange, body):
-                return
-            exchange.feed(body)
+        )
+        if may_be_taken and self._take(exchange, exchange.body()):
+            return
         self.begin(exchange.run(self._app))
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:

@@ -95,11 +95,10 @@ class Exchange:
             self._news.set()
 
     def body(self) -> bytes:
-        """Take the part of the body that has arrived and was not taken before."""
-        pieces = self._pieces
-        whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        self._pieces, self.size = [], 0
-        return whole
+        """Return the part of the body that has arrived and was not received before."""
+        if len(self._pieces) != 1:
+            self._pieces = [b"".join(self._pieces)]
+        return self._pieces[0]
 
     def notify(self) -> None:
         """Wake the receiver of the body."""
@@ -155,7 +154,9 @@ class Exchange:
             self._has_news = False
         if self.disconnected or self.complete:
             return {"type": "http.disconnect"}
-        return {"type": "http.request", "body": self.body(), "more_body": self.more_body}
+        body = self.body()
+        self._pieces, self.size = [], 0
+        return {"type": "http.request", "body": body, "more_body": self.more_body}
 
     def reply(self, status: int, lines: bytes, body: bytes, stays: bool) -> None:
         """Send the whole answer: head and body in one write. If the connection is to close, the
