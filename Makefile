@@ -64,13 +64,16 @@ test-distribution: $(VENV)/.dev postgres ## Run on the distribution's PostgreSQL
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 \
 		-m "store_postgres and not store_distribution" tests/store tests/e2e $(ARGS)
 
-# Tests that use each of the required packages, on SQLite.
+# Tests that use each of the required packages: on SQLite, and of the driver on PostgreSQL.
 test-oldest: build/oldest/.ready ## Run tests with the oldest versions that pyproject.toml allows
 	PYTHONPATH=$(CURDIR) build/oldest/bin/python -m pytest --numprocesses=$(JOBS) -p no:cacheprovider \
-		-m "not store_postgres and not store_distribution" tests/wire tests/http/system tests/http/schemas \
-		tests/http/streams tests/e2e/test_start.py tests/e2e/test_websocket.py tests/conformance/test_contract.py \
-		$(patsubst %,tests/worker/test_%.py,transport direct encryption compression otel) \
-		tests/grpc/test_ojs_v1.py tests/terminal/test_output.py $(ARGS)
+		-m "not store_postgres and not store_distribution" tests/wire tests/http/server tests/http/system \
+		tests/http/schemas tests/http/streams tests/socketio tests/grpc/test_ojs_v1.py tests/terminal/test_output.py \
+		$(patsubst %,tests/e2e/test_%.py,start stop sockets plain_uvicorn websocket) tests/conformance/test_contract.py \
+		$(patsubst %,tests/worker/test_%.py,transport servers tls direct encryption compression otel) $(ARGS)
+	PYTHONPATH=$(CURDIR) build/oldest/bin/python -m pytest --numprocesses=$(JOBS) -p no:cacheprovider \
+		-m "store_postgres and not store_distribution" tests/e2e/test_start.py \
+		$(patsubst %,tests/store/postgres/test_%.py,arrays commit connect failures floors listen outcomes pipe pooled silence) $(ARGS)
 
 # Units and contracts, on SQLite.
 test-pythons: ## Run the tests of units and contract with the other versions of Python
