@@ -106,21 +106,21 @@ async def test_a_result_that_cannot_be_taken_is_a_failure(
     assert (shown["outcome"], shown["failure_reason"]) == ("failure", reason)
 
 
-@pytest.mark.parametrize("patient", [True, False])
-async def test_what_is_at_work_has_the_grace_period(board: System, long_wait: bool) -> None:
+@pytest.mark.parametrize("waits", [True, False])
+async def test_what_is_at_work_has_the_grace_period(board: System, waits: bool) -> None:
     block = Held()
-    async with running(board, block, grace=20 if long_wait else 0.01) as (worker, task):
+    async with running(board, block, grace=20 if waits else 0.01) as (worker, task):
         job = await put(board, "held")
         await asyncio.to_thread(block.begun.wait, 20)
         task.cancel()
-        if long_wait:
+        if waits:
             await asyncio.sleep(0)
             assert not task.done()
             block.free.set()
         await asyncio.gather(task, return_exceptions=True)
         block.free.set()
         assert await board.presence(worker.id) == "offline"
-    assert await outcome(board, job) == ("success" if long_wait else "failure")
+    assert await outcome(board, job) == ("success" if waits else "failure")
 
 
 async def test_a_signal_ends_it_in_order(board: System) -> None:

@@ -176,7 +176,9 @@ async def cancel_task(call: Call) -> Answer:
 
 
 def _named(reader: Reader, kind: Kind) -> KindWorkers:
-    return next(other for other in reader.kinds_in(kind.room) if other.kind.name == kind.name)
+    # Its worker may be gone by now, and the kind with it.
+    in_room = (other for other in reader.kinds_in(kind.room) if other.kind.name == kind.name)
+    return next(in_room, KindWorkers(kind, ()))
 
 
 def _shown_kind(call: Call, kind_workers: KindWorkers) -> Shown:

@@ -2,6 +2,10 @@
 
 from typing import Any
 
+import pytest
+
+from ojs_server.ops.compat.rooms import Join
+from ojs_server.ops.workers.presence import Delete
 from ojs_worker.jobmanager import JobManagerClient
 from tests.systems.jobmanager.workers import (
     ROOM,
@@ -38,6 +42,22 @@ async def test_1_3_without_an_id_the_server_makes_the_worker(world: World) -> No
     made = await put(world)
     assert made["worker_id"]
     assert made["workers"] == [made["worker_id"]]
+
+
+async def test_a_worker_may_be_gone_before_its_job_is_shown(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = world.server.engine.run
+
+    async def then_delete(operation: Any) -> Any:
+        done = await run(operation)
+        if isinstance(operation, Join):
+            await run(Delete(operation.worker_id))
+        return done
+
+    monkeypatch.setattr(world.server.engine, "run", then_delete)
+    made = await put(world)
+    assert (made["name"], made["workers"]) == ("Rotate", [])
 
 
 async def test_1_4_the_id_is_used_again(world: World) -> None:
