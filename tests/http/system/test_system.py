@@ -257,16 +257,29 @@ async def test_health_in_detail_has_the_figures_of_operators(
 
 
 async def test_what_holds_vacuum_back_is_named_to_those_with_a_key(
-    client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    looked = asyncio.Event()
+    find = engine.Engine.find_vacuum_holders
+
+    async def noted(at: engine.Engine) -> None:
+        await find(at)
+        looked.set()
+
+    monkeypatch.setattr(engine.Engine, "find_vacuum_holders", noted)
     holder = VacuumHolder("session", "4711", "reports", "app", 90_000, 600)
-    monkeypatch.setattr(server.store, "vacuum_holders", lambda: [holder])
-    assert "vacuum_held_s" not in body(await client.get("/ready"))["backend"]
-    await server.engine.find_vacuum_holders()
-    ready = await client.get("/ready")
-    assert (ready.status_code, body(ready)["backend"]["vacuum_held_s"]) == (200, 600)
-    assert "reports" not in ready.text
-    detail = body(await client.get(f"{V1}/health/detail"))
-    assert detail["store"]["vacuum_holders"] == [msgspec.structs.asdict(holder)]
-    labels = 'application="reports",kind="session",name="4711",user="app"'
-    assert f"ojs_store_vacuum_held_seconds{{{labels}}} 600.0" in (await client.get("/metrics")).text
+    async with serve() as server, connect(server) as client:
+        if not server.store.embedded:
+            # The server looks when it starts, which would undo what is found here.
+            await looked.wait()
+        monkeypatch.setattr(server.store, "vacuum_holders", lambda: [holder])
+        assert "vacuum_held_s" not in body(await client.get("/ready"))["backend"]
+        await server.engine.find_vacuum_holders()
+        ready = await client.get("/ready")
+        assert (ready.status_code, body(ready)["backend"]["vacuum_held_s"]) == (200, 600)
+        assert "reports" not in ready.text
+        detail = body(await client.get(f"{V1}/health/detail"))
+        assert detail["store"]["vacuum_holders"] == [msgspec.structs.asdict(holder)]
+        labels = 'application="reports",kind="session",name="4711",user="app"'
+        metrics = (await client.get("/metrics")).text
+        assert f"ojs_store_vacuum_held_seconds{{{labels}}} 600.0" in metrics
