@@ -38,6 +38,7 @@ ONLY_POSTGRES = {
     "lock_leases",
     "lock_workflows",
     "log_end",
+    "log_head",
     "nodes",
     "note_waiting",
     "lock_unique",

@@ -1,5 +1,6 @@
 """Event streams: events that the client missed are sent first, then new ones as they happen."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from typing import Any, Final, Literal
 
@@ -21,6 +22,8 @@ from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
 
 HEARTBEAT_S: Final = 10.0
+# Interval of looks at a log that is behind.
+BEHIND_S: Final = 0.02
 REPLAY: Final = 200
 _ENDS: Final = frozenset({"job.completed", "job.cancelled", "job.discarded"})
 
@@ -75,6 +78,8 @@ class EventStream(HeldStream):
         ended = self.job is not None and self.job.state in TERMINAL
         if self._subscription.after is not None:
             replayed = False
+            if ended:
+                await self._until_complete()
             async for piece in self._replayed():
                 replayed = True
                 yield piece
@@ -92,6 +97,13 @@ class EventStream(HeldStream):
                 yield piece
         if ended or self._ended:
             yield ENDING
+
+    async def _until_complete(self) -> None:
+        """Wait until the log has the end of the job: it is read up to the oldest open transaction
+        of a server."""
+        head = await self._engine.read(lambda reader: reader.log_head())
+        while await self._engine.read(lambda reader: reader.log_end()) < head:
+            await asyncio.sleep(BEHIND_S)
 
     async def _replayed(self) -> AsyncGenerator[bytes, None]:
         """Yield the events after the client's cursor from the log, and first a gap, if some are not

@@ -172,6 +172,10 @@ class PostgresStatements(Statements):
         """Return the position below which no node has a transaction open, this one included."""
         return int(self.all("log_end")[0][0]) << POSITION_BITS
 
+    def log_head(self) -> int:
+        """Return a position above those of all transactions that have ended."""
+        return int(self.all("log_head")[0][0]) << POSITION_BITS
+
     def synchronous_commit(self) -> str:
         """Return the `synchronous_commit` setting of this connection."""
         return str(self.all("synchronous_commit")[0][0])

@@ -26,6 +26,10 @@ class SqliteReader(SqliteStatements, Reader):
         """Return a position behind all: whatever is there was committed in order."""
         return _BEHIND_ALL
 
+    def log_head(self) -> int:
+        """Return the end of the log, which is never behind."""
+        return _BEHIND_ALL
+
     def ping(self) -> None:
         """Check that the file can be read."""
         self._connection.execute("SELECT count(*) FROM sqlite_master").fetchall()

@@ -98,6 +98,11 @@ def _columns_of(events: Sequence[Event]) -> Sequence[Values]:
 class EventReads(LogSpans):
     """The log outside of a transaction."""
 
+    @abstractmethod
+    def log_head(self) -> int:
+        """Return a position above all that has been committed: the log has all of that once
+        `log_end` is no lower."""
+
     def events(self, after: int, event_filter: EventFilter, limit: int) -> EventPage:
         """Return events after a position, oldest first, as far as all nodes have committed."""
         end = self.log_end()

@@ -1,6 +1,7 @@
 """Event streams: what they tell, in which form, where they begin, go on and end."""
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import httpx
 import pytest
@@ -9,8 +10,10 @@ from ojs_server.app import Server
 from ojs_server.http import shared_read
 from ojs_server.http.shared_read import SharedRead
 from ojs_server.http.streams import event_feed, statistics_stream
+from ojs_server.http.streams.event_cursor import cursor_of
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
+from ojs_server.store.postgres.read import PostgresReader
 from tests.http.conftest import connect
 from tests.http.contract import contract
 from tests.http.keys import KEYS
@@ -57,6 +60,37 @@ async def test_a_stream_tells_what_happens_in_the_form_of_the_log(
     page = body(await client.get(f"{V1}/events"))["events"]
     assert [frame.data for frame in found] == [one for one in page if one["subject"] == job["id"]]
     assert names(found) == ["job.enqueued", "job.started", "job.completed"]
+
+
+async def test_a_stream_waits_for_the_end_of_a_job_in_the_log(
+    postgres_store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    log_end = PostgresReader.log_end
+
+    def counted(reader: PostgresReader) -> int:
+        looks.append(log_end(reader))
+        return looks[-1]
+
+    monkeypatch.setattr(PostgresReader, "log_end", counted)
+    server, other = (Server(Settings(), open_store(postgres_store)) for _ in range(2))
+    async with server.running(), connect(server) as client, AsyncExitStack() as stack:
+        job = await active_job(client)
+        with other.store.transaction():
+            await client.post(f"{WORKERS}/ack", json={"job_id": job["id"]})
+            heard = await stack.enter_async_context(
+                listen(server, STREAM, channel=f"job:{job['id']}", after=cursor_of(0))
+            )
+            looks.clear()
+            # The stream has read the log, in which the end of the job is not seen yet.
+            await until(lambda: len(looks) >= 3)
+        found = await heard.until_end()
+    assert [name for name in names(found) if name] == [
+        "job.enqueued",
+        "job.started",
+        "job.completed",
+    ]
+    other.store.close()
 
 
 async def test_the_manifest_says_that_there_are_streams(client: httpx.AsyncClient) -> None:

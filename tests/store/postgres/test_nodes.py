@@ -53,6 +53,18 @@ def test_events_wait_for_a_transaction_that_has_written_none_yet(node: OpenNode)
     assert subjects(second) == ["early", "late"]
 
 
+def test_a_log_is_complete_once_its_end_reaches_what_was_its_head(node: OpenNode) -> None:
+    first, second = node("a"), node("b")
+    with first.transaction():
+        log(second, an_event(subject="late"))
+        with second.reader() as reader:
+            head = reader.log_head()
+            assert reader.log_end() < head
+    with second.reader() as reader:
+        assert reader.log_end() >= head
+    assert subjects(second) == ["late"]
+
+
 def test_an_earlier_transaction_that_fails_holds_nothing_up(node: OpenNode) -> None:
     first, second = node("a"), node("b")
     with ExitStack() as open_:

@@ -14,3 +14,8 @@ SELECT value + upto + least(0, (
     WHERE oldest < upto AND datname = current_database() AND application_name = {writer}
 ))
 FROM seen CROSS JOIN settings WHERE name = 'position_offset'
+
+-- name: log_head
+-- The number above those of all transactions that have ended.
+SELECT value + pg_snapshot_xmax(pg_current_snapshot())::text::int8
+FROM settings WHERE name = 'position_offset'
