@@ -102,7 +102,8 @@ class EventStream(HeldStream):
         """Wait until the log has the end of the job: it is read up to the oldest open transaction
         of a server."""
         head = await self._engine.read(lambda reader: reader.log_head())
-        while await self._engine.read(lambda reader: reader.log_end()) < head:
+        while await self._engine.read(lambda reader: reader.log_end()) < head:  # noqa: ASYNC110
+            # No transaction tells others of its end.
             await asyncio.sleep(BEHIND_S)
 
     async def _replayed(self) -> AsyncGenerator[bytes, None]:
