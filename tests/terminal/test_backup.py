@@ -2,6 +2,8 @@
 
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -18,7 +20,7 @@ from ojs_worker import Client
 from ojs_worker.testing.asgi import AsgiTransport
 from tests.kept import end_all
 from tests.postgres import Database
-from tests.terminal.conftest import Ojs
+from tests.terminal.conftest import Ojs, Output
 
 
 @asynccontextmanager
@@ -82,6 +84,14 @@ def test_a_dump_needs_the_programs_of_postgres(
     assert list(tmp_path.iterdir()) == []
 
 
+def in_own_process(*words: str) -> Output:
+    """Run the command in a process of its own. Within one, the command and the server each have an
+    SQLite, and the first to close the file frees the locks of both."""
+    command = [sys.executable, "-m", "ojs_cli", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return Output(done.returncode, done.stdout, done.stderr)
+
+
 async def test_a_backup_of_a_running_server_is_restored(run: Ojs, sqlite_store: Path) -> None:
     copy = sqlite_store.with_name("copy.db")
     link = sqlite_store.with_name("link.db")
@@ -89,9 +99,9 @@ async def test_a_backup_of_a_running_server_is_restored(run: Ojs, sqlite_store: 
     words = ("--database", str(link))
     async with serving(sqlite_store) as client:
         kept = await client.enqueue("kept")
-        assert run("backup", str(copy), *words).code == OK
+        assert in_own_process("backup", str(copy), *words).code == OK
         late = await client.enqueue("late")
-        running = run("restore", str(copy), *words, "--yes")
+        running = in_own_process("restore", str(copy), *words, "--yes")
         assert (running.code, "stop the server first" in running.err) == (CONFLICT, True)
     asked = run("restore", str(copy), *words)
     assert (asked.code, "--yes" in asked.err) == (MISUSED, True)
