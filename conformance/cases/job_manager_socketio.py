@@ -102,16 +102,9 @@ async def rooms_hear_what_happens(stage: Stage) -> None:
     made = (await registered(stage, "mine")).expect(201)
     stage.equal(await client.event(), ["jobs_invalidate", {}], "what is told of a registration")
     task = (await submitted(stage, "mine", made["full_name"])).expect(202)["id"]
-    await claimed(stage, made["worker_id"])
-    for status, more in (("running", {}), ("failed", {"error": "no"})):
-        (await moved(stage, task, status, **more)).expect(200)
     worker = made["worker_id"]
-    for status, holder, error in (
-        ("pending", None, None),
-        ("claimed", worker, None),
-        ("running", worker, None),
-        ("failed", worker, "no"),
-    ):
+
+    async def announced(status: str, holder: str | None, error: str | None = None) -> None:
         name, data = await client.event()
         seen = [data[member] for member in ("id", "name", "status", "worker_id", "error")]
         expected = [task, made["full_name"], status, holder, error]
@@ -119,6 +112,17 @@ async def rooms_hear_what_happens(stage: Stage) -> None:
         times = (data["started_at"] is not None, data["completed_at"] is not None)
         began, ended = status in ("running", "failed"), status == "failed"
         stage.equal(times, (began, ended), f"times of a task that is {status}")
+        place = 1 if status == "pending" else None
+        stage.equal(data["queue_position"], place, f"the position of a task that is {status}")
+
+    # Heard of before it moves on, as only a task that still waits has a position.
+    await announced("pending", None)
+    await claimed(stage, worker)
+    await announced("claimed", worker)
+    (await moved(stage, task, "running")).expect(200)
+    await announced("running", worker)
+    (await moved(stage, task, "failed", error="no")).expect(200)
+    await announced("failed", worker, "no")
     (await stage.delete(f"{BASE}/workers/{made['worker_id']}")).expect(204)
     stage.equal(await client.event(), ["jobs_invalidate", {}], "what is told of its worker's end")
 

