@@ -34,7 +34,8 @@ async def serving(database: Path | str) -> AsyncIterator[Client]:
 def leave(url: str) -> None:
     """End the connections that tests keep of stores that are closed, and wait for their end."""
     end_all()
-    with psycopg.connect(url) as connection:
+    # Within a transaction the sessions are read once.
+    with psycopg.connect(url, autocommit=True) as connection:
         while connection.execute(
             "SELECT 1 FROM pg_stat_activity"
             " WHERE datname = current_database() AND application_name = 'ojs-server'"
