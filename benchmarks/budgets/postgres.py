@@ -13,7 +13,7 @@ import httpx
 import msgspec
 import psycopg
 
-from benchmarks.budgets.streams import clients, followed, with_queues
+from benchmarks.budgets.streams import LOSSES, clients, followed, with_queues
 from benchmarks.stand import Served, StoreKind, Values, database, running
 from benchmarks.throughput import Sample, program, run
 from tests import postgres_programs
@@ -153,8 +153,7 @@ def held_back(alone: Values, costs: Costs, beside: Values, costs_beside: Costs) 
         found[f"{name} beside, in that alone"] = there / max(here, LEAST_MS)
     for name, values in (("", alone), (" beside", beside)):
         # Growth of memory is not compared: it depends on how long the run is.
-        lost = ("events missing", "events out of order", "times told of a loss")
-        found[f"events lost{name}"] = sum(values[each] for each in lost)
+        found[f"events lost{name}"] = sum(values[each] for each in LOSSES)
     for name, values, each in (("", alone, costs), (" beside", beside, costs_beside)):
         claims = [cost for text, cost in each.items() if text.startswith(CLAIM)]
         calls = max(1, sum(cost.calls for cost in claims))

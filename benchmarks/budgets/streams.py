@@ -19,6 +19,8 @@ LIMIT_S: Final = 30.0
 # Time limit for the last events to reach all clients.
 REST_S: Final = 10.0
 PROCESSES: Final = 2
+# Figures of events that a client did not get, or not in order.
+LOSSES: Final = ("events missing", "events out of order", "reported losses")
 
 
 def clients(streams: int, sockets: int, whole: int, queues: Sequence[str]) -> list[Target]:
@@ -91,15 +93,19 @@ async def followed(
         "jobs": traffic.done,
         "jobs/s": traffic.done / took_s,
         "events told": sum(one.events for one in seen),
-        "events missing": sum(one.missing for one in seen),
-        "events out of order": sum(one.out_of_order for one in seen),
-        "reported losses": sum(one.reported_lost for one in seen),
+        **losses(seen),
         "late, p50, ms": max(one.late_p50_ms for one in seen),
         "late, p99, ms": max(one.late_p99_ms for one in seen),
         "CPU of the server a job, ms": cpu_s * 1000 / traffic.done,
         "memory before, MB": before_mb,
         "memory grew by, MB": max(sampled) - before_mb,
     }
+
+
+def losses(seen: Sequence[Seen]) -> Values:
+    """Return the figures of `LOSSES`."""
+    counts = [(one.missing, one.out_of_order, one.reported_lost) for one in seen]
+    return dict(zip(LOSSES, map(sum, zip(*counts, strict=True)), strict=True))
 
 
 async def _sample(served: Served, memory_mb: list[float]) -> None:

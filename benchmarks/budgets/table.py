@@ -66,7 +66,7 @@ def _of(bound: Bound, store: StoreKind) -> float:
     return bound[store] if isinstance(bound, Mapping) else bound
 
 
-NO_LOSS: Final = {"events missing": 0, "events out of order": 0, "times told of a loss": 0}
+NO_LOSS: Final = dict.fromkeys(streams.LOSSES, 0)
 IN_CPU: Final = "of that without JIT, in CPU"
 
 BUDGETS: Final = {

@@ -3,6 +3,8 @@
 import pytest
 
 from benchmarks.budgets.__main__ import asked, main
+from benchmarks.budgets.following import Seen
+from benchmarks.budgets.streams import losses
 from benchmarks.budgets.table import BUDGETS
 from benchmarks.stand import StoreKind
 
@@ -31,6 +33,13 @@ def test_what_there_is_not_is_refused(
         asked(words)
     assert ended.value.code == 2
     assert told in capsys.readouterr().err
+
+
+def test_what_is_bounded_for_streams_is_measured() -> None:
+    values = losses([Seen(missing=1), Seen(reported_lost=2)]) | {"memory grew by, MB": 0.0}
+    figures = BUDGETS["streams"].judged("streams", "sqlite", values)
+    found = [(figure.name, figure.value) for figure in figures if not figure.kept]
+    assert found == [("events missing", 1), ("reported losses", 2)]
 
 
 def test_without_a_name_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ ALONE = {
     "late, p99, ms": 90.0,
     "events missing": 0.0,
     "events out of order": 0.0,
-    "times told of a loss": 0.0,
+    "reported losses": 0.0,
 }
 COSTS = {f"{CLAIM} ...": Cost(10, 100), "SELECT 1": Cost(10, 1)}
 
