@@ -14,7 +14,7 @@ from ojs_server.domain.limits.rate_limit import place_of_retry
 from ojs_server.environment import Chance
 from ojs_server.ops.ledger import Ledger
 from ojs_server.ops.limits.rate_limits import RateLimits
-from ojs_server.ops.limits.releases import note_freed, wake_limited
+from ojs_server.ops.limits.releases import note_cleared, note_freed, wake_limited
 from ojs_server.ops.rules import Rules
 from ojs_server.store.base import Tx
 
@@ -77,8 +77,8 @@ class Work(Ledger):
 
     def flush(self) -> None:
         """Write limits, counters and events; the last act before the commit."""
-        if self.tx.configs:
-            note_freed(self, self.rate_limits)
+        if self.tx.configs and (fallen := note_freed(self)):
+            note_cleared(self, self.rate_limits, fallen)
         if self._rate_limits is not None:
             self._rate_limits.save()
             # They refer to this unit of work: end the reference cycle.

@@ -1,6 +1,6 @@
 """Wake the callers that limits of queues and tenants held up, once room has been made."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -29,8 +29,8 @@ def _is_counted(ledger: Ledger, job: Job) -> bool:
     )
 
 
-def note_freed(ledger: Ledger, rate_limits: RateLimits) -> None:
-    """Wake the producers that wait for bounded queues that have become shorter."""
+def note_freed(ledger: Ledger) -> dict[str, Bounds]:
+    """Wake the producers that wait for bounded queues that have become shorter; return these."""
     configs = ledger.tx.configs
     fallen: dict[str, Bounds] = {}
     for name in ledger.moved_queues():
@@ -43,8 +43,11 @@ def note_freed(ledger: Ledger, rate_limits: RateLimits) -> None:
             ledger.freed[name] += ledger.departed[name]
         if sum(ledger.pending(name, state) for state in WAITING) < 0:
             fallen[name] = bounds
-    if not fallen:
-        return
+    return fallen
+
+
+def note_cleared(ledger: Ledger, rate_limits: RateLimits, fallen: Mapping[str, Bounds]) -> None:
+    """End the warnings about bounded queues that have become short enough."""
     rate_limits.update(OF_QUEUE + name for name in fallen)
     high = [name for name in fallen if rate_limits.row(OF_QUEUE + name).waits_since is not None]
     loads = ledger.tx.queue_loads(high) if high else {}
