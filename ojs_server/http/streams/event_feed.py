@@ -101,10 +101,11 @@ class EventStream(HeldStream):
     async def _until_complete(self) -> None:
         """Wait until the log has the end of the job: it is read up to the oldest open transaction
         of a server."""
-        head = await self._engine.read(lambda reader: reader.log_head())
-        while await self._engine.read(lambda reader: reader.log_end()) < head:  # noqa: ASYNC110
+        head, end = await self._engine.read(lambda reader: (reader.log_head(), reader.log_end()))
+        while end < head:
             # No transaction tells others of its end.
             await asyncio.sleep(BEHIND_S)
+            end = await self._engine.read(lambda reader: reader.log_end())
 
     async def _replayed(self) -> AsyncGenerator[bytes, None]:
         """Yield the events after the client's cursor from the log, and first a gap, if some are not
