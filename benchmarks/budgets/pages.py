@@ -4,18 +4,18 @@ import asyncio
 import math
 import shutil
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from importlib.resources import files as resources
 from statistics import median
 from typing import Any, Final
 
 import msgspec
-from playwright.async_api import Browser, CDPSession, Page, async_playwright
+from playwright.async_api import Browser, CDPSession, Page
 
 from benchmarks.connections import Traffic
 from benchmarks.stand import StoreKind, Values, serving
 from ojs_ui import files
+from tests.browser.driven import chromium
 
 WARM_S: Final = 10.0
 # Evaluated once the first requests of the page are answered.
@@ -32,18 +32,10 @@ _TOLD: Final = """() => {
 }"""
 
 
-@asynccontextmanager
-async def _chromium() -> AsyncIterator[Browser]:
-    program = shutil.which("chromium")
-    if program is None:
+def _chromium() -> AbstractAsyncContextManager[Browser]:
+    if shutil.which("chromium") is None:
         raise SystemExit("Chromium is missing: make browser")
-    async with async_playwright() as driver:
-        options = ["--no-sandbox", "--disable-dev-shm-usage"]
-        browser = await driver.chromium.launch(executable_path=program, args=options)
-        try:
-            yield browser
-        finally:
-            await browser.close()
+    return chromium()
 
 
 async def dashboard(store: StoreKind, rounds: int = 5) -> Values:
