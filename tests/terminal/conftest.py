@@ -1,9 +1,12 @@
 """The command `ojs` in this process, before real servers on both stores."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,6 +19,8 @@ from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
 from ojs_worker.blocking import LoopThread
 from tests.http.listening import on_a_socket
+
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,19 @@ class Output:
     def rows(self) -> list[list[str]]:
         """The lines of a table in a pipe."""
         return [line.split("\t") for line in self.out.splitlines()]
+
+
+def program(*words: str, stdout: int = subprocess.PIPE) -> "subprocess.CompletedProcess[str]":
+    """Run Python in a process of its own."""
+    return subprocess.run(
+        [sys.executable, *words],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        check=False,
+        timeout=60,
+    )
 
 
 Ojs = Callable[..., Output]

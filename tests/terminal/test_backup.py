@@ -2,8 +2,6 @@
 
 import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -20,7 +18,7 @@ from ojs_worker import Client
 from ojs_worker.testing.asgi import AsgiTransport
 from tests.kept import end_all
 from tests.postgres import Database
-from tests.terminal.conftest import Ojs, Output
+from tests.terminal.conftest import Ojs, Output, program
 
 
 @asynccontextmanager
@@ -88,8 +86,7 @@ def test_a_dump_needs_the_programs_of_postgres(
 def in_own_process(*words: str) -> Output:
     """Run the command in a process of its own. Within one, the command and the server each have an
     SQLite, and the first to close the file frees the locks of both."""
-    command = [sys.executable, "-m", "ojs_cli", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = program("-m", "ojs_cli", *words)
     return Output(done.returncode, done.stdout, done.stderr)
 
 

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,10 +13,9 @@ from ojs_cli.cli import main
 from ojs_cli.commands import events
 from ojs_cli.failures import CLOSED_PIPE, INTERRUPTED, MISUSED, OK
 from ojs_cli.grammar import SECTIONS
-from tests.terminal.conftest import Ojs
+from tests.terminal.conftest import ROOT, Ojs, program
 from tests.terminal.foreign import LEAST, answering
 
-ROOT = Path(__file__).parents[2]
 NOUNS = [name for section in SECTIONS.values() for name in section]
 HEAVY = ("asyncio", "httpx", "msgspec", "ojs_server", "ojs_worker", "rich", "yaml")
 
@@ -72,18 +70,6 @@ def test_an_interrupt_is_no_traceback(run: Ojs, monkeypatch: pytest.MonkeyPatch)
     assert (said.code, said.err) == (INTERRUPTED, "ojs: interrupted\n")
 
 
-def _program(*words: str, stdout: int = subprocess.PIPE) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, *words],
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        check=False,
-        timeout=60,
-    )
-
-
 EVENTS = {"events": [{"id": "e", "type": "job.enqueued"}], "cursor": "e"}
 
 
@@ -96,7 +82,7 @@ def test_a_pipe_that_is_closed_ends_it_without_a_word(no_settings: None, words: 
     try:
         with answering({**LEAST, "/ojs/v1/events": EVENTS}) as url:
             line = [*words.split(), "--url", url]
-            ended = _program("-m", "ojs_cli", *line, stdout=write)
+            ended = program("-m", "ojs_cli", *line, stdout=write)
     finally:
         os.close(write)
     assert (ended.returncode, ended.stderr) == (CLOSED_PIPE, "")
@@ -128,7 +114,7 @@ def test_help_loads_nothing_that_is_slow_to_load() -> None:
         "import sys; from ojs_cli.cli import main; main(['--help']);"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )
-    assert _program("-c", say).stdout.splitlines()[-1] == "[]"
+    assert program("-c", say).stdout.splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
