@@ -90,9 +90,7 @@ class Exchange:
         """Add a part of the body."""
         self._pieces.append(piece)
         self.size += len(piece)
-        self._has_news = True
-        if self._news is not None:
-            self._news.set()
+        self.notify()
 
     def body(self) -> bytes:
         """Return the part of the body that has arrived and was not received before."""
@@ -246,9 +244,7 @@ class Exchange:
         self.complete = True
         # An idle connection keeps its last request, but not the body.
         self._pieces, self.size = [], 0
-        self._has_news = True
-        if self._news is not None:
-            self._news.set()
+        self.notify()
         if not self.keep_alive:
             self._line.end(reads_on=self.more_body)
         self._line.answered()

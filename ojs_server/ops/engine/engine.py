@@ -130,9 +130,7 @@ class Engine:
 
     def enter(self, operation: AnyOperation, caller: Caller) -> None:
         """Queue one operation, and answer its caller; raises if too many wait already."""
-        if ACTOR.get() is not None:
-            operation = _of_actor(operation)
-        self._commits.enter(operation, caller)
+        self._commits.enter(_of_actor(operation), caller)
 
     async def note_waiting(self, until: int) -> None:
         """Notify other nodes that fetches wait here, until a moment of the store's clock."""

@@ -158,8 +158,7 @@ class GroupCommit:
 
     def enter(self, operation: AnyOperation, caller: Caller) -> None:
         """Queue an operation for its caller; raise if too many wait already, unless it is due."""
-        waiting = len(self._due) + len(self._waiting) + len(self._held_up)
-        if self._closing or (waiting >= self._max_waiting and not operation.due):
+        if self._closing or (self.depth >= self._max_waiting and not operation.due):
             raise Unavailable(
                 "the server is stopping"
                 if self._closing

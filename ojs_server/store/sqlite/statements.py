@@ -70,24 +70,17 @@ class SqliteStatements(Statements):
 
     def run_batch(self, name: str, columns: Sequence[Values]) -> int:
         """Run a statement for all rows of a table; answers how many rows it touched."""
-        connection, query = self._connection, QUERIES[name]
-        if len(columns[0]) < SIZES[-1]:
-            connection.execute(*statement_for(query, columns))
-            return connection.changes()
         touched = 0
-        for part in parts(len(columns[0])):
-            connection.execute(*statement_for(query, [column[part] for column in columns]))
-            touched += connection.changes()
+        for statement, values in statements_for(QUERIES[name], columns):
+            self._connection.execute(statement, values)
+            touched += self._connection.changes()
         return touched
 
     def all_batch(self, name: str, columns: Sequence[Values]) -> list[Any]:
         """Run a statement for all rows of a table; answers the rows it returns."""
-        execute, query = self._connection.execute, QUERIES[name]
-        if len(columns[0]) < SIZES[-1]:
-            return execute(*statement_for(query, columns)).fetchall()
         found: list[Any] = []
-        for part in parts(len(columns[0])):
-            found += execute(*statement_for(query, [column[part] for column in columns])).fetchall()
+        for statement, values in statements_for(QUERIES[name], columns):
+            found += self._connection.execute(statement, values).fetchall()
         return found
 
     def can_hold(self, *texts: str | None) -> bool:
@@ -99,8 +92,20 @@ class SqliteStatements(Statements):
         return list(ids)
 
 
-def statement_for(query: Query, columns: Sequence[Values]) -> tuple[str, Sequence[Any]]:
-    """Return the statement for a part of the rows, and the values to bind."""
+# A statement, and the values to bind.
+Bound = tuple[str, Sequence[Any]]
+
+
+def statements_for(query: Query, columns: Sequence[Values]) -> Iterable[Bound]:
+    """Return the statements for all rows, one after the other."""
+    count = len(columns[0])
+    if count < SIZES[-1]:
+        return (_statement_for(query, columns),)
+    return (_statement_for(query, [column[part] for column in columns]) for part in parts(count))
+
+
+def _statement_for(query: Query, columns: Sequence[Values]) -> Bound:
+    """Return the statement for a part of the rows."""
     if query.is_list:
         named = columns[0] if len(columns[0]) == 1 else filled_up(columns[0])
         return of_list(query, len(named)), named

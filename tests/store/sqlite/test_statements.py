@@ -15,7 +15,7 @@ from ojs_server.store.sqlite.statements import (
     binding,
     filled_up,
     parts,
-    statement_for,
+    statements_for,
 )
 
 ROWS = Query("q", "SELECT * FROM ({rows})", rows_of("a text, b json, c text, d text"))
@@ -41,7 +41,8 @@ def test_rows_are_bound_as_they_are(
     for place, row, value in differs:
         rows[row % count][place] = b"%d" % value if place == TEXT else value
     connection = apsw.Connection(":memory:")
-    found = connection.execute(*statement_for(ROWS, list(zip(*rows, strict=True)))).fetchall()
+    statements = statements_for(ROWS, list(zip(*rows, strict=True)))
+    found = [row for one in statements for row in connection.execute(*one).fetchall()]
     connection.close()
     wanted = [[one.decode() if isinstance(one, bytes) else one for one in row] for row in rows]
     assert list(map(list, found)) == wanted
