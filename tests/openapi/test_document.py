@@ -132,7 +132,8 @@ def test_both_media_types_say_the_same() -> None:
         if said or "requestBodies" in part:
             assert list(said) == ["application/openjobspec+json", "application/json"]
             first, second = said.values()
-            assert first["schema"] == second["schema"]
+            without = {name: value for name, value in first.items() if name != "examples"}
+            assert second == without
 
 
 def _reference(name: str) -> dict[str, str]:
