@@ -8,7 +8,8 @@ PYTHON ?= python3
 JOBS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 2)")
 ARGS ?=
 LOAD ?=
-PACKAGES := ojs_wire ojs_server ojs_ui ojs_worker ojs_cli pytest_ojs conformance benchmarks
+PACKAGES := ojs_wire ojs_server ojs_ui ojs_worker ojs_django ojs_starlette ojs_cli pytest_ojs conformance benchmarks
+PROTOS := ojs_server/grpc/proto ojs_server/systems/zeebe/grpc/proto
 # Further versions of Python; the oldest one runs all tests.
 PYTHONS := 3.12 3.13
 VENV := .venv
@@ -22,7 +23,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres nginx run demo demo-ui screenshots recordings test test-distribution test-oldest test-pythons test-schemathesis browser test-browser clients test-clients bench bench-check bench-long bench-budgets proto openapi reference dist lint format check conformance apart faults mutants chaos fuzz lock clean again
+.PHONY: help setup postgres nginx mariadb run demo demo-ui screenshots recordings test test-distribution test-oldest test-pythons test-schemathesis browser test-browser clients test-clients bench bench-check bench-long bench-budgets proto openapi reference dist lint format check conformance apart faults mutants chaos simulate fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -52,7 +53,10 @@ demo: $(VENV)/.run ## Play a hand-over: a worker ends in the middle of 200 jobs,
 nginx: ## Unpack the distribution's nginx, which tests start, where apt-get has it
 	@command -v nginx >/dev/null || test -x build/nginx/usr/sbin/nginx || sh requirements/nginx.sh
 
-test: $(VENV)/.dev postgres nginx ## Run the whole test suite on both stores (ARGS="-k claim" selects)
+mariadb: ## Unpack the distribution's MariaDB, which tests start, where apt-get has it
+	@command -v mariadbd >/dev/null || test -x build/mariadb/usr/sbin/mariadbd || sh requirements/mariadb.sh
+
+test: $(VENV)/.dev postgres nginx mariadb ## Run the whole test suite on both stores (ARGS="-k claim" selects)
 	@$(BIN)/python -m compileall -q $(PACKAGES)  # once, and not in each test process
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=worksteal --durations=10 $(ARGS)
 
@@ -67,22 +71,26 @@ test-distribution: $(VENV)/.dev postgres ## Run on the distribution's PostgreSQL
 # Tests that use each of the required packages: on SQLite, and of the driver on PostgreSQL.
 test-oldest: build/oldest/.ready ## Run tests with the oldest versions that pyproject.toml allows
 	PYTHONPATH=$(CURDIR) build/oldest/bin/python -m pytest --numprocesses=$(JOBS) -p no:cacheprovider \
-		-m "not store_postgres and not store_distribution" tests/wire tests/http/server tests/http/system \
-		tests/http/schemas tests/http/streams tests/socketio tests/grpc/test_ojs_v1.py tests/terminal/test_output.py \
-		$(patsubst %,tests/e2e/test_%.py,start stop sockets plain_uvicorn websocket) tests/conformance/test_contract.py \
-		$(patsubst %,tests/worker/test_%.py,transport servers tls direct encryption compression otel) $(ARGS)
+		-m "not store_postgres and not store_distribution" tests/wire tests/connection tests/http/system \
+		tests/http/schemas tests/http/streams tests/systems/jobmanager/socketio tests/grpc/test_ojs_v1.py tests/terminal/test_output.py \
+		tests/django \
+		$(patsubst %,tests/e2e/test_%.py,start stop sockets plain_uvicorn websocket) tests/conformance/verdicts/test_contract.py \
+		$(patsubst %,tests/worker/test_%.py,servers encryption compression otel) tests/worker/outbox/test_sending.py \
+		$(patsubst %,tests/worker/transport/test_%.py,transport tls direct) $(ARGS)
 	PYTHONPATH=$(CURDIR) build/oldest/bin/python -m pytest --numprocesses=$(JOBS) -p no:cacheprovider \
 		-m "store_postgres and not store_distribution" tests/e2e/test_start.py \
 		$(patsubst %,tests/store/postgres/test_%.py,arrays commit connect failures floors listen outcomes pipe pooled silence) $(ARGS)
 
-# Units and contracts, on SQLite.
-test-pythons: ## Run the tests of units and contract with the other versions of Python
+# Units and contracts, on SQLite; and the tests of Django, which is there in its newest version.
+test-pythons: ## Run the tests of units and contract, and those of Django 6, with the other versions of Python
 	@for version in $(PYTHONS); do \
 		python=$$(sh requirements/python.sh $$version) || { \
 			echo "NOT RUN: the tests with Python $$version, which is not here" >&2; continue; }; \
 		$(MAKE) --no-print-directory PYTHON=$$python build/python$$version/.ready || exit 1; \
 		PYTHONPATH=$(CURDIR) build/python$$version/bin/python -m pytest --numprocesses=$(JOBS) -p no:cacheprovider \
 			-m "not store_postgres and not store_distribution" tests/domain tests/wire tests/store/contract $(ARGS) || exit 1; \
+		PYTHONPATH=$(CURDIR) build/python$$version/bin/python -m pytest --numprocesses=$(JOBS) -p no:cacheprovider \
+			tests/django $(ARGS) || exit 1; \
 	done
 
 build/oldest/.ready: requirements/oldest.txt
@@ -135,14 +143,15 @@ bench-budgets: $(VENV)/.dev ## Fail where a budget is not kept (ARGS="gateway jo
 	$(BIN)/python -m benchmarks.budgets $(ARGS)
 
 proto: $(VENV)/.dev ## Make the modules of messages anew from the .proto files
-	$(BIN)/python -m grpc_tools.protoc --proto_path=ojs_server/grpc/proto \
-		--python_out=ojs_server/grpc/proto --pyi_out=ojs_server/grpc/proto \
-		--include_imports --descriptor_set_out=conformance/rpc/messages.binpb ojs_server/grpc/proto/*.proto
+	for place in $(PROTOS); do $(BIN)/python -m grpc_tools.protoc --proto_path=$$place \
+		--python_out=$$place --pyi_out=$$place $$place/*.proto || exit 1; done
+	$(BIN)/python -m grpc_tools.protoc $(PROTOS:%=--proto_path=%) --include_imports \
+		--descriptor_set_out=conformance/rpc/messages.binpb $(PROTOS:%=%/*.proto)
 
 openapi: $(VENV)/.dev ## Write openapi.yaml from its parts in openapi/
 	$(BIN)/python -m tests.openapi
 
-reference: $(VENV)/.dev ## Write docs/reference/ from the docstrings and signatures of the SDK
+reference: $(VENV)/.dev ## Write docs/reference/ from the docstrings and signatures of the SDK, and the tables of the nouns of ojs
 	$(BIN)/python -m tests.reference
 
 lint: $(VENV)/.dev ## Check format, lint rules, types, first words of comments, and names
@@ -155,9 +164,10 @@ format: $(VENV)/.dev ## Rewrite the code in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-check: lint test ## Lint and test before a change is handed in, with a tenth of the planted faults and a few mutants
+check: lint test ## Lint and test before a change is handed in, with a tenth of the planted faults, a few mutants, and a minute of simulation
 	$(BIN)/python -m tests.faulty --tenth today
 	$(BIN)/python -m tests.mutants --count 20 --tenth today
+	$(BIN)/python -m tests.simulation --seeds 0:90
 
 conformance: $(VENV)/.dev ## Judge the server on both stores, over HTTP and gRPC, and the worker; reports in build/conformance
 	$(BIN)/python -m tests.e2e.judged sqlite postgres worker over-grpc $(ARGS)
@@ -174,6 +184,9 @@ mutants: $(VENV)/.dev ## Change the domain's rules in 200 small ways, and see th
 chaos: $(VENV)/.dev ## Kill PostgreSQL and nodes under load, strike the files of SQLite, and account for every job (ARGS="--help" shows its options)
 	nice $(BIN)/python -m tests.chaos $(ARGS)
 
+simulate: $(VENV)/.dev ## Simulate whole systems in virtual time, seed by seed (ARGS="--help" shows its options)
+	nice $(BIN)/python -m tests.simulation $(ARGS)
+
 fuzz: $(VENV)/.dev ## Send raw bytes that are hardly HTTP, at every place of openapi.yaml (ARGS="--help" shows its options)
 	nice $(BIN)/python -m tests.fuzz $(ARGS)
 
@@ -188,7 +201,7 @@ lock: ## Renew the locks within pyproject.toml's ranges (needs uv; ARGS=--upgrad
 		--output-file requirements/run.txt
 	$(COMPILE) --all-extras pyproject.toml requirements/build.in requirements/dev.in \
 		--constraint requirements/run.txt --output-file requirements/dev.txt
-	$(COMPILE) --extra server pyproject.toml requirements/units.in --constraint requirements/dev.txt \
+	$(COMPILE) --extra server --extra django pyproject.toml requirements/units.in --constraint requirements/dev.txt \
 		--output-file requirements/units.txt
 	$(COMPILE) --resolution lowest-direct --all-extras pyproject.toml requirements/oldest.in \
 		--output-file requirements/oldest.txt

@@ -151,13 +151,13 @@ class Delay(msgspec.Struct, Generic[Taken], frozen=True):
     since_answer_ms: float
 
 
-async def delayed(waiting: Awaitable[Taken], line: Line, path: str, body: Any) -> Delay[Taken]:
-    """Send a request while something is waited for, and measure when that comes."""
+async def delayed(waiting: Awaitable[Taken], request: Awaitable[Any]) -> Delay[Taken]:
+    """Make a request while something is waited for, and measure when that comes."""
     wait = asyncio.create_task(_stamped(waiting))
     # Long enough for the wait to have begun at the server, even on a busy machine.
     await asyncio.sleep(0.02)
     begun = time.perf_counter()
-    found = await asyncio.gather(wait, _stamped(line.call(path, body)))
+    found = await asyncio.gather(wait, _stamped(request))
     (taken, there), (answer, answered) = found
     return Delay(taken, answer, (there - begun) * 1000, (there - answered) * 1000)
 

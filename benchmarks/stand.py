@@ -49,6 +49,13 @@ def database(
         run.close()
 
 
+def cpu_s(process: int) -> float:
+    """Return the seconds of processor time that a process has used; as Linux tells it."""
+    stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    user, system = stat.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 class Served(msgspec.Struct, frozen=True):
     """A process that serves on a port."""
 
@@ -60,10 +67,8 @@ class Served(msgspec.Struct, frozen=True):
     grpc: int = 0
 
     def cpu_s(self) -> float:
-        """Seconds of processor time that it has used; as Linux tells it."""
-        stat = Path(f"/proc/{self.process}/stat").read_text(encoding="utf-8")
-        user, system = stat.rpartition(")")[2].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+        """Seconds of processor time that it has used."""
+        return cpu_s(self.process)
 
     def database_cpu_s(self) -> float:
         """Seconds that a PostgreSQL server and all its processes have used; 0 for a file."""

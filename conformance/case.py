@@ -1,4 +1,5 @@
-"""Cases of this suite: functions that play against a server or a worker, by name and clause."""
+"""Cases of this suite: functions that play against a server, a worker or an adapter, by name and
+clause."""
 
 import importlib
 import pkgutil
@@ -10,15 +11,17 @@ import msgspec
 from conformance.variants import MAIN, VARIANTS
 
 if TYPE_CHECKING:
-    from conformance.stage import Stage
-    from conformance.worker_stage import WorkerStage
+    from conformance.play.adapter_stage import AdapterStage
+    from conformance.play.stage import Stage
+    from conformance.play.worker_stage import WorkerStage
 
 Play = Callable[["Stage"], Awaitable[None]]
 PlayWorker = Callable[["WorkerStage"], Awaitable[None]]
+PlayAdapter = Callable[["AdapterStage"], Awaitable[None]]
 
 
-class Titled(msgspec.Struct, frozen=True, kw_only=True):
-    """A case of either side: its permanent id, its title, and its clauses."""
+class OwnCase(msgspec.Struct, frozen=True, kw_only=True):
+    """A case of this suite, whomever it judges: its permanent id, title and clauses."""
 
     id: str
     suite: str
@@ -27,7 +30,7 @@ class Titled(msgspec.Struct, frozen=True, kw_only=True):
     path: str
 
 
-class OwnCase(Titled, frozen=True, kw_only=True):
+class ServerCase(OwnCase, frozen=True, kw_only=True):
     """A case of servers, and what it needs of the server."""
 
     play: Play
@@ -40,7 +43,7 @@ class OwnCase(Titled, frozen=True, kw_only=True):
     seconds: float = 60.0
 
 
-class WorkerCase(Titled, frozen=True, kw_only=True):
+class WorkerCase(OwnCase, frozen=True, kw_only=True):
     """A case of workers, with its time limits, fixed and scaled."""
 
     play: PlayWorker
@@ -48,8 +51,15 @@ class WorkerCase(Titled, frozen=True, kw_only=True):
     scaled_s: float = 0.0  # duration at the protocol's own times
 
 
-_CASES: Final[dict[str, OwnCase]] = {}
+class AdapterCase(OwnCase, frozen=True, kw_only=True):
+    """A case of framework adapters; each of its waits has a limit of its own."""
+
+    play: PlayAdapter
+
+
+_SERVER_CASES: Final[dict[str, ServerCase]] = {}
 _WORKER_CASES: Final[dict[str, WorkerCase]] = {}
+_ADAPTER_CASES: Final[dict[str, AdapterCase]] = {}
 
 
 def case(
@@ -67,7 +77,7 @@ def case(
     def register(play: Play) -> Play:
         if own_server not in ("", MAIN, *VARIANTS):
             raise ValueError(f"case {play.__name__}: there is no variant {own_server!r}")
-        made = OwnCase(
+        made = ServerCase(
             **_title(play, clauses),
             play=play,
             level=level,
@@ -78,7 +88,7 @@ def case(
             grpc=grpc,
             seconds=seconds,
         )
-        _CASES[made.id] = made
+        _SERVER_CASES[made.id] = made
         return play
 
     return register
@@ -97,10 +107,21 @@ def worker_case(
     return register
 
 
-def own_cases() -> list[OwnCase]:
+def adapter_case(*clauses: str) -> Callable[[PlayAdapter], PlayAdapter]:
+    """Register a function as the case of these clauses that bind framework adapters."""
+
+    def register(play: PlayAdapter) -> PlayAdapter:
+        made = AdapterCase(**_title(play, clauses), play=play)
+        _ADAPTER_CASES[made.id] = made
+        return play
+
+    return register
+
+
+def server_cases() -> list[ServerCase]:
     """Return this suite's cases of servers, in the order of modules and then of writing."""
     _load("conformance.cases")
-    return list(_CASES.values())
+    return list(_SERVER_CASES.values())
 
 
 def worker_cases() -> list[WorkerCase]:
@@ -109,15 +130,22 @@ def worker_cases() -> list[WorkerCase]:
     return list(_WORKER_CASES.values())
 
 
-def all_cases() -> list[Titled]:
-    """Return the cases of both sides."""
-    return [*own_cases(), *worker_cases()]
+def adapter_cases() -> list[AdapterCase]:
+    """Return every case of framework adapters, in the order of modules and then of writing."""
+    _load("conformance.adapter_cases")
+    return list(_ADAPTER_CASES.values())
+
+
+def all_cases() -> list[OwnCase]:
+    """Return the cases of all sides."""
+    return [*server_cases(), *worker_cases(), *adapter_cases()]
 
 
 def _title(play: Callable[..., Any], clauses: tuple[str, ...]) -> dict[str, Any]:
     suite = play.__module__.rpartition(".")[2]
     name = f"{suite}.{play.__name__}"
-    if name in _CASES or name in _WORKER_CASES or not play.__doc__ or not clauses:
+    known = any(name in cases for cases in (_SERVER_CASES, _WORKER_CASES, _ADAPTER_CASES))
+    if known or not play.__doc__ or not clauses:
         raise ValueError(f"case {name}: needs a name of its own, a docstring and a clause")
     return {
         "id": name,

@@ -6,7 +6,7 @@ import sys
 def main() -> int:
     """Run the command; return its exit code."""
     try:
-        from conformance.cli import main as run
+        from conformance.commands.cli import main as run
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.startswith("conformance"):
             raise

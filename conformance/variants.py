@@ -21,10 +21,11 @@ VARIANTS: Final[dict[str, str]] = {
     "nodes": "may be started twice with the same {dir} and another {port}, over one database",
     "zones": "takes time zones from files below {dir}/zones too, as they are when it starts",
     "blackboard": f"has the profile blackboard; {_TIMES}; no other time is set",
+    "board": "has the profile blackboard, and no time is set",
     "jobmanager": f"has the profile jobmanager; {_TIMES}; no other time is set",
     "jobmanager_keys": "has the profile jobmanager, and one key for each role as with keys",
     "jobmanager_sessions": "has the profile jobmanager, and session_grace of 1 s",
-    "zeebe": "has the profile zeebe",
+    "zeebe": "has the profile zeebe, and room for 2 calls of gRPC or Camunda that wait for jobs",
     "disordered": "is told that workers are unreachable after 2 s and offline after 1 s, so that "
     "it must not start",
 }

@@ -1,62 +1,25 @@
 """The grammar: `ojs NOUN [VERB] [TARGET…] [FILTER…]`, help in groups.
 
-`ojs --help` loads no command, and no command loads what it does not use.
+`ojs --help` loads no command, and no command loads what it does not use. So what the modules of
+nouns declare about themselves (`Entry`) is read from `nouns.py`, which is made of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from enum import StrEnum
 from importlib import import_module
 from keyword import iskeyword
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 
+from ojs_cli.nouns import SECTIONS
 from ojs_cli.session import Session
 
 FORMS: Final = ("table", "wide", "json", "ndjson", "jsonl", "yaml", "id")
-SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
-    "See": {
-        "top": "queues, workers and failures, live, with keys that repair",
-        "doctor": "what is wrong with a deployment, and how to mend it",
-        "status": "what the server is, how it does, and what is wrong",
-        "stats": "what went in and out, by the minute or the hour",
-        "events": "what happens, as it happens",
-        "actions": "what people and their keys changed",
-    },
-    "Jobs": {
-        "enqueue": "store a job",
-        "jobs": "list, show, search, watch, retry, cancel, delete",
-        "dead": "jobs that have failed for good: list, retry, delete",
-        "workflows": "list, show, retry, cancel",
-        "cron": "what runs by the clock: list, add, run, pause, resume, delete",
-        "schemas": "of arguments: list, show, register, validate, compare, delete",
-    },
-    "Queues and workers": {
-        "queues": "list, show, pause, resume, config, purge",
-        "workers": "list, show, quiet, resume, terminate",
-        "limits": "rate limits by key: list, show, set, unset",
-        "pools": "groups of workers with queues of their own: list, show, add, delete",
-        "tenants": "list, show, config, delete",
-    },
-    "Whole servers": {
-        "nodes": "the servers of a database: where they run, and since when",
-        "webhooks": "list, add, test, pause, deliveries, redeliver, delete",
-        "export": "write jobs as they would be enqueued, a line each",
-        "import": "enqueue jobs from such lines",
-        "backup": "copy the database of a server, with state and history",
-        "restore": "put such a copy back, while no server runs",
-    },
-    "Programs": {
-        "server": "run a job server (ojs-server)",
-        "worker": "run a worker (ojs-worker)",
-        "conformance": "judge a server or a worker (ojs-conformance)",
-        "ui": "serve the dashboard of any server",
-        "completion": "print the completion of a shell: bash, zsh, fish",
-    },
-}
 HELP: Final = """Works with a server of Open Job Spec: `ojs NOUN [VERB] [TARGET…] [FILTER…]`.
 
-A FILTER is NAME:VALUE, such as state:retryable queue:mail type:mail.* since:1h.
+A FILTER is NAME:VALUE, such as state:retryable type:mail.* since:1h.
 """
 EPILOG: Final = """\b
 The server is --url, else --server, else OJS_URL or OJS_SERVER, else the one that the
@@ -67,6 +30,28 @@ or stands in that file.
 Exit codes: 0 done, 1 refused, 2 wrong usage, 3 not as asked for, 4 no or wrong key,
 5 not found, 6 conflict, 7 part done, 8 server not reachable, 130 interrupted.
 """
+
+
+class Section(StrEnum):
+    """The sections of the help, in order."""
+
+    SEE = "See"
+    JOBS = "Jobs"
+    QUEUES = "Queues and workers"
+    SERVERS = "Whole servers"
+    PROGRAMS = "Programs"
+
+
+class Entry(NamedTuple):
+    """The entry of a noun in the help, and the other ways to write the noun."""
+
+    section: Section
+    # Its place in the section; entries with the same one are in the order of their names.
+    place: int
+    summary: str
+    aliases: Sequence[str] = ()
+    # Verbs that are flags in the protocol's own program.
+    flags: Mapping[str, str] = {}
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:

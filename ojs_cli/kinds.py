@@ -1,6 +1,7 @@
 """Kinds of things that a server lists and knows by name, and the verbs that they share."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import click
@@ -44,8 +45,12 @@ class Kind:
         self, session: Session, method: str, name: str, part: str = "", body: Json | None = None
     ) -> Json:
         """Call the server about one of them; for an unknown name, the failure has a similar one."""
-        with finding.naming(session.server, *self.list, name, self._noun):
+        with self.naming(session, name):
             return session.server.call(method, f"{self.path}/{segment(name)}{part}", body)
+
+    def naming(self, session: Session, name: str) -> AbstractContextManager[None]:
+        """Turn the server's 404 for a name into the failure with a similar one."""
+        return finding.naming(session.server, *self.list, name, self._noun)
 
     def of(self, answer: Json) -> Json:
         """Return the thing of an answer."""

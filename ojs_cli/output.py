@@ -21,26 +21,6 @@ PIPED_WIDTH: Final = 100_000
 ROOM_FOR_IDS: Final = 120
 Json = dict[str, Any]
 
-STATE_STYLES: Final[Mapping[str, str]] = {
-    "active": "cyan",
-    "available": "blue",
-    "completed": "green",
-    "retryable": "yellow",
-    "discarded": "bold red",
-    "failed": "bold red",
-    "cancelled": "dim",
-    "paused": "bold yellow",
-    "running": "green",
-    "online": "green",
-    "quiet": "yellow",
-    "stale": "bold red",
-    "unreachable": "bold red",
-    "offline": "bold red",
-    "ok": "green",
-    "wrong": "bold red",
-    "nobody": "bold red",
-}
-
 
 class Column(msgspec.Struct, frozen=True):
     """One column: its head, and the text and the raw value of an item in it."""
@@ -54,9 +34,14 @@ class Column(msgspec.Struct, frozen=True):
     right: bool = False
     # Shortened before other columns if the terminal is narrow.
     cut: bool = False
-    states: bool = False
+    # The styles of the words that the text may begin with.
+    states: Mapping[str, str] = {}
     # The text for narrow terminals.
     narrow: Callable[[str], str] | None = None
+
+    def style_of(self, text: str) -> str:
+        """Return the style of a text in this column."""
+        return self.states.get(text.split(" ")[0], "")
 
 
 def column(
@@ -66,7 +51,7 @@ def column(
     wide: bool = False,
     right: bool = False,
     cut: bool = False,
-    states: bool = False,
+    states: Mapping[str, str] | None = None,
 ) -> Column:
     """Make a column of a member, or of a member of a member: `error.type`."""
     names = path.split(".")
@@ -77,7 +62,7 @@ def column(
             value = value.get(name) if isinstance(value, dict) else None
         return value
 
-    return Column(head, lambda item, _: cell(read(item)), read, wide, right, cut, states)
+    return Column(head, lambda item, _: cell(read(item)), read, wide, right, cut, states or {})
 
 
 def colours(stream: TextIO, choice: str, environ: Mapping[str, str]) -> bool:
@@ -223,12 +208,7 @@ class Output:
                 min_width=None if one.cut else _least(one, texts, place),
             )
         for row in texts:
-            cells = (
-                Text(row[place], STATE_STYLES.get(row[place].split(" ")[0], ""))
-                if chosen[place].states
-                else Text(row[place])
-                for place in fitting
-            )
+            cells = (Text(row[place], chosen[place].style_of(row[place])) for place in fitting)
             grid.add_row(*cells)
         return grid
 

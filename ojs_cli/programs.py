@@ -1,7 +1,6 @@
 """Commands that run another program with the arguments as they are."""
 
 from collections.abc import Callable
-from typing import Any
 
 import click
 
@@ -20,12 +19,18 @@ def program(name: str, help: str, load: Callable[[], Main]) -> click.Command:
             return explain(f"ojs {name}", name, missing)
         return main(list(words))
 
-    settings: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": []}
-    return click.Command(
+    return _Passing(
         name,
         help=help,
         callback=run,
         params=[click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)],
-        context_settings=settings,
         add_help_option=False,
     )
+
+
+class _Passing(click.Command):
+    """Reads no words, of which click would take `--` for itself."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.params["words"] = tuple(args)
+        return []

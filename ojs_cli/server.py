@@ -10,7 +10,7 @@ from ojs_cli.failures import MISUSED, NO_ACCESS, Failure
 from ojs_worker.environment import Environment, machine
 from ojs_worker.errors import NotFound, Unreachable, refusal
 from ojs_worker.transport import NO_SUCH_CALL, BlockingTransport, Reply, Request
-from ojs_worker.tries import NOT_DONE, NOT_NOW, Tries
+from ojs_worker.transport.tries import NOT_DONE, NOT_NOW, Tries
 
 V1: Final = "/ojs/v1"
 PAGE: Final = 100

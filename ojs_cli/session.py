@@ -52,13 +52,13 @@ class Session:
     def server(self) -> "Server":
         """The server that is meant."""
         from ojs_cli.server import Server
-        from ojs_worker.over_http_client import blocking_way_to
         from ojs_worker.settings import deadline_of
-        from ojs_worker.tls import tls_of
+        from ojs_worker.transport.over_http_client import blocking_transport_to
+        from ojs_worker.transport.tls import tls_of
 
         config = self.config
         try:
-            transport = blocking_way_to(config.url, config.auth_token, tls_of(config))
+            transport = blocking_transport_to(config.url, config.auth_token, tls_of(config))
         except ValueError as error:
             from ojs_cli.failures import MISUSED, Failure
 

@@ -1,38 +1,10 @@
 """Aliases of commands: singular and plural, and those of the protocol's own program."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-NOUNS: Final[Mapping[str, str]] = {
-    "job": "jobs",
-    "queue": "queues",
-    "worker-list": "workers",
-    "dead-letter": "dead",
-    "dead-letters": "dead",
-    "deadletter": "dead",
-    "crons": "cron",
-    "workflow": "workflows",
-    "event": "events",
-    "stat": "stats",
-    "monitor": "top",
-    "limit": "limits",
-    "rate-limit": "limits",
-    "rate-limits": "limits",
-    "pool": "pools",
-    "tenant": "tenants",
-    "schema": "schemas",
-    "webhook": "webhooks",
-    "node": "nodes",
-    "action": "actions",
-}
-# Verbs that are flags in the other program.
-_VERBS: Final[Mapping[str, Mapping[str, str]]] = {
-    "queues": {"--pause": "pause", "--resume": "resume", "--purge": "purge", "--stats": "show"},
-    "dead": {"--retry": "retry", "--delete": "delete", "--purge": "delete"},
-    "workers": {"--quiet": "quiet", "--resume": "resume", "--terminate": "terminate"},
-    "cron": {"--pause": "pause", "--resume": "resume", "--trigger": "run", "--delete": "delete"},
-    "workflows": {"--cancel": "cancel", "--status": "show"},
-}
+from ojs_cli.nouns import ALIASES, FLAGS
+
 _FILTERS: Final = ("--state", "--queue", "--type")
 
 
@@ -41,7 +13,7 @@ def understood(arguments: Sequence[str]) -> tuple[list[str], str]:
     line = list(arguments)
     if not line:
         return line, ""
-    line[0] = NOUNS.get(line[0], line[0])
+    line[0] = ALIASES.get(line[0], line[0])
     if line[0] == "status" and len(line) > 1 and not line[1].startswith("-"):
         return _with_note(["jobs", "show", *line[1:]])
     if line[0] == "cancel" and len(line) > 1:
@@ -50,7 +22,7 @@ def understood(arguments: Sequence[str]) -> tuple[list[str], str]:
         line[0] = "workers"
     if line[1:2] == ["rm"]:
         return _with_note([line[0], "delete", *line[2:]])
-    verbs = _VERBS.get(line[0], {})
+    verbs = FLAGS.get(line[0], {})
     for place, word in enumerate(line[1:], 1):
         flag, equals, value = word.partition("=")
         if flag in verbs:

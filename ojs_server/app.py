@@ -11,19 +11,22 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ojs_server import __version__, job_log
+from ojs_server import __version__
+from ojs_server.connection.body_budget import BodyBudget
+from ojs_server.connection.ports import Ports
 from ojs_server.domain.admin.server_node import Announcement
 from ojs_server.environment import Environment, machine
 from ojs_server.http.access.key_check import KeyCheck
-from ojs_server.http.admin import statistics
+from ojs_server.http.admin import live_statistics
 from ojs_server.http.admission import Admission
 from ojs_server.http.hot_dispatch import Dispatcher
+from ojs_server.http.path_forms import PathForms
 from ojs_server.http.paths import Paths
 from ojs_server.http.pipeline import Calls, middleware
+from ojs_server.http.places import Places
 from ojs_server.http.route import SOCKET, SOCKETIO
 from ojs_server.http.routes import routes_of
-from ojs_server.http.server.body_budget import BodyBudget
-from ojs_server.http.services import Lifetime, Ports, Services
+from ojs_server.http.services import Lifetime, Services
 from ojs_server.http.shared_read import SharedRead
 from ojs_server.http.streams import websocket
 from ojs_server.http.system.inventory import Inventories
@@ -33,18 +36,20 @@ from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.loops.opening import open_in_time, opens
 from ojs_server.loops.repeat import repeat
 from ojs_server.loops.runner import Loops
-from ojs_server.metrics import Metrics
+from ojs_server.loops.staged import StagedJobs
+from ojs_server.observe import job_log
+from ojs_server.observe.metrics import Metrics
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.settings import Settings
 from ojs_server.stop_signals import stop_signals
-from ojs_server.store.base import SchemaError, Store, StoreUnavailable
+from ojs_server.store.base import Callbacks, SchemaError, Store, StoreUnavailable
 from ojs_server.store.open import open_store
+from ojs_server.systems.system import SocketServer, load
 from ojs_server.webhooks.client import WebhookClient
 
 if TYPE_CHECKING:
     # Optional dependencies.
     from ojs_server.http.tracing import Tracing
-    from ojs_server.socketio.serving import SocketServer
 
 log = logging.getLogger("ojs.server")
 
@@ -68,19 +73,19 @@ class Server:
         store: Store,
         environment: Environment | None = None,
         tracing: "Tracing | None" = None,
-        socket_server: "type[SocketServer] | None" = None,
     ) -> None:
         self.settings = settings
         self.store = store
         self._tracing = tracing
         self._environment = environment or machine()
-        self._socket_server = socket_server
-        # The Socket.IO server, if the profile has clients for it.
+        # The system of the profile's clients, beside the calls of OJS.
+        self.system = load(settings.profile.system)
         self.socketio: SocketServer | None = None
-        routes = routes_of(settings.profile)
+        routes = routes_of(settings.profile, self.system.routes)
         self.routes = routes if tracing is None else tracing.traced(routes)
         admission = Admission()
-        self.paths = Paths(self.routes, admission)
+        self.path_forms = PathForms(self.system.path_forms)
+        self.paths = Paths(self.routes, admission, self.path_forms)
         # Takes the hot calls of connections of this project's own.
         self.dispatcher = Dispatcher(self.routes, admission)
         self._metrics = Metrics()
@@ -93,7 +98,7 @@ class Server:
     @property
     def serves_socketio(self) -> bool:
         """True if clients of Socket.IO are served."""
-        return self._socket_server is not None
+        return self.system.socketio is not None
 
     @property
     def connections_closed(self) -> Callable[[int], None]:
@@ -147,6 +152,7 @@ class Server:
         housekeeping = Housekeeping(
             self.engine, self._environment.monotonic_ms, shared=not self.store.embedded
         )
+        staged_jobs = StagedJobs(self.engine, strict=self.settings.strict)
         self.engine.log_reader.shared = not self.store.embedded
         self.engine.on_due = housekeeping.expect
         self.engine.on_events.append(self._metrics.observe_events)
@@ -158,9 +164,9 @@ class Server:
         self.services = self._services(webhook_client, deliver, housekeeping)
         self.calls = self.dispatcher.calls = Calls(self.services)
         loops = Loops()
-        if self._socket_server is not None:
-            self.socketio = self._socket_server(self.services)
-            loops.start("socketio sessions", self.socketio.sessions.run)
+        if self.system.socketio is not None:
+            self.socketio = self.system.socketio(self.services)
+            loops.start("socketio sessions", self.socketio.watch)
 
         def begin() -> None:
             if self.socketio is not None:
@@ -171,8 +177,14 @@ class Server:
                 # Published conformance cases subscribe public addresses, which must not be called.
                 self.engine.on_events.append(deliver.nudge)
                 loops.start("deliver", deliver.run)
+            loops.start("staged jobs", staged_jobs.run)
             listener = self.store.listener(
-                self._wake, self.engine.log_reader.wake, housekeeping.expect
+                Callbacks(
+                    on_wake=self._wake,
+                    on_log=self.engine.log_reader.wake,
+                    on_due=housekeeping.expect,
+                    on_staged=staged_jobs.nudge,
+                )
             )
             if listener is not None:
                 loops.start("listener", listener.run)
@@ -239,14 +251,17 @@ class Server:
             engine=engine,
             lifetime=self._lifetime,
             ports=self.ports,
-            socketio=self._socket_server is not None,
+            socketio=self.serves_socketio,
+            capabilities=self.system.capabilities,
+            extensions=self.system.extensions,
             environment=self._environment,
             metrics=self._metrics,
             bodies=BodyBudget(self.settings.max_bodies_bytes, self.settings.max_body_bytes),
+            waiting=Places(self.settings.max_streams, "wait here"),
             webhook_client=webhook_client,
             key_check=KeyCheck(self.settings, self._environment.monotonic_ms, self._metrics),
             inventories=Inventories(engine.read),
-            shared_stats=SharedRead(lambda: statistics.read(engine, self._lifetime)),
+            shared_stats=SharedRead(lambda: live_statistics.read(engine, self._lifetime)),
             webhooks_changed=deliver.attend,
             prunes_at=lambda: housekeeping.prunes_at or None,
             tracer=self._tracing,
@@ -256,7 +271,7 @@ class Server:
 class Application(Starlette):
     """A node as an application of Starlette, which may be mounted into another one.
 
-    The hot calls of connections of `http/server/connection.py` do not come here, unless middleware
+    The hot calls of connections of `connection/connection.py` do not come here, unless middleware
     was added: they are taken before.
     """
 
@@ -268,7 +283,7 @@ class Application(Starlette):
                     yield
 
         self._server = server
-        self._own_middleware = middleware(lambda: server.calls)
+        self._own_middleware = middleware(lambda: server.calls, server.path_forms)
         polled = [Mount(SOCKETIO.rstrip("/"), self._serve_socketio)]
         super().__init__(
             routes=[
@@ -315,8 +330,7 @@ def create_app(settings: Settings | None = None) -> Application:
         at_once=False,
     )
     opens(store)
-    extras = tracing_of(settings), socket_server_of(settings)
-    return Application(Server(settings, store, environment, *extras))
+    return Application(Server(settings, store, environment, tracing_of(settings)))
 
 
 def tracing_of(settings: Settings) -> "Tracing | None":
@@ -327,16 +341,3 @@ def tracing_of(settings: Settings) -> "Tracing | None":
     from ojs_server.http import tracing
 
     return tracing.set_up()
-
-
-def socket_server_of(settings: Settings) -> "type[SocketServer] | None":
-    """Return the Socket.IO server class if the profile's clients use it."""
-    if not settings.profile.serves_joblib:
-        return None
-    try:
-        # Optional dependencies.
-        from ojs_server.socketio.serving import SocketServer
-    except ImportError as error:
-        log.warning("clients of the job manager find their tasks by polling: %s", error)
-        return None
-    return SocketServer

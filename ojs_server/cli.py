@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ojs_server import __version__
-from ojs_server.app import Server, socket_server_of, tracing_of
+from ojs_server.app import Server, tracing_of
 from ojs_server.domain.profile import Profile
 from ojs_server.environment import Environment, machine
-from ojs_server.logs import set_up
 from ojs_server.loops.opening import open_in_time, opens
+from ojs_server.observe.logs import set_up
 from ojs_server.options import make_parser, refuse_unknown
 from ojs_server.server import serve
 from ojs_server.settings import SettingError, Settings, load_settings
 from ojs_server.store.base import SchemaError, Store, StoreUnavailable
 from ojs_server.store.open import open_store
+from ojs_server.systems.system import System
 from ojs_wire.values import format_duration
 
 if TYPE_CHECKING:
@@ -71,8 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _serve(settings: Settings, store: Store, environment: Environment) -> int:
     try:
         tracing = tracing_of(settings)
-        server = Server(settings, store, environment, tracing, socket_server_of(settings))
-        grpc_server = _grpc(settings)
+        server = Server(settings, store, environment, tracing)
+        grpc_server = _grpc(settings, server.system)
     except ImportError as error:
         store.close()
         print(f"ojs-server: {error}", file=sys.stderr)
@@ -96,7 +97,7 @@ def _serve(settings: Settings, store: Store, environment: Environment) -> int:
             server.warn_of_durability()
 
     try:
-        code = serve(server, settings, announce, grpc_server)
+        code = serve(server, announce, grpc_server)
         if server.failure is not None:
             print(f"ojs-server: {server.failure}", file=sys.stderr)
         return code
@@ -105,7 +106,7 @@ def _serve(settings: Settings, store: Store, environment: Environment) -> int:
             tracing.close()
 
 
-def _grpc(settings: Settings) -> "GrpcServer | None":
+def _grpc(settings: Settings, system: System) -> "GrpcServer | None":
     """Return the gRPC server where a port is asked for or the profile's clients look for one."""
     chosen, usual = settings.grpc_port, settings.profile.grpc_port
     port = usual if chosen is None else chosen
@@ -119,7 +120,7 @@ def _grpc(settings: Settings) -> "GrpcServer | None":
             raise
         log.warning("gRPC is not served on port %d: %s", port, error)
         return None
-    return GrpcServer(port)
+    return GrpcServer(port, system.services())
 
 
 def _cascade(profile: Profile) -> str:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 import uvicorn
 
 from ojs_server.app import Application, Server
-from ojs_server.http.server.connection import Connection
-from ojs_server.http.server.connection_limit import ConnectionLimit, most_connections, raised_limit
-from ojs_server.settings import Settings
+from ojs_server.connection.connection import Connection
+from ojs_server.connection.connection_limit import ConnectionLimit, most_connections, raised_limit
+from ojs_server.http.refusals import refusal
 from ojs_server.stop_signals import STOPS
 
 if TYPE_CHECKING:
@@ -130,33 +130,31 @@ class OjsUvicorn(uvicorn.Server):
                 signal.signal(sig, handler)
 
 
-def serve(
-    server: Server,
-    settings: Settings,
-    on_start: Callable[[], None],
-    grpc_server: "GrpcServer | None" = None,
-) -> int:
-    """Serve HTTP, and gRPC if there is a `grpc_server`, until a signal.
-
-    Return 0 after a clean stop, 1 if the start failed or the stop was forced, 3 if an address could
-    not be had; `server.failure` says why.
-    """
+def share_connections(server: Server, *, grpc: bool) -> int:
+    """Set how many connections HTTP may have; return how many gRPC may have."""
+    settings = server.settings
     most = most_connections(
         settings.max_connections, raised_limit(), others=settings.webhook_concurrency
     )
-    of_grpc = 0 if grpc_server is None else max(most * settings.grpc_share // 100, 1)
+    of_grpc = max(most * settings.grpc_share // 100, 1) if grpc else 0
     server.ports.connections = max(most - of_grpc, 1)
+    return of_grpc
+
+
+def http_config(server: Server) -> uvicorn.Config:
+    """Return what uvicorn needs to serve HTTP with this project's connections."""
     # uvicorn calls it like a class.
     protocol: Any = partial(
         Connection,
+        refusal=refusal,
         limit=ConnectionLimit(server.ports.connections, server.connections_closed),
         ports=server.ports,
         take=server.dispatcher.take,
     )
-    config = uvicorn.Config(
+    return uvicorn.Config(
         Application(server),
-        host=settings.host,
-        port=settings.port,
+        host=server.settings.host,
+        port=server.settings.port,
         loop="uvloop",
         http=protocol,
         # The connection handles WebSockets itself.
@@ -171,7 +169,20 @@ def serve(
         timeout_keep_alive=120,
         backlog=2048,
     )
-    uvicorn_server = OjsUvicorn(config, server, on_start, grpc_server, of_grpc)
+
+
+def serve(
+    server: Server,
+    on_start: Callable[[], None],
+    grpc_server: "GrpcServer | None" = None,
+) -> int:
+    """Serve HTTP, and gRPC if there is a `grpc_server`, until a signal.
+
+    Return 0 after a clean stop, 1 if the start failed or the stop was forced, 3 if an address could
+    not be had; `server.failure` says why.
+    """
+    of_grpc = share_connections(server, grpc=grpc_server is not None)
+    uvicorn_server = OjsUvicorn(http_config(server), server, on_start, grpc_server, of_grpc)
     try:
         uvicorn_server.run()
     except SystemExit:

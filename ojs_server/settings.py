@@ -9,7 +9,6 @@ from typing import Any, Final, Literal
 import msgspec
 
 from ojs_server.domain.access.client_address import Network, parse_network
-from ojs_server.domain.compat.joblib import CATEGORIES
 from ojs_server.domain.limits.rate_limit import RETRY_PRIORITIES
 from ojs_server.domain.profile import (
     LATE_ACKS,
@@ -74,7 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     login_ms: int = 12 * 3_600_000
     ui_read_only: bool = False
     # Categories of jobs that clients of the job manager may register.
-    job_categories: tuple[str, ...] = CATEGORIES
+    job_categories: tuple[str, ...] = ("modifiers", "selections", "analysis")
     profile_name: str = "ojs"
     # The profile of that name, adjusted by the other settings.
     profile: Profile = OJS

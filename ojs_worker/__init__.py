@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         StopReason,
         current_context,
     )
-    from ojs_worker.dependencies import depends
     from ojs_worker.errors import (
         Conflict,
         Duplicate,
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     )
     from ojs_worker.faults import Discard, Retry, Snooze
     from ojs_worker.forms import add_form
+    from ojs_worker.handlers.dependencies import depends
     from ojs_worker.job import Job
     from ojs_worker.router import Router
     from ojs_worker.worker import Worker
@@ -112,7 +112,7 @@ if not TYPE_CHECKING:  # checkers would allow every name of a module that has th
         "job",
         "forms",
         "faults",
-        "dependencies",
+        "handlers.dependencies",
         "context",
         "client",
         "router",

@@ -18,10 +18,10 @@ from typing import Any, Final
 from ojs_wire.help import HelpFormatter
 from ojs_worker.config import MISCONFIGURED, Config, SettingError
 from ojs_worker.logs import set_up
-from ojs_worker.recycling import RecyclingLimits, recycling_limits
+from ojs_worker.running.recycling import RecyclingLimits, recycling_limits
+from ojs_worker.running.signals import MARGIN_S, SignalBox, exit_later, exit_now
 from ojs_worker.settings import NO_FLAG, TABLE, Setting, load
-from ojs_worker.signals import MARGIN_S, SignalBox, exit_later, exit_now
-from ojs_worker.supervised import Status, Supervised
+from ojs_worker.supervision.supervised import Status, Supervised
 from ojs_worker.version import installed
 
 log = logging.getLogger("ojs.worker")
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _supervise(arguments: Sequence[str], config: Config, folder: Path | None) -> int:
-    from ojs_worker.supervisor import Supervisor
+    from ojs_worker.supervision.supervisor import Supervisor
 
     set_up(config.log_format, config.log_level)
     box = SignalBox()
@@ -216,6 +216,12 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"ojs-worker {installed()}")
     parser.add_argument("command", choices=("run", "demo"), help="what to run")
     parser.add_argument("target", nargs="?", help="the worker, as module:name")
+    add_options(parser)
+    return parser
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a worker, in sections."""
     parser.add_argument("--reload", action="store_true", help="start anew when a file changes")
     parser.add_argument(
         "--reload-dir", default=".", metavar="FOLDER", help="which files; default: this folder"
@@ -227,7 +233,6 @@ def make_parser() -> argparse.ArgumentParser:
             section = parser.add_argument_group(SECTIONS[setting.name])
         if setting.name not in NO_FLAG:
             _add(section.add_argument, setting, getattr(defaults, setting.field))
-    return parser
 
 
 def _add(add: Callable[..., object], setting: Setting, default: Any) -> None:

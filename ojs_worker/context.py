@@ -10,9 +10,9 @@ from typing import Any, Final, ParamSpec, Protocol, TypeVar, overload
 
 from ojs_wire.tracing import trace_of
 from ojs_worker import forms
+from ojs_worker.handlers.outcomes import Outcome, Verdict
+from ojs_worker.handlers.steps import UNKNOWN, Steps, typed
 from ojs_worker.job import Job
-from ojs_worker.settling import Outcome, Verdict
-from ojs_worker.steps import UNKNOWN, Steps, typed
 
 log = logging.getLogger("ojs.job")
 P = ParamSpec("P")

@@ -166,6 +166,10 @@ class ErrorBody(msgspec.Struct):
 
 class _Answer(msgspec.Struct):
     error: ErrorBody | str | None = None
+    # Of problem details (RFC 9457).
+    type: Any = None
+    detail: Any = None
+    instance: Any = None
 
 
 _decoder = msgspec.json.Decoder(_Answer)
@@ -185,11 +189,22 @@ def decoded(body: bytes, decoder: "msgspec.json.Decoder[T]") -> T:
 def error_body(body: bytes) -> ErrorBody:
     """Return the error that an answer holds; empty if it holds none that can be read."""
     try:
-        error = _decoder.decode(body).error
+        answer = _decoder.decode(body)
     except UNREADABLE:
         # Proxies and some backends answer with plain text.
         return ErrorBody(message=body[:200].decode(errors="replace").strip())
+    error = answer.error
+    if error is None and isinstance(answer.detail, str):
+        return ErrorBody(
+            message=answer.detail,
+            code=_last_part(answer.type, "/").replace("-", "_"),
+            request_id=_last_part(answer.instance, ":"),
+        )
     return ErrorBody(message=error) if isinstance(error, str) else error or ErrorBody()
+
+
+def _last_part(uri: object, mark: str) -> str:
+    return uri.rpartition(mark)[2] if isinstance(uri, str) else ""
 
 
 def refusal(status: int, body: bytes, retry_after_s: float | None = None) -> Refused:

@@ -13,7 +13,7 @@ import msgspec
 
 from ojs_worker.codec import CannotOpen
 from ojs_worker.durations import Duration, milliseconds
-from ojs_worker.retrying import ALWAYS, Retrying
+from ojs_worker.handlers.retrying import ALWAYS, Retrying
 from ojs_worker.tracebacks import without_sdk
 
 MAX_FRAMES: Final = 50

@@ -16,15 +16,15 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, Unpack, cast
 
-from ojs_worker.batching import Gathering
 from ojs_worker.client.calls import Overlap
 from ojs_worker.client.handle import BlockingJobHandle, JobHandle
 from ojs_worker.client.options import Options, check_names
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.durations import Duration
-from ojs_worker.registry import JobDecorator, ManyDecorator, Registry, Runs, Sender
-from ojs_worker.retrying import Exceptions, retrying
-from ojs_worker.schedule import Schedules
+from ojs_worker.handlers.batching import Gathering
+from ojs_worker.handlers.registry import JobDecorator, ManyDecorator, Registry, Runs, Sender
+from ojs_worker.handlers.retrying import Exceptions, retrying
+from ojs_worker.handlers.schedule import Schedules
 
 H = TypeVar("H")
 
@@ -114,6 +114,9 @@ class _Later:
 
     def request(self, type: str, args: list[Any], options: Options) -> JobRequest:
         return self._included(type).request(type, args, options)
+
+    def sealed(self, request: JobRequest) -> JobRequest:
+        return self._included(request.type).sealed(request)
 
     async def send(self, request: JobRequest) -> JobHandle[Any]:
         return await self._included(request.type).send(request)

@@ -6,12 +6,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-_SDK: Final = str(Path(__file__).parent)
+_SDK: Final = tuple(
+    str(Path(__file__).parents[1] / package) for package in ("ojs_worker", "ojs_django")
+)
 _LIBRARIES: Final = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
 
 
 def without_sdk(trace: TracebackType | None) -> TracebackType | None:
-    """Return a traceback without the frames of this package that lead to the program's code.
+    """Return a traceback without the frames of the SDK that lead to the program's code.
 
     Those below the program's innermost frame stay: they tell which call of the SDK failed.
     """
@@ -30,7 +32,7 @@ def place_of(trace: TracebackType | None) -> str | None:
     """Return the innermost line of the program's own code; None without one."""
     for step in reversed(list(_steps(trace))):
         code = step.tb_frame.f_code
-        if not code.co_filename.startswith((_SDK, *_LIBRARIES, "<")):
+        if not code.co_filename.startswith((*_SDK, *_LIBRARIES, "<")):
             return f"{code.co_filename}:{step.tb_lineno} in {code.co_name}"
     return None
 

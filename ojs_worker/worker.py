@@ -10,35 +10,32 @@ from typing import Any, Self, TypeVar, Unpack
 
 import msgspec
 
-from ojs_worker.access import Auth
-from ojs_worker.backoff import Backoff
-from ojs_worker.batching import Gathering
-from ojs_worker.blocking import BlockingManual, ThreadWorker
-from ojs_worker.client.asynchronous import Client, Now
+from ojs_worker.client.asynchronous import Client
 from ojs_worker.client.blocking import BlockingClient
 from ojs_worker.client.calls import Overlap
 from ojs_worker.client.handle import BlockingJobHandle, JobHandle
 from ojs_worker.client.options import Options
 from ojs_worker.client.requests import JobRequest
+from ojs_worker.client.sender import Now
 from ojs_worker.codec import Codec
 from ojs_worker.config import Config, SettingError, WorkerSettings
-from ojs_worker.dependencies import Dependency, Make, Need, need_of
-from ojs_worker.direct import way_to
 from ojs_worker.durations import Duration
 from ojs_worker.environment import Environment, machine
-from ojs_worker.limits import Limits, compare, limits_of
-from ojs_worker.manual import Manual
+from ojs_worker.handlers.batching import Gathering
+from ojs_worker.handlers.dependencies import Dependency, Make, Need, need_of
+from ojs_worker.handlers.limits import Limits, compare, limits_of
+from ojs_worker.handlers.registry import JobDecorator, ManyDecorator, Registry, Runs
+from ojs_worker.handlers.resources import Overrides
+from ojs_worker.handlers.retrying import Exceptions, retrying
+from ojs_worker.handlers.schedule import Schedules, register
 from ojs_worker.middleware import Chain, EnqueueLayer, ProcessLayer, as_process_layer
-from ojs_worker.recycling import RecyclingLimits
-from ojs_worker.registry import JobDecorator, ManyDecorator, Registry, Runs
-from ojs_worker.resources import Overrides
-from ojs_worker.retrying import Exceptions, retrying
 from ojs_worker.router import Router, routers_of
-from ojs_worker.running import Running
-from ojs_worker.schedule import Schedules, register
+from ojs_worker.running.blocking import BlockingManual, ThreadWorker
+from ojs_worker.running.lifetime import Running
+from ojs_worker.running.manual import Manual
+from ojs_worker.running.recycling import RecyclingLimits
+from ojs_worker.running.signals import SignalBox
 from ojs_worker.settings import check, deadline_of, load
-from ojs_worker.signals import SignalBox
-from ojs_worker.tls import tls_of
 from ojs_worker.transport import (
     BlockingTransport,
     Reply,
@@ -47,6 +44,10 @@ from ojs_worker.transport import (
     Transport,
     joined,
 )
+from ojs_worker.transport.access import Auth
+from ojs_worker.transport.backoff import Backoff
+from ojs_worker.transport.direct import transport_to
+from ojs_worker.transport.tls import tls_of
 
 H = TypeVar("H")
 M = TypeVar("M", bound=Make)
@@ -210,9 +211,9 @@ class Worker:
     def client(self) -> Client:
         """A client of the same server."""
         if self._client is None:
-            way = _Later(lambda: self._way(self.config()))
+            later = _Later(lambda: self._chosen_transport(self.config()))
             self._client = Client(
-                transport=way,
+                transport=later,
                 codec=self._codec,
                 deadline_s=deadline_of(self._code),
                 environment=self._environment,
@@ -294,7 +295,7 @@ class Worker:
         return Running(
             config,
             self.registry,
-            self._way(config),
+            self._chosen_transport(config),
             self._environment,
             layers=tuple(self.middleware),
             codec=self._codec,
@@ -373,11 +374,11 @@ class Worker:
         )
         await compare(limits, self.client, Backoff("read the rate limits", random))
 
-    def _way(self, config: Config) -> Transport:
+    def _chosen_transport(self, config: Config) -> Transport:
         if self._transport is not None:
             return self._transport
         auth = self._auth or config.auth_token
-        return way_to(config.url, auth, config.connect_s, tls_of(config))
+        return transport_to(config.url, auth, config.connect_s, tls_of(config))
 
 
 async def obey(running: Running, box: SignalBox | None = None) -> int:
@@ -403,15 +404,15 @@ class _Later:
         self._chosen: Transport | None = None
 
     async def send(self, request: Request) -> Reply:
-        return await self._way.send(request)
+        return await self._transport.send(request)
 
     async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
-        async with aclosing(SteadyTransport(self._way).stream(request)) as pieces:
+        async with aclosing(SteadyTransport(self._transport).stream(request)) as pieces:
             async for piece in pieces:
                 yield piece
 
     @property
-    def _way(self) -> Transport:
+    def _transport(self) -> Transport:
         if self._chosen is None:
             self._chosen = self._choose()
         return self._chosen
@@ -429,6 +430,9 @@ class _Sender:
 
     def request(self, type: str, args: list[Any], options: Options) -> JobRequest:
         return self._worker.client.request(type, args, **options)
+
+    def sealed(self, request: JobRequest) -> JobRequest:
+        return self._worker.client.sealed(request)
 
     async def send(self, request: JobRequest) -> JobHandle[Any]:
         return await self._worker.client.send(request)

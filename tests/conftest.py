@@ -18,6 +18,7 @@ from ojs_server.store.postgres import connect
 from tests import plans, postgres_programs
 from tests.examples import load_profile
 from tests.kept import WATCHED, KeptConnection
+from tests.missing import not_run
 from tests.postgres import Database, Run, Server, shared_server
 
 load_profile()
@@ -285,3 +286,15 @@ def url_of_store(request: pytest.FixtureRequest) -> str:
 def store_url(request: pytest.FixtureRequest) -> str:
     """The URL of an empty store, once for each kind; "distribution" by indirect parametrisation."""
     return url_of_store(request)
+
+
+@pytest.fixture
+def mysql(run_folder: Path) -> Iterator[str]:
+    """The URL of an empty database on MariaDB."""
+    # Needs a driver that not all environments of tests have.
+    from tests import mariadb
+
+    if not mariadb.is_there():
+        not_run(f"tests on MariaDB, because {mariadb.MISSING}")
+    with mariadb.database(run_folder) as url:
+        yield url

@@ -1,4 +1,4 @@
-"""Stops the PostgreSQL servers of a test run and removes its folder when the run has ended.
+"""Stops the database servers of a test run and removes its folder when the run has ended.
 
 Run as a program, it knows that by the end of its input, which the run's process holds open.
 """
@@ -32,7 +32,7 @@ def halt(pid_file: Path) -> None:
 def clean_up_after(run: Path) -> None:
     """Wait for the end of the run that has this folder, and leave nothing of it."""
     sys.stdin.readline()
-    for pid_file in run.glob("*/data/postmaster.pid"):
+    for pid_file in run.glob("*/data/*.pid"):
         halt(pid_file)
     shutil.rmtree(run)
 

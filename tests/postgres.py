@@ -23,7 +23,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import psycopg
 from psycopg import sql
 
-from conformance.ports import reserve_port
+from conformance.processes.ports import reserve_port
 from ojs_server.store.postgres.bounded import BoundedConnection
 from ojs_server.store.postgres.migrate import migrate
 from ojs_server.store.postgres.statements import PACKAGE
@@ -82,7 +82,7 @@ class Server:
         self._log = folder / "log"
         self._settings = (*SETTINGS, *(() if durable else UNSAFE_SETTINGS), *settings)
         self.port = 0
-        self._owner = _server_user()
+        self._owner = server_user()
 
     @property
     def url(self) -> str:
@@ -361,7 +361,7 @@ def shared_server(run: Path, name: str, programs: Path) -> str:
         return address.read_text()
 
 
-def _server_user() -> pwd.struct_passwd | None:
+def server_user() -> pwd.struct_passwd | None:
     """The user to run servers as: PostgreSQL refuses to be root."""
     if os.geteuid() != 0:
         return None

@@ -23,7 +23,7 @@ from benchmarks.connections import (
     lines,
 )
 from benchmarks.stand import Served, StoreKind, Values, serving
-from ojs_server.grpc.proto import zeebe_pb2 as pb
+from ojs_server.systems.zeebe.grpc.proto import zeebe_pb2 as pb
 
 HELD: Final = 10
 EVERY_S: Final = 5.0
@@ -74,7 +74,7 @@ async def steady(store: StoreKind, seconds: float = 15.0, samples: int = 200) ->
         async with lines(served.port, 2) as (producer, worker):
             for _ in range(samples):
                 fetch = worker.call(FETCH, {"queues": ["soon"], "wait_ms": 10_000})
-                delay = await delayed(fetch, producer, ENQUEUE, job("soon"))
+                delay = await delayed(fetch, producer.call(ENQUEUE, job("soon")))
                 took.append(delay.since_answer_ms)
                 await worker.call(ACK, {"job_id": delay.taken["jobs"][0]["id"]})
         async with lines(served.port, 100) as opened:
@@ -142,10 +142,10 @@ async def gateway(
                 terms = {"queues": ["default"], "worker_id": "http", "wait_ms": 30_000}
                 # In turns, as the speed of a machine changes with time.
                 for _ in range(jobs):
-                    delay = await delayed(zeebe.activate("pay").read(), producer, ENQUEUE, pay)
+                    delay = await delayed(zeebe.activate("pay").read(), producer.call(ENQUEUE, pay))
                     ours.append(delay.since_request_ms)
                     await zeebe.complete(delay.taken.jobs[0].key)
-                    delay = await delayed(worker.call(FETCH, terms), producer, ENQUEUE, pay)
+                    delay = await delayed(worker.call(FETCH, terms), producer.call(ENQUEUE, pay))
                     http.append(delay.since_request_ms)
                     ack = {"job_id": delay.taken["jobs"][0]["id"], "worker_id": "http"}
                     await worker.call(ACK, ack)

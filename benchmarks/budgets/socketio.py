@@ -71,7 +71,7 @@ async def announce(store: StoreKind, tasks: int = 300) -> Values:
             submit = f"{BASE}/tasks/{made['full_name']}"
             for _ in range(tasks):
                 hearing = _heard(line, path, b"42")
-                delay = await delayed(hearing, other, submit, {"payload": {}})
+                delay = await delayed(hearing, other.call(submit, {"payload": {}}))
                 assert delay.answer["id"].encode() in delay.taken, "another announcement"
                 took.append(delay.since_request_ms)
     return {

@@ -5,7 +5,16 @@ from typing import Final
 
 import msgspec
 
-from benchmarks.budgets import fleets, long, pages, postgres, socketio, streams, workers
+from benchmarks.budgets import (
+    fleets,
+    long,
+    pages,
+    postgres,
+    socketio,
+    streams,
+    transactions,
+    workers,
+)
 from benchmarks.stand import STORES, StoreKind, Values
 
 # A bound of all stores, or of each.
@@ -35,7 +44,7 @@ class Figure(msgspec.Struct, frozen=True):
         bounds = {"at most": self.most, "at least": self.least}
         told = [f"{word} {bound:,g}" for word, bound in bounds.items() if bound is not None]
         verdict = f"  ({' and '.join(told)}{'' if self.kept else ': NOT KEPT'})" if told else ""
-        return f"{self.budget:<10}{self.store:<10}{self.name:<52}{self.value:>12,.2f}{verdict}"
+        return f"{self.budget:<13}{self.store:<10}{self.name:<52}{self.value:>12,.2f}{verdict}"
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -124,9 +133,16 @@ BUDGETS: Final = {
     "outage": Budget(
         postgres.outage, "2 minutes", most={"the slowest, s": 10}, stores=("postgres",)
     ),
+    "transactions": Budget(
+        transactions.transactions,
+        "1 minute",
+        most={"from the request of a COMMIT, in that of an enqueue": 3},
+        stores=("postgres",),
+    ),
     "worker": Budget(
         workers.worker, "2 minutes", least={"jobs/s": {"sqlite": 4000, "postgres": 3000}}
     ),
+    "transport": Budget(workers.transport, "3 minutes", stores=("sqlite",)),
     "peers": Budget(workers.peers, "1 minute", stores=("postgres",)),
     "prefork": Budget(
         workers.prefork,

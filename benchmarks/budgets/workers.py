@@ -15,7 +15,7 @@ import msgspec
 
 from benchmarks import peers as systems
 from benchmarks.connections import fill, lines
-from benchmarks.stand import StoreKind, Values, serving
+from benchmarks.stand import StoreKind, Values, cpu_s, serving
 from ojs_worker import Worker
 
 QUEUE: Final = "bench"
@@ -47,8 +47,27 @@ async def worker(
     """One worker process with a handler that does nothing."""
     noop = {"type": "test.noop", "args": [1], "options": {"queue": QUEUE}}
     options = ("ojs_worker.demo:worker", "--concurrency", str(concurrency))
-    rates = [await _emptied(store, jobs, noop, *options) for _ in range(runs)]
-    return {"jobs/s": statistics.median(rates)}
+    found = [await _emptied(store, jobs, noop, *options) for _ in range(runs)]
+    return {"jobs/s": statistics.median(one.rate for one in found)}
+
+
+async def transport(
+    store: StoreKind, jobs: int = 20_000, concurrency: int = 10, runs: int = 5
+) -> Values:
+    """One worker process over the HTTP client of the SDK and over httpx, in turns."""
+    noop = {"type": "test.noop", "args": [1], "options": {"queue": QUEUE}}
+    options = ("ojs_worker.demo:worker", "--concurrency", str(concurrency))
+    # A URL with a user name is left to httpx.
+    users = {"direct": "", "httpx": "bench@"}
+    found: dict[str, list[Emptied]] = {name: [] for name in users}
+    for _ in range(runs):
+        for name, user in users.items():
+            found[name].append(await _emptied(store, jobs, noop, *options, user=user))
+    return {
+        f"{name}, {unit}": statistics.median(getattr(one, member) for one in found[name])
+        for name in users
+        for unit, member in (("jobs/s", "rate"), ("CPU of the worker, µs/job", "cpu_us"))
+    }
 
 
 def peers(_store: StoreKind, concurrency: int = 100) -> Values:
@@ -88,9 +107,8 @@ async def prefork(store: StoreKind, jobs: int = 300, limit: int = 15_000, runs: 
         for count in (1, 2):
             bare.of(count).append(_bare(count, limit))
             options = ("benchmarks.budgets.workers:computing", "--workers", str(count))
-            workers.of(count).append(
-                await _emptied(store, jobs, job, *options, "--concurrency", "4")
-            )
+            found = await _emptied(store, jobs, job, *options, "--concurrency", "4")
+            workers.of(count).append(found.rate)
     return compared(workers, bare)
 
 
@@ -108,35 +126,47 @@ def compared(workers: Rates, bare: Rates) -> Values:
     }
 
 
-async def _emptied(store: StoreKind, jobs: int, job: dict[str, Any], *options: str) -> float:
-    """Return the jobs in a second of a worker program, from the first that are seen done."""
+class Emptied(msgspec.Struct, frozen=True):
+    """The jobs in a second of a worker program, and its own processor time for one."""
+
+    rate: float
+    cpu_us: float
+
+
+async def _emptied(
+    store: StoreKind, jobs: int, job: dict[str, Any], *options: str, user: str = ""
+) -> Emptied:
+    """Measure a worker program from the first jobs that are seen done."""
     with serving(store) as served:
         async with lines(served.port, 1) as (line,):
             await fill(line, jobs, job)
-            with _working(served.port, *options):
+            with _working(f"http://{user}127.0.0.1:{served.port}", *options) as process:
                 begun = time.perf_counter()
-                first: tuple[float, int] | None = None
+                first: tuple[float, int, float] | None = None
                 while (now := time.perf_counter()) - begun < LIMIT_S:
                     path = f"/ojs/v1/queues/{QUEUE}/stats"
                     stats = await line.call(path, method="GET")
                     count = int(stats["stats"]["completed"])
                     if count >= jobs:
                         assert first is not None, "all were done before one look; use more jobs"
-                        return (count - first[1]) / (now - first[0])
+                        since, seen, spent_s = first
+                        cpu_us = (cpu_s(process) - spent_s) / (count - seen) * 1e6
+                        return Emptied((count - seen) / (now - since), cpu_us)
                     if count and first is None:
-                        first = now, count
+                        first = now, count, cpu_s(process)
                     await asyncio.sleep(LOOK_S)
     raise RuntimeError(f"after {LIMIT_S:.0f} s the jobs were not all done")
 
 
 @contextmanager
-def _working(port: int, *options: str) -> Iterator[None]:
+def _working(url: str, *options: str) -> Iterator[int]:
+    """Run a worker program, and yield the id of its process."""
     command = (sys.executable, "-m", "ojs_worker", "run", *options, "--queues", QUEUE)
-    usual = ("--url", f"http://127.0.0.1:{port}", "--log-level", "warning")
+    usual = ("--url", url, "--log-level", "warning")
     own = {name: value for name, value in os.environ.items() if not name.startswith("OJS_")}
     process = subprocess.Popen([*command, *usual], env=own)
     try:
-        yield
+        yield process.pid
     finally:
         process.terminate()
         process.wait()

@@ -4,8 +4,8 @@ import asyncio
 import socket
 
 from conformance.case import case
-from conformance.reply import Reply
-from conformance.stage import Stage
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import Reply
 
 ROLES = ("producer", "worker", "viewer", "operator", "admin")
 # A key of an application, on servers whose keys can have two roles.

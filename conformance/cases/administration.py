@@ -7,9 +7,9 @@ from typing import Any
 
 from conformance.case import case
 from conformance.cases.lifecycle import seconds_between
-from conformance.frames import streaming
-from conformance.reply import CheckFailed
-from conformance.stage import Stage
+from conformance.play.event_stream import streaming
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import CheckFailed, Reply
 
 ADMIN = "admin_api"
 LISTS = ("admin/queues", "admin/jobs", "admin/workers")
@@ -53,6 +53,9 @@ async def jobs(stage: Stage) -> None:
     shown = (await stage.get(f"admin/jobs/{made[0]}")).expect(200, {"id": {"$eq": made[0]}})
     stage.equal((shown.json["meta"], shown.json["errors"]), ({}, []), "meta and errors")
     stage.equal(shown.json["metadata"]["created_at"], shown.json["created_at"], "created_at")
+    shown.expect(200, {"retry_policy.max_attempts": 3, "retry_policy.backoff_coefficient": 2})
+    own = await stage.enqueue(queue, retry={"max_attempts": 7})
+    (await stage.get(f"admin/jobs/{own['id']}")).expect(200, {"retry_policy.max_attempts": 7})
 
 
 @case("OJS-ADM-024", level=1, capability=ADMIN)
@@ -257,7 +260,7 @@ async def counted_by_several(stage: Stage) -> None:
 
 @case("OJS-ADM-010", "OJS-ADM-011", capability=ADMIN)
 async def workers(stage: Stage) -> None:
-    """Workers are summed up by state, and an active worker cannot be deleted."""
+    """Workers are summed up by state, and neither an active one nor one that left is removed."""
     worker, fetches = stage.name("w"), stage.name("w")
     await stage.post("workers/heartbeat", {"worker_id": worker})
     await stage.empty(stage.name(), fetches)
@@ -270,21 +273,64 @@ async def workers(stage: Stage) -> None:
     for address in (path, f"admin/workers/{fetches}"):
         (await stage.delete(address)).error(409, "conflict")
     await stage.post("workers/deregister", {"worker_id": worker})
-    (await stage.delete(path)).expect(200, {"deleted": True})
+    (await stage.delete(path)).error(409, "conflict")
 
 
-@case("OJS-ADM-010", "OJS-ADM-012", capability=ADMIN, own_server="main")
+@case("OJS-ADM-010", "OJS-ADM-012", "OJS-ADM-029", capability=ADMIN, own_server="main")
 async def workers_by_kind(stage: Stage) -> None:
-    """A worker that has left is stale, and one that is quiet is not."""
+    """A worker that is quiet is counted as such; one that left is not listed, and not stale."""
     running, quiet, left = (stage.name(kind) for kind in ("running", "quiet", "left"))
     await stage.beat(left)
     (await stage.post("workers/deregister", {"worker_id": left})).expect(200)
     await stage.beat(quiet, state="quiet")
     await stage.beat(running)
     page = (await stage.get("admin/workers")).expect(200)
-    kinds = {"total": 3, "running": 1, "quiet": 1, "stale": 1}
+    kinds = {"total": 2, "running": 1, "quiet": 1, "stale": 0}
     stage.equal({kind: page.json["summary"][kind] for kind in kinds}, kinds, "summary")
+    stage.equal(_states(page), {running: "running", quiet: "quiet"}, "workers")
+    gone = (await stage.get("admin/workers", state="terminated")).expect(200)
+    stage.equal(_states(gone), {left: "terminated"}, "workers that left")
     (await stage.get("admin/stats")).expect(200, {"workers": 2})
+
+
+def _states(page: Reply) -> dict[str, str]:
+    return {item["id"]: item["state"] for item in page.json["items"]}
+
+
+@case(
+    *("OJS-ADM-010", "OJS-ADM-011", "OJS-ADM-029"),
+    level=1,
+    capability=ADMIN,
+    own_server="main",
+    seconds=120,
+)
+async def stale_workers(stage: Stage) -> None:
+    """Workers that are silent for the heartbeat timeout are stale until they are removed, with
+    their jobs."""
+    answer = (await stage.post("workers/register", {"worker_id": stage.name("w")})).expect(200)
+    silence = float(answer["heartbeat_timeout"] or 0)
+    stage.need(0 < silence <= 45, f"the heartbeat timeout is {silence:g} s; 45 can be waited for")
+    queue, well, fetches = stage.name(), stage.name("well"), stage.name("fetches")
+    silent = answer["worker_id"]
+    job = await stage.enqueue(queue)
+    await stage.take(queue, fetches)
+    for _ in range(int(silence / 2) + 2):
+        await asyncio.sleep(2)
+        await stage.beat(well)
+    page = (await stage.get("admin/workers")).expect(
+        200, {"summary.total": 3, "summary.running": 1, "summary.stale": 2}
+    )
+    stage.equal(_states(page), {well: "running", fetches: "stale", silent: "stale"}, "workers")
+    found = (await stage.get("admin/workers", state="stale")).expect(200)
+    stage.equal(set(_states(found)), {fetches, silent}, "stale workers")
+    for worker in (fetches, silent):
+        (await stage.get(f"admin/workers/{worker}")).expect(200, {"state": "stale"})
+        (await stage.delete(f"admin/workers/{worker}")).expect(200, {"deleted": True})
+    page = (await stage.get("admin/workers")).expect(
+        200, {"summary.total": 1, "summary.running": 1, "summary.stale": 0}
+    )
+    stage.equal(_states(page), {well: "running"}, "workers after the removal")
+    stage.equal((await stage.look(job))["state"], "available", "the job of a removed worker")
 
 
 @case(
@@ -357,7 +403,8 @@ async def servers_of_the_database(stage: Stage) -> None:
 async def following_the_statistics(stage: Stage) -> None:
     """A stream has the statistics, at once and again, and how jobs come and end."""
     queue = stage.name()
-    async with streaming(stage, "admin/stats/stream") as frames:
+    versioned = {"OJS-Version": "1.0"}
+    async with streaming(stage, "admin/stats/stream", headers=versioned) as frames:
         first = await frames.event()
         stage.equal(first.event, "metrics", "the first event")
         stage.equal(
@@ -376,6 +423,47 @@ async def following_the_statistics(stage: Stage) -> None:
     stage.equal([frame.event for frame in mine], [*kinds, "job.enqueued", "job.failed"], "events")
     subjects = [frame.json["subject"] for frame in mine[:4]]
     stage.equal(subjects, [done["id"]] * 2 + [gone["id"]] * 2, "the jobs of the events")
+
+
+@case("OJS-ADM-030", level=1, capability=ADMIN)
+async def statistics_by_name(stage: Stage) -> None:
+    """Without OJS-Version the stream lists queues and workers, and its events are flat."""
+    queue, worker = stage.name(), stage.name("w")
+    waiting = await stage.enqueue(queue, scheduled_at="2999-01-01T00:00:00Z")
+    (await stage.beat(worker)).expect(200)
+    async with streaming(stage, "admin/stats/stream") as frames:
+        first = await frames.event()
+        stage.equal(first.event, "metrics", "the first event")
+        stage.check(isinstance(first.json["queues"], list), "a list of queues", first.json)
+        while first.event != "metrics" or queue not in first.data:
+            # The statistics may have been read a few seconds before.
+            first = await frames.event()
+        job = await stage.enqueue(queue)
+        await stage.take(queue, worker)
+        (await stage.fail(job, worker)).expect(200)
+        received = [await frames.event()]
+        while received[-1].event != "job.failed" or queue not in received[-1].data:
+            received.append(await frames.event())
+    (await stage.delete(f"jobs/{waiting['id']}")).expect(200)
+    metrics = first.json
+    (depth,) = [found for found in metrics["queues"] if found["queue"] == queue]
+    expected = {"queue": queue, "available": 0, "active": 0, "scheduled": 1, "retryable": 0}
+    stage.equal(depth, expected, "the queue")
+    (shown,) = [found for found in metrics["workers"]["active"] if found["id"] == worker]
+    stage.equal([shown["state"], shown["activeJobs"]], ["running", 0], "the worker")
+    stage.check(metrics["workers"]["total"] >= 1, "a total of workers", metrics["workers"]["total"])
+    for name in ("processed_per_second", "failed_per_second", "enqueued_per_second"):
+        stage.check(metrics["throughput"][name] >= 0, name, metrics["throughput"])
+    stage.check(0 <= metrics["error_rate"] <= 100, "error_rate", metrics["error_rate"])
+    mine = [frame for frame in received if queue in frame.data]
+    stage.equal([frame.event for frame in mine], ["job.enqueued", "job.failed"], "events")
+    for frame in mine:
+        about = {"event": frame.event, "job_id": job["id"], "queue": queue, "type": "test.case"}
+        stage.equal(frame.json, frame.json | about, "data of an event")
+        stage.check("timestamp" in frame.json, "timestamp", frame.json)
+    failed = mine[-1].json
+    stage.equal(failed["attempt"], 1, "attempt")
+    stage.check(isinstance(failed["error"], str), "an error as text", failed["error"])
 
 
 @case("OJS-ADM-023", level=1, capability=ADMIN)

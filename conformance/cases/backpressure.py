@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 from conformance.case import case
-from conformance.reply import Reply
-from conformance.stage import Stage
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import Reply
 
 BOUNDS = "backpressure"
 # Events of a job that was dropped to make room.
@@ -21,7 +21,7 @@ async def bounded(stage: Stage, **policy: Any) -> str:
 
 
 def full(reply: Reply, **members: object) -> Reply:
-    """Demand the refusal of a full queue."""
+    """Require the refusal of a full queue."""
     expected = {f"error.{name}": value for name, value in members.items()}
     reply.error(429, "QUEUE_FULL").expect(429, expected)
     for name in ("x-ojs-queue-depth", "x-ojs-queue-bound"):

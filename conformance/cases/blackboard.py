@@ -2,9 +2,9 @@
 
 from conformance.case import case
 from conformance.cases.tenants import TENANTS, two
-from conformance.stage import Stage
+from conformance.play.stage import Stage
 
-BOARD = "blackboard"
+BOARD = "board"
 SCHEMA = {"type": "object", "required": ["size"]}
 LONGEST = 255  # name of a block
 
@@ -17,7 +17,7 @@ async def arrived(stage: Stage, *blocks: object) -> str:
     return worker
 
 
-@case("OJS-BBD-001", "OJS-BBD-002", "OJS-BBD-003", "OJS-BBD-007", level=1, capability=BOARD)
+@case("OJS-BBD-001", "OJS-BBD-002", "OJS-BBD-003", "OJS-BBD-007", level=1, own_server=BOARD)
 async def polling(stage: Stage) -> None:
     """A job waits for its block, is handed out once, and keeps the block's own name."""
     block = f"{stage.name('Block')} 1"
@@ -44,7 +44,7 @@ async def polling(stage: Stage) -> None:
     anonymous.error(422, "validation_error", field="functionBlockId")
 
 
-@case("OJS-BBD-003", level=1, capability=BOARD)
+@case("OJS-BBD-003", level=1, own_server=BOARD)
 async def names_of_blocks(stage: Stage) -> None:
     """The name of a block has 1 to 255 characters, any that can be printed."""
     long = stage.name("Block ").ljust(LONGEST, "x")
@@ -60,7 +60,7 @@ async def names_of_blocks(stage: Stage) -> None:
         refused.error(400, "invalid_request", field="functionBlockId")
 
 
-@case("OJS-BBD-007", level=1, capability=BOARD)
+@case("OJS-BBD-007", level=1, own_server=BOARD)
 async def jobs_from_elsewhere(stage: Stage) -> None:
     """A job that was enqueued elsewhere is shown, as EXECUTE unless its `meta` says otherwise."""
     for meta, phase in (
@@ -74,7 +74,7 @@ async def jobs_from_elsewhere(stage: Stage) -> None:
         seen.expect(200, {"jobType": phase, "blackboard_status": "PENDING", "outcome": None})
 
 
-@case("OJS-BBD-008", level=1, capability=BOARD)
+@case("OJS-BBD-008", level=1, own_server=BOARD)
 async def repeating(stage: Stage) -> None:
     """A job with an id of its own is put once, however often it is asked for."""
     block = stage.name("block")
@@ -96,7 +96,7 @@ async def repeating(stage: Stage) -> None:
     stage.equal(again.json["result"], {"result": 7}, "the result")
 
 
-@case("OJS-BBD-009", level=1, capability=BOARD)
+@case("OJS-BBD-009", level=1, own_server=BOARD)
 async def lookalikes(stage: Stage) -> None:
     """A member that resembles a known one is refused with its name; others are passed over."""
     block = stage.name("block")
@@ -114,7 +114,7 @@ async def lookalikes(stage: Stage) -> None:
     (await stage.post("blackboard/jobs", {**new, "origin": "a test"})).expect(201)
 
 
-@case("OJS-BBD-006", level=1, capability=BOARD)
+@case("OJS-BBD-006", level=1, own_server=BOARD)
 async def shapes(stage: Stage) -> None:
     """Found entities and changes are kept in the shape in which they were pushed."""
     block = stage.name("block")
@@ -135,7 +135,7 @@ async def shapes(stage: Stage) -> None:
         stage.equal(seen.json["result"], {"result": None, **kept}, "what is kept of the result")
 
 
-@case("OJS-BBD-004", "OJS-BBD-005", "OJS-BBD-006", "OJS-BBD-007", level=1, capability=BOARD)
+@case("OJS-BBD-004", "OJS-BBD-005", "OJS-BBD-006", "OJS-BBD-007", level=1, own_server=BOARD)
 async def pushing(stage: Stage) -> None:
     """A push is final, held to the block's schema, and keeps what belongs to its phase."""
     block = stage.name("block")
@@ -162,7 +162,7 @@ async def pushing(stage: Stage) -> None:
     stage.equal(seen.json["result"], kept, "what is kept of the result")
 
 
-@case("OJS-TEN-025", level=1, capability=TENANTS)
+@case("OJS-TEN-025", level=1, capability=TENANTS, own_server=BOARD)
 async def of_tenants(stage: Stage) -> None:
     """Two tenants have blocks of one name, and each is handed its own jobs."""
     acme, beta = two(stage)

@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 from conformance.case import case
-from conformance.reply import Reply
-from conformance.stage import Stage
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import Reply
 
 BULK = "batch_enqueue"
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from conformance.case import case
-from conformance.stage import Stage
+from conformance.play.stage import Stage
 
 CHECKPOINTS = "checkpoints"
 

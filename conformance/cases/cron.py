@@ -10,9 +10,9 @@ from typing import Any
 
 from conformance.case import case
 from conformance.cases.lifecycle import moment, seconds_between
-from conformance.options import published
-from conformance.reply import Record, Reply
-from conformance.stage import Stage
+from conformance.play.options import published
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import Record, Reply
 
 CRON = "cron_jobs"
 YEARLY = "0 0 1 1 *"

@@ -10,11 +10,11 @@ from typing import Any
 from conformance.case import case
 from conformance.cases.tenants import TENANTS, two
 from conformance.cases.webhooks import PATH, WEBHOOKS
+from conformance.play.stage import Stage
+from conformance.play.webhook_receiver import Call, Target
 from conformance.played.listener import HttpReply
-from conformance.receiver import Call, Target
-from conformance.reply import Record
-from conformance.stage import Stage
 from conformance.variants import HOOKS
+from conformance.verdicts.reply import Record
 
 SECRET = "a-secret-of-the-judge"
 OFF_S = 300.0  # allowed difference between two clocks

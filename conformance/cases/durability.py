@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from conformance.case import case
 from conformance.cases.lifecycle import moment
-from conformance.reply import CheckFailed, Record
-from conformance.stage import Stage
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import CheckFailed, Record
 
 
 @case("OJS-DUR-001", "OJS-DUR-002", "OJS-LIF-017", own_server="main", seconds=200, alone=True)

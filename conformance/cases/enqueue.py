@@ -3,16 +3,17 @@
 from typing import Any
 
 from conformance.case import case
-from conformance.stage import Stage
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import Reply
 
 FUTURE = "2099-12-31T23:59:59Z"
 
 
 @case("OJS-ENQ-002")
 async def top_level_copy(stage: Stage) -> None:
-    """The answer repeats id, type, queue and state beside the job."""
-    reply = (await stage.push(queue=stage.name(), pending=True)).expect(201)
-    for name in ("id", "type", "queue", "state"):
+    """The answer repeats the members of the job beside it."""
+    reply = (await stage.push(queue=stage.name(), pending=True, tags=["a"])).expect(201)
+    for name in ("id", "type", "queue", "state", "priority", "max_attempts", "tags"):
         stage.equal(reply[name], reply[f"job.{name}"], name)
     seen = await stage.look(reply["id"])
     for name in ("type", "queue", "state"):
@@ -366,3 +367,33 @@ async def what_extensions_send(stage: Stage) -> None:
             stage.equal(job[name], value, f"{name} in {place}")
     plain = await stage.enqueue(queue)
     stage.equal(plain["meta"], {}, "meta of a plain job")
+
+
+@case("OJS-ENQ-033", level=1)
+async def short_answers(stage: Stage) -> None:
+    """With `Prefer: return=minimal` jobs are answered by id, queue and state."""
+    queue = stage.name()
+    job = {"type": "test.case", "args": [1], "id": stage.new_id(), "options": {"queue": queue}}
+    short = {"id": job["id"], "queue": queue, "state": "available"}
+
+    async def enqueue(path: str, body: object, status: int) -> Reply:
+        reply = await stage.post(path, body, Prefer="return=minimal")
+        reply.expect(status)
+        applied = reply.headers.get("preference-applied")
+        stage.equal(applied, "return=minimal", "Preference-Applied")
+        return reply
+
+    stage.equal((await enqueue("jobs", job, 201)).json, {"job": short}, "the answer")
+    again = await enqueue("jobs", job, 200)
+    stage.equal(again.json, {"job": short, "deduplicated": True}, "the answer to a repetition")
+    fresh = {name: value for name, value in job.items() if name != "id"}
+    batch = await enqueue("jobs/batch", {"jobs": [fresh, fresh]}, 201)
+    bulk = await enqueue("jobs/bulk", {"jobs": [fresh]}, 201)
+    for shown in (*batch["jobs"], bulk["items"][0]["job"]):
+        stage.equal(shown, {**short, "id": shown["id"]}, "a job among many")
+        stage.equal((await stage.look(shown))["args"], [1], "args of the stored job")
+    whole = (await stage.post("jobs", job)).expect(200)
+    stage.equal(whole["job.args"], [1], "args without the preference")
+    refused = await stage.post("jobs", {"type": 1}, Prefer="return=minimal")
+    refused.error(400, "invalid_request")
+    stage.equal(refused.headers.get("preference-applied"), None, "Preference-Applied of an error")

@@ -4,7 +4,7 @@ from typing import Any
 
 from conformance.case import case
 from conformance.cases.lifecycle import seconds_between
-from conformance.stage import Stage
+from conformance.play.stage import Stage
 
 FUTURE = "2099-12-31T23:59:59Z"
 

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from conformance.case import case
-from conformance.reply import Reply
-from conformance.stage import Stage
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import Reply
 
 
 @case("OJS-ERR-001", "OJS-ERR-002", "OJS-ERR-003", "OJS-ERR-004", "OJS-ERR-005")

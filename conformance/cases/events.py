@@ -3,8 +3,8 @@
 import asyncio
 
 from conformance.case import case
-from conformance.reply import Record
-from conformance.stage import Stage
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import Record
 
 EVENTS = "events"
 KEPT_S = 2  # retention of the variant

@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.case import case
 from conformance.cases.lifecycle import moment, seconds_between
-from conformance.stage import Stage
+from conformance.play.stage import Stage
 
 
 @case("OJS-FET-001", "OJS-FET-006")

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.case import case
 from conformance.cases.access import key_of
-from conformance.http2 import http2
-from conformance.losses import flooded
-from conformance.reply import Record, Reply
-from conformance.stage import Stage
-from conformance.statuses import Status
+from conformance.play.http2 import http2
+from conformance.play.slow_readers import flooded
+from conformance.play.stage import Stage
 from conformance.variants import MAIN
+from conformance.verdicts.grpc_statuses import Status
+from conformance.verdicts.reply import Record, Reply
 
 if TYPE_CHECKING:
     from conformance.rpc.client import Stub
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 # Doubles represent all integers up to here.
 EXACT = 2**53
 _DOMAIN = "openjobspec.org"
+_CANCELLED = "x-ojs-cancelled-jobs"
+_REFLECTIONS = tuple(
+    f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo"
+    for version in ("v1", "v1alpha")
+)
+_SYMBOL, _LIST = 4, 7  # fields of a request for reflection
 _KEPT_ALIVE_S = 45.0  # well above the 30 seconds after which a silent stream sends an event
 
 
@@ -38,7 +44,7 @@ async def fetched(ojs: "Stub", queue: str, count: int = 1) -> list[Record]:
 
 
 def refused(reply: Reply, status: Status, code: str) -> Reply:
-    """Demand a refusal with this status and the code of OJS."""
+    """Require a refusal with this status and the code of OJS."""
     return reply.error(status, code).expect(
         None,
         {
@@ -302,6 +308,106 @@ async def streams_of_events(stage: Stage) -> None:
             stage.equal(event["job_id"], before["id"], "the job of an event")
         stream.leave()
         about.leave()
+
+
+@case("OJS-GRP-008", grpc=True)
+async def dead_letters_as_events(stage: Stage) -> None:
+    """The event of a dead letter is `job.dead`, by whichever of its names it is asked for."""
+    queue = stage.name()
+    async with stage.rpcs() as ojs:
+        for name in ("job.dead", "job.discarded", "job.d*"):
+            stream = ojs.stream("StreamEvents", queues=[queue], event_types=[name])
+            await stream.begun()
+            async with stage.waiting(stream.next()) as (first,):
+
+                async def is_followed() -> bool:
+                    job = await enqueued(ojs, queue)
+                    await fetched(ojs, queue)
+                    dead = await ojs.call("Nack", job_id=job["id"], error={"code": "x"})
+                    dead.expect(Status.OK, {"state": "JOB_STATE_DISCARDED"})
+                    return first.done()
+
+                await stage.until(is_followed, 5, "the first event")
+                stage.equal((await first)["type"], "job.dead", f"the event for {name}")
+            stream.leave()
+
+
+@case("OJS-GRP-014", grpc=True)
+async def cancelled_again(stage: Stage) -> None:
+    """A cancelled job may be cancelled again, and one that has ended otherwise may not."""
+    queue = stage.name()
+    async with stage.rpcs() as ojs:
+        job = await enqueued(ojs, queue)
+        for _ in range(2):
+            (await ojs.call("CancelJob", job_id=job["id"])).expect(
+                Status.OK, {"job.id": job["id"], "job.state": "JOB_STATE_CANCELLED"}
+            )
+        (await stage.delete(f"jobs/{job['id']}")).error(409, "conflict")
+        done = await stage.done(queue)
+        refused(
+            await ojs.call("CancelJob", job_id=done["id"]), Status.FAILED_PRECONDITION, "conflict"
+        )
+
+
+@case("OJS-GRP-015", grpc=True)
+async def heartbeats(stage: Stage) -> None:
+    """A heartbeat extends the job that it names, and tells that it is cancelled."""
+    queue = stage.name()
+    async with stage.rpcs() as ojs:
+        kept, gone = [await enqueued(ojs, queue) for _ in range(2)]
+        await fetched(ojs, queue, 2)
+        (await ojs.call("CancelJob", job_id=gone["id"])).expect(Status.OK)
+        for worker in ("w", ""):
+            beat = await ojs.call("Heartbeat", id=kept["id"], worker_id=worker, extend_by="7200s")
+            beat.expect(Status.OK, {"new_deadline": "exists"})
+            stage.check(_CANCELLED not in beat.headers, f"no {_CANCELLED}", beat.headers)
+            beat = await ojs.call("Heartbeat", id=gone["id"], worker_id=worker)
+            beat.expect(Status.OK, {"new_deadline": "absent"})
+            stage.equal(beat.headers.get(_CANCELLED), gone["id"], _CANCELLED)
+        state = "WORKER_STATE_QUIET"
+        beat = await ojs.call("Heartbeat", id=kept["id"], current_state=state)
+        beat.expect(Status.OK, {"directed_state": state})
+        own = (await ojs.call("Heartbeat", id="w", worker_id="w")).expect(Status.OK)
+        stage.equal(own["directed_state"], "WORKER_STATE_RUNNING", "directed_state")
+
+
+def _request(field: int, text: str) -> bytes:
+    """The bytes of a request for reflection with one member."""
+    return bytes((field << 3 | 2, len(text))) + text.encode()
+
+
+@case("OJS-GRP-016", grpc=True)
+async def reflection(stage: Stage) -> None:
+    """Both versions of reflection name the services and describe them."""
+    async with stage.rpcs():
+        from conformance.rpc.client import answered_bytes
+
+        for path in _REFLECTIONS:
+            for request, part, is_there in (
+                (_request(_LIST, ""), b"ojs.v1.OJSService", True),
+                (_request(_SYMBOL, "ojs.v1.OJSService"), b"CancelJob", True),
+                (_request(_SYMBOL, "ojs.v1.Nothing"), b"CancelJob", False),
+            ):
+                status, answer = await answered_bytes(stage.grpc, path, request, {})
+                stage.equal(status, Status.OK, "status")
+                stage.equal(part in answer, is_there, f"{part.decode()} in the answer")
+
+
+@case("OJS-GRP-016", grpc=True, own_server="keys")
+async def reflection_by_key(stage: Stage) -> None:
+    """Reflection needs a key, of any role."""
+    async with stage.rpcs():
+        from conformance.rpc.client import answered_bytes
+
+        request = _request(_LIST, "")
+        for path in _REFLECTIONS:
+            status, answer = await answered_bytes(stage.grpc, path, request, {})
+            stage.equal((status, answer), (Status.UNAUTHENTICATED, b""), "without a key")
+            for role in ("worker", "producer"):
+                shown = {"x-ojs-api-key": key_of(role)}
+                status, answer = await answered_bytes(stage.grpc, path, request, shown)
+                stage.equal(status, Status.OK, "status")
+                stage.check(b"ojs.v1.OJSService" in answer, "the service", repr(answer[:100]))
 
 
 @case("OJS-GRP-008", grpc=True, seconds=90)

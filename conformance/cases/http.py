@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from conformance.case import case
-from conformance.reply import Reply
-from conformance.stage import Stage
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import Reply
 
 OPENJOBSPEC = "application/openjobspec+json"
 
@@ -318,37 +318,33 @@ async def limits_of_pages(stage: Stage) -> None:
 
 
 @case("OJS-HTP-025")
-async def flat_answers(stage: Stage) -> None:
-    """With OJS-Version one job or one cron entry is repeated at the top, and only then."""
-    versioned = {"OJS-Version": "1.0"}
-
-    async def read(path: str, **headers: str) -> Reply:
-        return (await stage.call("GET", path, headers=headers)).expect(200)
-
+async def copies_at_the_top(stage: Stage) -> None:
+    """One job and one cron entry are repeated at the top, with OJS-Version and without."""
     queue, name = stage.name(), stage.name("c")
-    job = await stage.enqueue(queue, args=[{"x": 1}])
-    path = f"jobs/{job['id']}"
-    flat = await read(path, **versioned)
-    for member, value in flat["job"].items():
-        stage.equal(flat.json.get(member), value, member)
-    stage.check("args" not in (await read(path)).json, "no copy without OJS-Version", path)
-    sent = {"type": "test.case", "args": [2], "options": {"queue": queue}}
-    enqueued = (await stage.call("POST", "jobs", sent, headers=versioned)).expect(201)
-    stage.equal(enqueued.json.get("args"), [2], "args at the top")
-    cancelled = (await stage.call("DELETE", path, headers=versioned)).expect(200)
-    for member, value in cancelled["job"].items():
-        stage.equal(cancelled.json.get(member), value, member)
-    stage.equal(cancelled.json.get("args"), [{"x": 1}], "args of the cancelled job")
-    entry = {"name": name, "cron": "0 0 1 1 *", "type": "test.case", "args": [3]}
-    try:
-        made = (await stage.call("POST", "cron", entry, headers=versioned)).expect(201)
-        for reply in (made, await read(f"cron/{name}", **versioned)):
-            stage.equal(reply.json["cron"], "0 0 1 1 *", "cron")
-            stage.equal(reply.json["cron_job"]["name"], name, "cron_job.name")
-            stage.equal(reply.json.get("args"), [3], "args at the top")
-        stage.equal((await read(f"cron/{name}"))["cron"]["name"], name, "cron.name")
-    finally:
-        await stage.delete(f"cron/{name}")
+    sent = {"type": "test.case", "args": [{"x": 1}], "options": {"queue": queue}}
+    entry = {**sent, "name": name, "cron": "0 0 1 1 *"}
+    for headers in ({}, {"OJS-Version": "1.0"}):
+        enqueued = (await stage.call("POST", "jobs", sent, headers=headers)).expect(201)
+        path = f"jobs/{enqueued['job.id']}"
+        read = (await stage.call("GET", path, headers=headers)).expect(200)
+        cancelled = (await stage.call("DELETE", path, headers=headers)).expect(200)
+        for reply in (enqueued, read, cancelled):
+            stage.equal(reply.json.get("args"), [{"x": 1}], "args at the top")
+            for member, value in reply["job"].items():
+                stage.equal(reply.json.get(member), value, member)
+        try:
+            made = (await stage.call("POST", "cron", entry, headers=headers)).expect(201)
+            found = (await stage.call("GET", f"cron/{name}", headers=headers)).expect(200)
+            for reply in (made, found):
+                stage.equal(reply["cron_job"]["name"], name, "cron_job.name")
+                cron = entry["cron"] if headers else reply["cron_job"]
+                stage.equal(reply.json, reply.json | reply["cron_job"] | {"cron": cron}, "entry")
+        finally:
+            await stage.delete(f"cron/{name}")
+    failed = await stage.discarded(queue)
+    read = (await stage.get(f"jobs/{failed['id']}")).expect(200)
+    stage.check("error" in read["job"], "the error in `job`", list(read["job"]))
+    stage.check("error" not in read.json, "no error at the top", list(read.json))
 
 
 @case("OJS-HTP-026")

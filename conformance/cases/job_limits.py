@@ -5,7 +5,7 @@ from typing import Any
 
 from conformance.case import case
 from conformance.cases.lifecycle import seconds_between
-from conformance.stage import Stage
+from conformance.play.stage import Stage
 
 SLOW = {"initial_interval": "PT1H", "max_interval": "PT1H"}
 

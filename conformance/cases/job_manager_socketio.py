@@ -14,8 +14,8 @@ from conformance.cases.job_manager import (
     registered,
     submitted,
 )
-from conformance.reply import Reply
-from conformance.stage import Stage
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import Reply
 
 PATH = "/socket.io/"
 TEXT = {"Content-Type": "text/plain"}
@@ -223,6 +223,7 @@ async def connections_are_sessions(stage: Stage) -> None:
 
 @case("OJS-JLB-021", own_server=OWN)
 async def the_manifest_names_it(stage: Stage) -> None:
-    """Socket.IO that is served is among the protocols of the manifest."""
+    """Socket.IO that is served is among the protocols of the manifest, and which spelling wins."""
     await opened(stage)
-    (await stage.get("/ojs/manifest")).expect(200, {"protocols": "contains:socketio"})
+    expected = {"protocols": "contains:socketio", "capabilities.canonical_spelling_wins": True}
+    (await stage.get("/ojs/manifest")).expect(200, expected)

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 from conformance.case import case
-from conformance.stage import Stage
+from conformance.play.stage import Stage
 
 
 @case("OJS-JOB-001", "OJS-JOB-002", level=1)

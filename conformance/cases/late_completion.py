@@ -1,8 +1,8 @@
 """Cases of ACKs that come after the lease was lost, where FETCH allowed it."""
 
 from conformance.case import case
-from conformance.reply import Record
-from conformance.stage import Stage
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import Record
 
 LATE = "late_completion"
 ACCEPT = {"late_ack": "accept_unfinished"}

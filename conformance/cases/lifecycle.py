@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from conformance.case import case
-from conformance.reply import STATES, Record
-from conformance.stage import Stage
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import STATES, Record
 
 FUTURE = "2099-12-31T23:59:59Z"
 

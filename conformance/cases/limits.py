@@ -3,7 +3,7 @@
 import asyncio
 
 from conformance.case import case
-from conformance.stage import Stage
+from conformance.play.stage import Stage
 
 
 @case("OJS-LIM-001", "OJS-LIM-007")

@@ -3,7 +3,7 @@
 import re
 
 from conformance.case import case
-from conformance.stage import Stage
+from conformance.play.stage import Stage
 
 
 @case(

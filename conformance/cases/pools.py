@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from conformance.case import case
-from conformance.stage import Stage
+from conformance.play.stage import Stage
 
 FAIR = "fair_scheduling"
 
@@ -101,4 +101,5 @@ async def bounds(stage: Stage) -> None:
     stage.check(counted >= 1, "dispatches", stats.text)
     for entry in stats.json["queues"]:
         stage.equal(entry["dispatched"], entry["dispatch_count_1m"], "dispatched")
+        stage.check(isinstance(entry["dispatched"], int), "a whole number", entry)
         stage.check(isinstance(entry["starved"], bool), "`starved`", entry)

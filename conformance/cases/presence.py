@@ -5,8 +5,8 @@ import contextlib
 from typing import Any
 
 from conformance.case import case
-from conformance.frames import Frames, streaming
-from conformance.stage import Stage
+from conformance.play.event_stream import Frames, streaming
+from conformance.play.stage import Stage
 
 MANAGED = "worker_management"
 SESSIONS = "worker_sessions"

@@ -5,9 +5,9 @@ import asyncio
 from conformance.case import case
 from conformance.cases.lifecycle import seconds_between
 from conformance.cases.presence import MANAGED
-from conformance.reply import Record
-from conformance.stage import Stage
-from conformance.target import StartError
+from conformance.play.stage import Stage
+from conformance.processes.server import StartError
+from conformance.verdicts.reply import Record
 
 CHANGES = ("worker.unreachable", "worker.offline", "worker.deleted", "worker.online")
 # Settings of the variants, and the defaults that follow from them.

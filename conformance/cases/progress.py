@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 from conformance.case import case
-from conformance.frames import streaming
-from conformance.stage import Stage
+from conformance.play.event_stream import streaming
+from conformance.play.stage import Stage
 
 PROGRESS = "progress"
 

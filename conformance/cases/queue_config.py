@@ -4,7 +4,7 @@ from typing import Any
 
 from conformance.case import case
 from conformance.cases.lifecycle import seconds_between
-from conformance.stage import Stage
+from conformance.play.stage import Stage
 
 CONFIG = "queue_config"
 
@@ -40,6 +40,13 @@ async def settings(stage: Stage) -> None:
     changed = (await stage.get(path)).expect(200)["config"]
     stage.equal([changed["concurrency"], changed["visibility_timeout"]], [5, None], "changed")
     stage.equal(changed["allowed_job_types"], ["a.*"], "what PATCH did not name")
+    updated = {"max_size": 9, "rate_limit": {"limit": 5, "period": "PT1S"}}
+    twice = {"rate": {"limit": 6, "period": "PT1S"}}
+    (await stage.call("PUT", f"admin/{path}", updated | twice)).expect(200)
+    after = (await stage.get(path)).expect(200)["config"]
+    kept = [name for name in sorted(every) if name not in (*updated, "backpressure")]
+    stage.equal([after[name] for name in kept], [changed[name] for name in kept], "what it kept")
+    stage.equal([after["max_size"], after["rate_limit"]["limit"]], [9, 5], "what it named")
     (await stage.call("PUT", path, {})).expect(200)
     none = (await stage.get(path)).expect(200)["config"]
     left = [name for name in sorted(every) if none[name] not in (None, ["*"])]
@@ -60,6 +67,25 @@ async def other_calls(stage: Stage) -> None:
     config = (await stage.get(f"queues/{queue}/config")).expect(200)["config"]
     stage.equal(config["concurrency"], 9, "concurrency")
     stage.check(config["visibility_timeout"] is not None, "the other settings", config)
+
+
+@case("OJS-QCF-020", "OJS-QCF-021", capability=CONFIG)
+async def short_forms(stage: Stage) -> None:
+    """One duration is the retention of jobs that ended well; a new queue takes flat settings."""
+    queue, both = stage.name(), stage.name()
+    path = f"queues/{queue}/config"
+    kept = ({"retention": "7d"}, "P7D"), ({"retention": 86400}, "P1D")
+    for given, period in kept:
+        reply = (await stage.call("PUT", path, given)).expect(200)
+        expected = {"completed": period, "cancelled": period}
+        stage.equal(reply["config.retention"], expected, f"retention of {given}")
+    (await stage.call("PUT", path, {"retention": "soon"})).error(400, "invalid_request")
+    flat = {"name": both, "concurrency": 3, "max_size": 9, "retention": "PT1H"}
+    body = {**flat, "config": {"backpressure": {"max_depth": 5}}}
+    made = (await stage.post("queues", body)).expect(201)["config"]
+    stage.equal([made["concurrency"], made["max_size"]], [3, 5], "concurrency and max_size")
+    expected = {"completed": "PT3600S", "cancelled": "PT3600S"}
+    stage.equal(made["retention"], expected, "retention of a new queue")
 
 
 @case("OJS-QCF-006", capability=CONFIG)
@@ -239,6 +265,22 @@ async def retention_of_one_queue(stage: Stage) -> None:
 
         await stage.until(is_gone, 15, "a removed job")
     await stage.look(kept)
+
+
+@case("OJS-QCF-020", level=1, capability=CONFIG)
+async def retention_in_one_word(stage: Stage) -> None:
+    """One duration leaves discarded jobs alone."""
+    queue = stage.name()
+    (await stage.call("PUT", f"queues/{queue}/config", {"retention": "1s"})).expect(200)
+    # The one that would be removed first.
+    failed = await stage.discarded(queue)
+    done = await stage.done(queue)
+
+    async def is_gone() -> bool:
+        return (await stage.get(f"jobs/{done['id']}")).status == 404
+
+    await stage.until(is_gone, 15, "a removed job")
+    await stage.look(failed)
 
 
 @case("OJS-QCF-011", level=1, capability=CONFIG)

@@ -5,8 +5,8 @@ from contextlib import suppress
 from typing import Any
 
 from conformance.case import case
-from conformance.reply import STATES
-from conformance.stage import Stage
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import STATES
 
 
 @case("OJS-QUE-002", level=1)

@@ -7,8 +7,8 @@ from typing import Any
 
 from conformance.case import case
 from conformance.cases.lifecycle import moment, seconds_between
-from conformance.reply import Record, Reply
-from conformance.stage import Stage
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import Record, Reply
 
 LIMITS = "rate_limiting"
 

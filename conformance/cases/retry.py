@@ -3,8 +3,8 @@
 from typing import Any
 
 from conformance.case import case
-from conformance.reply import Record
-from conformance.stage import Stage
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import Record
 
 
 @case("OJS-RET-001", "OJS-ENV-023")

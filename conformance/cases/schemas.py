@@ -4,7 +4,7 @@ from typing import Any
 from urllib.parse import quote
 
 from conformance.case import case
-from conformance.stage import Stage
+from conformance.play.stage import Stage
 
 SCHEMAS = "schema_validation"
 MAX_SCHEMA = 65_536

@@ -4,8 +4,8 @@ import time
 from typing import Any
 
 from conformance.case import case
-from conformance.reply import Record, Reply
-from conformance.stage import Stage
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import Record, Reply
 
 SETTLE = "bulk_settle"
 

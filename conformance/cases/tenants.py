@@ -3,10 +3,10 @@
 import asyncio
 from typing import Any
 
-from conformance.capabilities import read_claims
 from conformance.case import case
-from conformance.frames import streaming
-from conformance.stage import Stage
+from conformance.play.event_stream import streaming
+from conformance.play.stage import Stage
+from conformance.verdicts.features import read_features
 
 TENANTS = "multi_tenancy"
 
@@ -82,7 +82,7 @@ async def strangers(stage: Stage) -> None:
 @case("OJS-TEN-008", capability=TENANTS)
 async def what_is_alike_but_anothers(stage: Stage) -> None:
     """A tenant's stream has only its own of several events that are alike and come together."""
-    stage.need(read_claims(stage.manifest).has(["event_streams"]), "it claims no event streams")
+    stage.need(read_features(stage.manifest).has(["event_streams"]), "it claims no event streams")
     queue, kinds = stage.name(), "job.enqueued"
     acme, beta = (tenant.headers["X-OJS-Tenant"] for tenant in two(stage))
     tenants = [acme, beta, beta, acme, beta, acme]
@@ -200,13 +200,15 @@ async def statistics(stage: Stage) -> None:
     path = f"admin/tenants/{name}"
     (await stage.get(f"{path}/stats")).expect(200, {"total_jobs": 0})
     await put(acme, queue)
-    await acme.take(queue)
+    await acme.take(queue, stage.name("w"))
     shown = (await acme.get(f"{path}/stats")).expect(200, {"total_jobs": 1, "jobs.active": 1})
     stage.equal(shown.json["tenant_id"], name, "tenant_id")
     (await beta.get(f"{path}/stats")).error(404, "not_found")
-    (await stage.get(path)).expect(200, {"configured": False})
+    counted = {"stats.queues": 1, "stats.jobs.active": 1, "stats.workers": 1}
+    (await stage.get(path)).expect(200, {"configured": False, **counted})
     stage.equal(len((await stage.get(f"{path}/jobs")).json["items"]), 1, "jobs of the tenant")
-    (await stage.get("admin/tenants")).expect(200)
+    listed = (await stage.get("admin/tenants")).expect(200)
+    stage.check("stats" in listed["items"][0], "stats in the list", listed.text)
 
 
 @case("OJS-TEN-018", "OJS-TEN-019", level=3, capability=TENANTS)

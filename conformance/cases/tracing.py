@@ -3,7 +3,7 @@
 from typing import Any
 
 from conformance.case import case
-from conformance.stage import Stage
+from conformance.play.stage import Stage
 
 SPAN = {
     "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",

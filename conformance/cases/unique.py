@@ -5,8 +5,8 @@ from typing import Any
 
 from conformance.case import case
 from conformance.cases.lifecycle import seconds_between
-from conformance.reply import Reply
-from conformance.stage import Stage
+from conformance.play.stage import Stage
+from conformance.verdicts.reply import Reply
 
 UNIQUE = "unique_jobs"
 

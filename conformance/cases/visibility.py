@@ -6,7 +6,7 @@ from datetime import datetime
 
 from conformance.case import case
 from conformance.cases.lifecycle import seconds_between
-from conformance.stage import Stage
+from conformance.play.stage import Stage
 
 
 @case("OJS-VIS-001", level=1)
@@ -41,7 +41,7 @@ async def beats_renew_leases(stage: Stage) -> None:
 
 
 def assert_length(stage: Stage, end: str, seconds: float) -> None:
-    """Demand that a lease ends about so many seconds from now, by the clock of this machine."""
+    """Require that a lease ends about so many seconds from now, by the clock of this machine."""
     left = datetime.fromisoformat(end).timestamp() - time.time()
     stage.check(abs(left - seconds) < 5, f"a lease of about {seconds:g} s", left)
 

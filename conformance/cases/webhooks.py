@@ -3,9 +3,9 @@
 import asyncio
 
 from conformance.case import case
-from conformance.reply import Reply
-from conformance.stage import Stage
+from conformance.play.stage import Stage
 from conformance.variants import MAIN
+from conformance.verdicts.reply import Reply
 
 WEBHOOKS = "webhooks"
 PATH = "webhooks/subscriptions"

@@ -4,10 +4,10 @@ import asyncio
 
 from conformance.case import case
 from conformance.cases.access import key_of
-from conformance.losses import Dropped, dropped, flooded, nothing_lost_unseen
-from conformance.reply import Record
-from conformance.socket import SUBPROTOCOL, UNCLEAN, Socket, connected
-from conformance.stage import Stage
+from conformance.play.slow_readers import Dropped, dropped, flooded, nothing_lost_unseen
+from conformance.play.stage import Stage
+from conformance.play.websocket import SUBPROTOCOL, UNCLEAN, Socket, connected
+from conformance.verdicts.reply import Record
 
 WEBSOCKET = "websocket"
 MOST_CHANNELS = 100
@@ -65,7 +65,7 @@ async def keys(stage: Stage) -> None:
         await socket.subscribe("all")
 
 
-@case("OJS-WSK-003", "OJS-WSK-006", level=1, capability=WEBSOCKET)
+@case("OJS-WSK-003", "OJS-WSK-006", "OJS-STR-026", level=1, capability=WEBSOCKET)
 async def channels(stage: Stage) -> None:
     """Everything, a queue and a job are channels; each event names its own."""
     queue, other = stage.name(), stage.name()
@@ -85,6 +85,8 @@ async def channels(stage: Stage) -> None:
             data = event["data"]
             expected = {"job_id": taken["id"], "queue": queue, "type": "test.case", "to": "active"}
             stage.equal({name: data.get(name) for name in expected}, expected, "data")
+            copies = [event.get("job_id"), event.get("queue")]
+            stage.equal(copies, [taken["id"], queue], "copies at the top")
         (await stage.fail(job, requeue=True)).expect(200)
         await stage.enqueue(other)
 

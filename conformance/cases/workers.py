@@ -4,7 +4,7 @@ import asyncio
 
 from conformance.case import case
 from conformance.cases.lifecycle import seconds_between
-from conformance.stage import Stage
+from conformance.play.stage import Stage
 
 REGISTERING = "worker_registration"
 DIRECTING = "worker_directives"

@@ -7,14 +7,15 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from conformance.case import case
-from conformance.reply import Record, Reply
-from conformance.stage import Stage
-from conformance.statuses import Status
+from conformance.play.stage import Stage
+from conformance.verdicts.grpc_statuses import Status
+from conformance.verdicts.reply import Record, Reply
 
 if TYPE_CHECKING:
     from conformance.rpc.client import Stub
 
 SERVICE = "gateway_protocol.Gateway"
+OWN = "zeebe"
 MINUTE = 60_000
 BRIEF_MS = 200
 LARGEST = 2**63 - 1
@@ -59,7 +60,7 @@ class Gateway:
         return jobs[0]
 
     async def none(self) -> None:
-        """Demand that no job is to be had."""
+        """Require that no job is to be had."""
         await self.activated(-1)
 
     async def call(self, method: str, **members: Any) -> Reply:
@@ -87,7 +88,7 @@ def variables_of(job: Record) -> Any:
     return json.loads(job["variables"])
 
 
-@case("OJS-ZEE-001", "OJS-ZEE-005", grpc=True)
+@case("OJS-ZEE-001", "OJS-ZEE-005", grpc=True, own_server=OWN)
 async def keys(stage: Stage) -> None:
     """A job has one key to its end, above those before, for whatever is asked of it."""
     async with gateway(stage) as zeebe:
@@ -105,7 +106,7 @@ async def keys(stage: Stage) -> None:
         stage.equal([again["key"], again["retries"]], [first["key"], 2], "key and retries")
 
 
-@case("OJS-ZEE-002", "OJS-ZEE-004", grpc=True)
+@case("OJS-ZEE-002", "OJS-ZEE-004", grpc=True, own_server=OWN)
 async def jobs_of_all_queues(stage: Stage) -> None:
     """Jobs of one type are activated from all queues, with their variables and headers."""
     kind = stage.name("mail")
@@ -124,7 +125,7 @@ async def jobs_of_all_queues(stage: Stage) -> None:
         )
 
 
-@case("OJS-ZEE-004", "OJS-ZEE-007", grpc=True)
+@case("OJS-ZEE-004", "OJS-ZEE-007", grpc=True, own_server=OWN)
 async def arguments_after_the_first(stage: Stage) -> None:
     """Variables that are merged change the first argument, and leave those after it."""
     kind = stage.name("mail")
@@ -140,7 +141,7 @@ async def arguments_after_the_first(stage: Stage) -> None:
         )
 
 
-@case("OJS-ZEE-002", grpc=True)
+@case("OJS-ZEE-002", grpc=True, own_server=OWN)
 async def activation(stage: Stage) -> None:
     """An activation waits as long as it says, takes as many as it says, and says all it must."""
     async with gateway(stage) as zeebe:
@@ -166,7 +167,7 @@ async def activation(stage: Stage) -> None:
             (await stream.end()).expect(Status.INVALID_ARGUMENT)
 
 
-@case("OJS-ZEE-002", grpc=True, own_server="small")
+@case("OJS-ZEE-002", grpc=True, own_server=OWN)
 async def as_many_as_may_wait(stage: Stage) -> None:
     """An activation beyond those that may wait is RESOURCE_EXHAUSTED, until one has ended."""
     async with gateway(stage) as zeebe:
@@ -193,7 +194,7 @@ async def as_many_as_may_wait(stage: Stage) -> None:
         waiting[1].leave()
 
 
-@case("OJS-ZEE-003", grpc=True)
+@case("OJS-ZEE-003", grpc=True, own_server=OWN)
 async def streams(stage: Stage) -> None:
     """A stream is pushed jobs as they come; jobs that come after its end wait for others."""
     async with gateway(stage) as zeebe:
@@ -209,7 +210,7 @@ async def streams(stage: Stage) -> None:
         stage.equal((await zeebe.activate_one())["key"], key, "the key")
 
 
-@case("OJS-ZEE-004", grpc=True)
+@case("OJS-ZEE-004", grpc=True, own_server=OWN)
 async def variables(stage: Stage) -> None:
     """Whole numbers of 64 bits keep their digits, and longer ones are refused."""
     async with gateway(stage) as zeebe:
@@ -226,7 +227,51 @@ async def variables(stage: Stage) -> None:
             )
 
 
-@case("OJS-ZEE-006", grpc=True)
+@case("OJS-ZEE-013", grpc=True, own_server=OWN)
+async def types(stage: Stage) -> None:
+    """A type is any text, to calls of OJS, too; only those take its end for a version."""
+    async with gateway(stage) as zeebe:
+        kind = zeebe.type
+        made = (await stage.push(type=kind)).expect(201)
+        job = await zeebe.activate_one()
+        stage.equal([job["type"], job["bpmnProcessId"]], [kind, kind], "the type")
+        await zeebe.call("CompleteJob", jobKey=job["key"])
+        stage.equal((await stage.look(made["job.id"]))["type"], kind, "the type")
+        steps = [{"type": kind, "args": []}]
+        (await stage.post("workflows", {"type": "chain", "steps": steps})).expect(201)
+        await zeebe.start()
+        fetched = (await stage.post("workers/fetch", {"job_types": [kind], "count": 9})).expect(200)
+        stage.equal([job["type"] for job in fetched["jobs"]], [kind, kind], "the types")
+        (await stage.push(type=" ")).expect(400)
+        versioned = f"{stage.name()}@2.0"
+        (await stage.push(type=versioned)).expect(201)
+        await zeebe.activated(-1, type=versioned)
+        name, _, _ = versioned.partition("@")
+        stage.equal((await zeebe.activate_one(type=name))["type"], name, "the type")
+    manifest = await stage.get("/ojs/manifest")
+    manifest.expect(200, {"capabilities.any_job_type": True})
+
+
+@case("OJS-ZEE-014", grpc=True, own_server=OWN)
+async def too_many_variables(stage: Stage) -> None:
+    """A completion counts by its own variables; with too many it leaves an incident."""
+    limit = (await stage.get("/ojs/manifest")).expect(200)["limits"]["max_result_bytes"]
+    async with gateway(stage) as zeebe:
+        half = "x" * (limit * 3 // 5)
+        key = await zeebe.start(a=half)
+        await zeebe.activate_one()
+        await zeebe.call("CompleteJob", jobKey=key, variables=json.dumps({"b": half}))
+        key = await zeebe.start()
+        await zeebe.activate_one()
+        many = json.dumps({"b": "x" * limit})
+        await zeebe.refused(Status.RESOURCE_EXHAUSTED, "CompleteJob", jobKey=key, variables=many)
+        await zeebe.none()
+        await zeebe.refused(Status.FAILED_PRECONDITION, "CompleteJob", jobKey=key)
+        await zeebe.call("ResolveIncident", incidentKey=key)
+        stage.equal((await zeebe.activate_one())["key"], key, "the key")
+
+
+@case("OJS-ZEE-006", grpc=True, own_server=OWN)
 async def completions(stage: Stage) -> None:
     """A completion counts after the timeout, too, until another one; its variables are merged."""
     async with gateway(stage) as zeebe:
@@ -239,7 +284,7 @@ async def completions(stage: Stage) -> None:
         await zeebe.none()
 
 
-@case("OJS-ZEE-007", grpc=True)
+@case("OJS-ZEE-007", grpc=True, own_server=OWN)
 async def failures(stage: Stage) -> None:
     """A failure sets the retries, backs off and leaves variables; without retries it is final."""
     async with gateway(stage) as zeebe:
@@ -257,7 +302,7 @@ async def failures(stage: Stage) -> None:
         await zeebe.refused(Status.NOT_FOUND, "FailJob", jobKey="77", retries=1)
 
 
-@case("OJS-ZEE-008", grpc=True)
+@case("OJS-ZEE-008", grpc=True, own_server=OWN)
 async def incidents(stage: Stage) -> None:
     """An error is an incident: calls on the job are refused until it is resolved."""
     async with gateway(stage) as zeebe:
@@ -275,7 +320,7 @@ async def incidents(stage: Stage) -> None:
         await zeebe.refused(Status.NOT_FOUND, "ResolveIncident", incidentKey="77")
 
 
-@case("OJS-ZEE-009", grpc=True)
+@case("OJS-ZEE-009", grpc=True, own_server=OWN)
 async def updates(stage: Stage) -> None:
     """Retries, the timeout and variables are changed where the job is."""
     async with gateway(stage) as zeebe:
@@ -291,7 +336,7 @@ async def updates(stage: Stage) -> None:
         await zeebe.refused(Status.NOT_FOUND, "UpdateJobRetries", jobKey="77", retries=1)
 
 
-@case("OJS-ZEE-006", "OJS-ZEE-010", grpc=True)
+@case("OJS-ZEE-006", "OJS-ZEE-010", grpc=True, own_server=OWN)
 async def processes(stage: Stage) -> None:
     """A process is one job; who wants its result waits for the variables at its end."""
     async with gateway(stage) as zeebe:
@@ -321,7 +366,7 @@ async def processes(stage: Stage) -> None:
         )
 
 
-@case("OJS-ZEE-011", grpc=True)
+@case("OJS-ZEE-011", grpc=True, own_server=OWN)
 async def what_is_not_served(stage: Stage) -> None:
     """Calls that need a BPMN engine are refused with advice; the topology is one broker's."""
     async with gateway(stage) as zeebe:
@@ -331,10 +376,11 @@ async def what_is_not_served(stage: Stage) -> None:
         topology = await zeebe.call("Topology")
         topology.expect(None, {"brokers": {"$size": 1}, "brokers[0].partitions": {"$size": 1}})
         version = topology["gatewayVersion"]
+        stage.equal(topology["brokers"][0]["version"], version, "the version of the broker")
         stage.check(version.startswith("8."), "a version of 8", version)
 
 
-@case("OJS-ZEE-012", own_server="zeebe")
+@case("OJS-ZEE-012", own_server=OWN)
 async def rest(stage: Stage) -> None:
     """Jobs are activated and ended by Camunda's REST calls, with texts for keys."""
     request = {"type": "pay", "worker": "w", "timeout": MINUTE, "maxJobsToActivate": 5}
@@ -376,3 +422,85 @@ async def rest(stage: Stage) -> None:
     stage.equal(await activated(), [], "jobs of a cancelled process")
     wrong = await stage.post("/v2/jobs/activation", {**request, "timeout": 0})
     wrong.expect(400, {"status": 400})
+
+
+def problem(stage: Stage, reply: Reply, status: int, title: str) -> None:
+    """Require a problem of a title."""
+    reply.expect(status, {"title": title, "status": status, "detail": "string:nonempty"})
+    stage.equal(reply.headers.get("content-type"), "application/problem+json", "content-type")
+
+
+@case("OJS-ZEE-015", own_server=OWN)
+async def problems(stage: Stage) -> None:
+    """Each error below /v2 is a problem with a title of Camunda's."""
+    activation: dict[str, Any] = {"type": stage.name(), "timeout": MINUTE, "maxJobsToActivate": 1}
+    activate = "/v2/jobs/activation"
+    problem(stage, await stage.get(f"/v2/{stage.name()}"), 404, "NOT_FOUND")
+    problem(stage, await stage.get(activate), 405, "METHOD_NOT_ALLOWED")
+    wrong = {**activation, "timeout": 0}
+    problem(stage, await stage.post(activate, wrong), 400, "INVALID_ARGUMENT")
+    problem(stage, await stage.post("/v2/deployments", {}), 501, "UNIMPLEMENTED")
+    process = {"processDefinitionId": activation["type"]}
+    made = (await stage.post("/v2/process-instances", process)).expect(200)
+    (await stage.post(activate, activation)).expect(200, {"jobs": {"$size": 1}})
+    complete = f"/v2/jobs/{made['processInstanceKey']}/completion"
+    limit = (await stage.get("/ojs/manifest")).expect(200)["limits"]["max_result_bytes"]
+    many = await stage.post(complete, {"variables": {"b": "x" * limit}})
+    problem(stage, many, 413, "MAX_MESSAGE_SIZE_EXCEEDED")
+    problem(stage, await stage.post(complete, {}), 409, "INVALID_STATE")
+
+
+@case("OJS-ZEE-015", own_server=OWN)
+async def back_pressure(stage: Stage) -> None:
+    """An activation beyond those that may wait is back-pressure, as Camunda's clients know it."""
+    kind = stage.name()
+    activation = {"type": kind, "timeout": MINUTE, "maxJobsToActivate": 1}
+    now = {**activation, "requestTimeout": -1}
+
+    async def activated() -> Reply:
+        waiting = {**activation, "requestTimeout": 10_000}
+        while True:
+            reply = await stage.post("/v2/jobs/activation", waiting)
+            # A look whether all places are taken takes one for a moment.
+            if reply.status != 503:
+                return reply
+
+    async def is_full() -> bool:
+        return (await stage.post("/v2/jobs/activation", now)).status == 503
+
+    async with stage.waiting(activated(), activated()) as waiting:
+        await stage.until(is_full, 5, "a third activation is refused")
+        third = await stage.post("/v2/jobs/activation", now)
+        problem(stage, third, 503, "RESOURCE_EXHAUSTED")
+        for _ in waiting:
+            (await stage.post("/v2/process-instances", {"processDefinitionId": kind})).expect(200)
+        for one in waiting:
+            (await one).expect(200, {"jobs": {"$size": 1}})
+
+
+@case("OJS-ZEE-016", own_server=OWN)
+async def searches(stage: Stage) -> None:
+    """Jobs, incidents and process instances are found, newest first, by what names them."""
+    kind = stage.name("Send Email ")
+
+    async def found(what: str, **body: Any) -> list[Record]:
+        reply = await stage.post(f"/v2/{what}/search", body)
+        items: list[Record] = reply.expect(200)["items"]
+        return items
+
+    keys = []
+    for _ in range(3):
+        made = await stage.post("/v2/process-instances", {"processDefinitionId": kind})
+        keys.append(made.expect(200)["processInstanceKey"])
+    activation = {"type": kind, "timeout": MINUTE, "maxJobsToActivate": 1, "requestTimeout": -1}
+    (await stage.post("/v2/jobs/activation", activation)).expect(200)
+    (await stage.post(f"/v2/jobs/{keys[0]}/failure", {"errorMessage": "no"})).expect(204)
+    jobs = await found("jobs", filter={"type": kind})
+    stage.equal([job["jobKey"] for job in jobs], keys[::-1], "the keys")
+    stage.equal([job["state"] for job in jobs], ["CREATED", "CREATED", "FAILED"], "the states")
+    (incident,) = await found("incidents", filter={"processDefinitionId": kind})
+    stage.equal([incident["jobKey"], incident["errorMessage"]], [keys[0], "no"], "the incident")
+    page = {"filter": {"processDefinitionId": kind}, "page": {"from": 1, "limit": 1}}
+    (instance,) = await found("process-instances", **page)
+    stage.equal(instance["processInstanceKey"], keys[1], "the key")
+    (await stage.post("/v2/jobs/search", {"filter": {"worker": "w"}})).expect(400)

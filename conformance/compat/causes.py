@@ -1,4 +1,4 @@
-"""Finds causes of failures in the published runner: missing claims, defects and quirks.
+"""Finds causes of failures in the published runner: unclaimed features, defects and quirks.
 
 A failed case is played again with names of its own, and with one quirk after another removed.
 Quirks are the cause if the case passes without them; only those that are needed for it are named.
@@ -9,11 +9,11 @@ from functools import partial
 
 import msgspec
 
-from conformance.capabilities import Claims
 from conformance.compat.quirks import RULES, Bite, Quirk
-from conformance.defects import reasons_of
-from conformance.model import Case, CaseFile
-from conformance.verdict import CaseResult, Cause, FailedCheck
+from conformance.language.model import Case, CaseFile
+from conformance.verdicts.defects import reasons_of
+from conformance.verdicts.features import Features
+from conformance.verdicts.result import CaseResult, Cause, FailedCheck
 
 
 class Again(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ Replay = Callable[[CaseFile, frozenset[Quirk]], Awaitable[Again]]
 async def with_causes(
     results: Sequence[CaseResult],
     files: Iterable[CaseFile],
-    claims: Claims,
+    features: Features,
     workers_before: Mapping[str, Sequence[str]],
     as_written: Replay | None,
     isolated: Replay,
@@ -47,7 +47,7 @@ async def with_causes(
         if not result.is_bad or any(exchange.trouble for exchange in result.exchanges):
             continue
         file = by_path[result.path]
-        causes[result.path] = _in_itself(file, claims)
+        causes[result.path] = _in_itself(file, features)
         if not causes[result.path]:
             again = await as_written(file, frozenset()) if as_written else None
             if again is not None and not again.failures and workers_before.get(result.path):
@@ -62,9 +62,9 @@ async def with_causes(
     ]
 
 
-def _in_itself(file: CaseFile, claims: Claims) -> tuple[Cause, ...]:
+def _in_itself(file: CaseFile, features: Features) -> tuple[Cause, ...]:
     """Return the causes that need no replay: a missing claim, or a defective case."""
-    if why := claims.lacks(file):
+    if why := features.lacks(file):
         return (Cause(kind="not supported", why=why),)
     if file.case is None or file.problems:
         return (Cause(kind="defective", why="; ".join(file.problems)),)

@@ -2,10 +2,10 @@
 
 import re
 
-from conformance import match
 from conformance.compat.quirks import InForce, Quirk
-from conformance.values import is_number, kind, same, text_form
-from conformance.words import BadMatcher
+from conformance.language import match
+from conformance.language.values import is_number, kind, same, text_form
+from conformance.language.words import BadMatcher
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")

@@ -8,13 +8,13 @@ from functools import partial
 
 import msgspec
 
-from conformance import paths, template
 from conformance.compat.match import as_specified
 from conformance.compat.paths import PathError, fill, has_quoted_key, resolve
 from conformance.compat.quirks import InForce, Quirk, Quirks
-from conformance.model import Case
-from conformance.template import Scope, Unresolved
-from conformance.values import Missing, is_absent, same
+from conformance.language import paths, template
+from conformance.language.model import Case
+from conformance.language.template import Scope, Unresolved
+from conformance.language.values import Missing, is_absent, same
 
 
 class Meaning:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 
-from conformance.values import text_form
+from conformance.language.values import text_form
 
 _FILTER = re.compile(r"\?\(\s*@\.([^=\s]+)\s*==\s*(.*?)\s*\)", re.DOTALL)
 _PLACE = re.compile(r"\{\{\s*steps\.([^.}]+)\.response\.body\.([^}]+?)\s*\}\}")

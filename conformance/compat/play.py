@@ -12,15 +12,16 @@ from conformance.compat import match
 from conformance.compat.meaning import Meaning
 from conformance.compat.paths import PathError
 from conformance.compat.quirks import Quirks
-from conformance.exchange import DEFAULT_CONTENT_TYPE
-from conformance.execute import described
-from conformance.match import Mismatch
-from conformance.model import CaseFile
-from conformance.order import groups
-from conformance.reset import Reset, ResetError
-from conformance.values import show
-from conformance.verdict import CaseResult, FailedCheck, Verdict
-from conformance.wire import Broken, Received, Wire, parse_body
+from conformance.language.match import Mismatch
+from conformance.language.model import CaseFile
+from conformance.language.order import groups
+from conformance.language.values import show
+from conformance.play.published_case import described
+from conformance.play.published_step import DEFAULT_CONTENT_TYPE
+from conformance.play.reset import Reset, ResetError
+from conformance.play.wire import Broken, Wire
+from conformance.verdicts.exchanges import Received, parse_body
+from conformance.verdicts.result import CaseResult, FailedCheck, Verdict
 
 _Wrong = tuple[str, Mismatch]  # the field, and its mismatch
 

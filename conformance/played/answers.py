@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from conformance.played.book import Held, Job, Refused
+from conformance.played.book import Job, JobState, Refused
 from conformance.played.record import WorkerRequest
 
 LEASE_S: Final = 1800
@@ -139,7 +139,7 @@ def acknowledged(job: Job) -> dict[str, Any]:
 
 def after_fail(job: Job, *, requeued: bool) -> str:
     """The state that a FAIL is answered with; another try begins at once, but not before it."""
-    return "retryable" if job.state is Held.WAITING and not requeued else str(job.state)
+    return "retryable" if job.state is JobState.WAITING and not requeued else str(job.state)
 
 
 def failed(job: Job, *, requeued: bool) -> dict[str, Any]:

@@ -9,18 +9,20 @@ import msgspec
 from conformance.played.record import Settlement
 
 
-class Held(StrEnum):
+class JobState(StrEnum):
     """State of a job at the played server."""
 
     WAITING = "available"
-    OUT = "active"
+    ACTIVE = "active"
     COMPLETED = "completed"
     RETRYABLE = "retryable"
     DISCARDED = "discarded"
     CANCELLED = "cancelled"
 
 
-ENDED: Final = frozenset({Held.COMPLETED, Held.DISCARDED, Held.CANCELLED, Held.RETRYABLE})
+ENDED: Final = frozenset(
+    {JobState.COMPLETED, JobState.DISCARDED, JobState.CANCELLED, JobState.RETRYABLE}
+)
 
 
 class Refused(Exception):
@@ -42,7 +44,7 @@ class Job(msgspec.Struct, kw_only=True):
     max_attempts: int = 1
     again: bool = True  # hand it out again after a FAIL that leaves attempts
     members: dict[str, Any] = {}  # further members of the envelope
-    state: Held = Held.WAITING
+    state: JobState = JobState.WAITING
     attempt: int = 0
     worker_id: str = ""
     fetch_id: str = ""
@@ -72,15 +74,15 @@ class Book:
 
     def waiting(self) -> list[Job]:
         """The jobs that no worker holds."""
-        return [job for job in self.jobs.values() if job.state is Held.WAITING]
+        return [job for job in self.jobs.values() if job.state is JobState.WAITING]
 
-    def claim(self, terms: FetchTerms, now: float) -> list[Job]:
+    def hand_out(self, terms: FetchTerms, now: float) -> list[Job]:
         """Deliver jobs, or again those of the same FETCH."""
         if terms.fetch_id:
             same = [
                 job
                 for job in self.jobs.values()
-                if job.state is Held.OUT
+                if job.state is JobState.ACTIVE
                 and (job.worker_id, job.fetch_id) == (terms.worker_id, terms.fetch_id)
             ]
             if same:
@@ -90,7 +92,7 @@ class Book:
         if not self.generous:
             taken = taken[: terms.count]
         for job in taken:
-            job.state, job.attempt = Held.OUT, job.attempt + 1
+            job.state, job.attempt = JobState.ACTIVE, job.attempt + 1
             job.worker_id, job.fetch_id = terms.worker_id, terms.fetch_id
             job.queue = job.queue or terms.queues[0]
             job.outs = [*job.outs, now]
@@ -108,7 +110,7 @@ class Book:
         job = self.jobs.get(settlement.job_id)
         if job is None:
             raise Refused(404, "not_found", f"there is no job {settlement.job_id}")
-        if job.state is not Held.OUT:
+        if job.state is not JobState.ACTIVE:
             raise Refused(409, "conflict", f"job {job.id} is {job.state}, not active")
         if settlement.worker_id and job.worker_id and settlement.worker_id != job.worker_id:
             raise Refused(409, "conflict", f"job {job.id} is held by {job.worker_id}")
@@ -122,30 +124,34 @@ class Book:
         job = self.jobs.get(settlement.job_id)
         return job is not None and job.attempt == settlement.attempt and job.state in ENDED
 
-    def take_back(self, job_id: str, state: Held = Held.RETRYABLE) -> None:
+    def take_back(self, job_id: str, state: JobState = JobState.RETRYABLE) -> None:
         """Take a job from the worker that holds it."""
         self.jobs[job_id].state = state
 
-    def verdicts(self, worker_id: str, listed: Sequence[str]) -> dict[str, list[str]]:
-        """Say of each listed job whether that worker holds it, lost it, or it was cancelled."""
+    def answer_to_beat(self, worker_id: str, listed: Sequence[str]) -> dict[str, list[str]]:
+        """Sort listed jobs into those that the worker holds, has lost, and that were cancelled."""
         answer: dict[str, list[str]] = {"jobs_extended": [], "jobs_lost": [], "cancelled_jobs": []}
         for job_id in dict.fromkeys(listed):
             job = self.jobs.get(job_id)
-            if job is not None and job.state is Held.CANCELLED:
+            if job is not None and job.state is JobState.CANCELLED:
                 answer["cancelled_jobs"].append(job_id)
-            elif job is not None and job.state is Held.OUT and job.worker_id in ("", worker_id):
+            elif (
+                job is not None
+                and job.state is JobState.ACTIVE
+                and job.worker_id in ("", worker_id)
+            ):
                 answer["jobs_extended"].append(job_id)
             else:
                 answer["jobs_lost"].append(job_id)
         return answer
 
 
-def _after(job: Job, settlement: Settlement) -> Held:
+def _after(job: Job, settlement: Settlement) -> JobState:
     if settlement.outcome == "ack":
-        return Held.COMPLETED
+        return JobState.COMPLETED
     if settlement.requeue:
-        return Held.WAITING
+        return JobState.WAITING
     error: Mapping[str, Any] = settlement.error if isinstance(settlement.error, dict) else {}
     if error.get("retryable") is False or job.attempt >= job.max_attempts:
-        return Held.DISCARDED
-    return Held.WAITING if job.again else Held.RETRYABLE
+        return JobState.DISCARDED
+    return JobState.WAITING if job.again else JobState.RETRYABLE

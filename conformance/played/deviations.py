@@ -6,9 +6,9 @@ from typing import Final
 import httpx
 import msgspec
 
-from conformance.contract import Contract
 from conformance.played.record import WorkerRequest
-from conformance.wire import Finding
+from conformance.verdicts.contract import Contract
+from conformance.verdicts.exchanges import Finding
 
 _CHECKED_OF_A_KIND: Final = 50
 

@@ -11,7 +11,8 @@ from http import HTTPStatus
 import httptools
 import msgspec
 
-from conformance.ending import to_the_end
+from conformance.processes.ports import reserve_port
+from conformance.tasks import to_the_end
 
 _MOST_BODY = 8 * 1024 * 1024
 _MOST_HEAD = 64 * 1024
@@ -77,8 +78,9 @@ class Listener:
 
     async def _open(self) -> None:
         loop = asyncio.get_running_loop()
+        # Nobody else is given the port while it is closed.
+        self.port = self.port or reserve_port()
         self._server = await loop.create_server(lambda: _Connection(self), self._host, self.port)
-        self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
         """Refuse connections from here on, and break those that are open."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from conformance.played.calls import Kind
-from conformance.wire import Exchange, cut
+from conformance.verdicts.exchanges import Exchange, cut
 
 
 class WorkerRequest(msgspec.Struct, kw_only=True):
@@ -14,6 +14,7 @@ class WorkerRequest(msgspec.Struct, kw_only=True):
 
     number: int
     at: float
+    unread_s: float = 0.0  # time for which it may have waited until the judge read it
     kind: Kind
     method: str
     path: str

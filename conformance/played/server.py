@@ -14,7 +14,8 @@ from conformance.played.listener import HttpReply, HttpRequest, Listener
 from conformance.played.others import Others
 from conformance.played.record import Record, Settlement, WorkerRequest, settlements
 from conformance.played.script import Odd, Script
-from conformance.wire import parse_body
+from conformance.played.stalls import Stalls
+from conformance.verdicts.exchanges import parse_body
 
 JSON = "application/json"
 OJS_JSON = "application/openjobspec+json"
@@ -52,6 +53,8 @@ class PlayedServer:
         self._known: set[str] = set()
         self._others = Others()
         self._changed = asyncio.Event()
+        self._stalls = Stalls()
+        self._watching: asyncio.Task[None] | None = None
         self._listener = Listener(self._handle, self._note_nonsense)
 
     @property
@@ -76,9 +79,14 @@ class PlayedServer:
     async def open(self) -> None:
         """Begin to listen, or come back to the same port."""
         await self._listener.open()
+        # The time until now was no stall.
+        self._stalls = Stalls()
+        self._watching = asyncio.create_task(self._stalls.watch())
 
     async def close(self) -> None:
         """Go away: connections are refused, and the open ones break."""
+        if self._watching is not None:
+            self._watching.cancel()
         await self._listener.close()
 
     def offer(self, job: Job) -> Job:
@@ -118,10 +126,11 @@ class PlayedServer:
             self.notify()
             return HttpReply(breaks=True)
         call = call_of(http_request.method, http_request.path)
-        read = parse_body(http_request.content)
+        now, read = time.monotonic(), parse_body(http_request.content)
         request = WorkerRequest(
             number=self.number,
-            at=time.monotonic(),
+            at=now,
+            unread_s=self._stalls.unread_s(now),
             kind=call.kind,
             method=http_request.method,
             path=http_request.path,
@@ -205,7 +214,7 @@ class PlayedServer:
             raise Refused(400, "invalid_request", "`worker_id` is missing")
         known = request.worker_id in self._known
         self._known.add(request.worker_id)
-        jobs = self.book.verdicts(request.worker_id, request.listed)
+        jobs = self.book.answer_to_beat(request.worker_id, request.listed)
         return answers.beaten(request, self.directive, jobs, self.lease_s, known=known)
 
     def _single(self, settlement: Settlement) -> dict[str, Any]:
@@ -256,7 +265,7 @@ class PlayedServer:
         # As with any server, a directive takes precedence over a FETCH.
         if self.directive in ("quiet", "terminate") or self._others.are_idle(fetch_terms.worker_id):
             return []
-        return self.book.claim(fetch_terms, time.monotonic())
+        return self.book.hand_out(fetch_terms, time.monotonic())
 
 
 def _terms_of(terms: Mapping[str, Any], worker_id: str) -> FetchTerms:

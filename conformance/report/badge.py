@@ -1,8 +1,8 @@
-"""An SVG badge that says how far a server conforms, or whether a worker does."""
+"""An SVG badge that says how far a server conforms, or whether a worker or an adapter does."""
 
 from html import escape
 
-from conformance.report.document import WORKER_MODE, Report
+from conformance.report.document import ADAPTER_MODE, WORKER_MODE, Report
 
 _HEIGHT, _LETTER, _MARGIN = 20, 6.6, 10
 
@@ -11,8 +11,8 @@ def badge_svg(report: Report) -> str:
     """Draw the badge; a run of chosen cases says how many passed, not a level."""
     good = report.conformant and report.results.passed > 0
     colour = "#2a7f3f" if good else "#b3541e" if report.conformant_level >= 0 else "#b3261e"
-    if report.mode == WORKER_MODE and not report.selection:
-        right = "worker conformant" if good else "worker not conformant"
+    if report.mode in (WORKER_MODE, ADAPTER_MODE) and not report.selection:
+        right = f"{report.mode} conformant" if good else f"{report.mode} not conformant"
     elif report.selection:
         right = f"{report.results.passed} of {report.results.total} cases"
     elif report.conformant_level >= 0:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from conformance.report.console import MARKS
 from conformance.report.document import Report
-from conformance.report.matrix import Matrix, by_key, level_rows, passed, reached, standing
-from conformance.verdict import Verdict
+from conformance.report.matrix import Matrix, by_key, level_rows, overall_result, passed, reached
+from conformance.verdicts.result import Verdict
 
 _RANK = {
     Verdict.PASS: 0,
@@ -23,7 +23,7 @@ def table_lines(matrix: Matrix) -> Iterator[str]:
     backends = matrix.backends
     for number, each in enumerate(backends, 1):
         only = f", only {each.selection}" if each.selection else ""
-        yield f"[{number}] {each.name}: {standing(each)} ({each.target}, {each.run_at}{only})"
+        yield f"[{number}] {each.name}: {overall_result(each)} ({each.target}, {each.run_at}{only})"
     yield ""
     rows = [
         ("", [f"[{number}]" for number in range(1, len(backends) + 1)]),

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from conformance.report.mending import mendings
-from conformance.verdict import CaseResult, FailedCheck, Verdict
+from conformance.verdicts.result import CaseResult, FailedCheck, Verdict
 
 MARKS = {
     Verdict.PASS: "✓",
@@ -38,7 +38,7 @@ def summary_lines(results: Sequence[CaseResult]) -> Iterator[str]:
     yield from _mending_lines(results)
     yield ""
     yield f"{len(results)} case{'' if len(results) == 1 else 's'}: {_counted(results)}"
-    yield from _standing_lines(results)
+    yield from _profile_lines(results)
     if caused := [result for result in results if result.causes]:
         kinds = Counter(kind for each in caused for kind in {cause.kind for cause in each.causes})
         summary = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
@@ -90,7 +90,7 @@ def _mending_lines(results: Sequence[CaseResult]) -> Iterator[str]:
         yield f"    and {len(found) - _MOST_MENDINGS} other causes; the reports have them all"
 
 
-def _standing_lines(results: Sequence[CaseResult]) -> Iterator[str]:
+def _profile_lines(results: Sequence[CaseResult]) -> Iterator[str]:
     """Yield how many failures are about should, and how many go beyond the published texts."""
     bad = [result for result in results if result.is_bad]
     if should := sum(result.strength == "should" for result in bad):

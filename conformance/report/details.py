@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
+from conformance.clauses import Clause
 from conformance.report.document import Report
-from conformance.spec.clauses import Clause
-from conformance.verdict import CaseResult, FailedCheck
-from conformance.wire import Exchange
+from conformance.verdicts.exchanges import Exchange
+from conformance.verdicts.result import CaseResult, FailedCheck
 
 _WIDEST: Final = 2_000
 _WIDEST_WHEN_TIGHT: Final = 300

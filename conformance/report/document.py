@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 
 from conformance.report.mending import Mending, mendings
-from conformance.strength import PROFILES
-from conformance.verdict import CaseResult, Verdict
+from conformance.verdicts.result import CaseResult, Verdict
+from conformance.verdicts.strength import PROFILES
 
 SCHEMA = "ojs-conformance/1"
 WORKER_MODE = "worker"  # the judge plays the server, so requests are the worker's
+ADAPTER_MODE = "adapter"  # the judge plays a worker, and tells a program what to do
 LEVEL_NAMES = {0: "Core", 1: "Reliable", 2: "Scheduled", 3: "Orchestration", 4: "Advanced"}
 
 
@@ -28,7 +29,7 @@ class Totals(msgspec.Struct, frozen=True):
     defective: int
 
 
-class Standing(msgspec.Struct, frozen=True):
+class ProfileResult(msgspec.Struct, frozen=True):
     """Result of a profile: its must and should cases, and whether no must case failed."""
 
     must: Totals
@@ -48,7 +49,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
     results: Totals
     by_level: dict[str, Totals] = {}
-    profiles: dict[str, Standing] = {}
+    profiles: dict[str, ProfileResult] = {}
     mend: list[Mending] = []
     clauses: dict[str, Verdict] = {}
     interrupted: bool = False
@@ -73,7 +74,7 @@ def build_report(
     interrupted: bool = False,
     whole: bool = False,
 ) -> Report:
-    """Gather the results of one run against one server; a whole report has every exchange."""
+    """Gather the results of one run; a whole report has every exchange."""
     ordered = sorted(results, key=lambda result: (result.suite, result.test_id, result.path))
     levels = sorted({result.level for result in ordered if result.level is not None})
     by_level = {
@@ -90,7 +91,7 @@ def build_report(
         duration_ms=duration_ms,
         results=totals(ordered),
         by_level=by_level,
-        profiles={name: _standing(ordered, name) for name in PROFILES},
+        profiles={name: _profile_result(ordered, name) for name in PROFILES},
         mend=mendings(ordered),
         clauses=clause_verdicts(ordered),
         interrupted=interrupted,
@@ -100,9 +101,9 @@ def build_report(
     )
 
 
-def _standing(results: Sequence[CaseResult], profile: str) -> Standing:
+def _profile_result(results: Sequence[CaseResult], profile: str) -> ProfileResult:
     mine = [result for result in results if profile in ("full", result.profile)]
-    return Standing(
+    return ProfileResult(
         must=totals([result for result in mine if result.strength == "must"]),
         should=totals([result for result in mine if result.strength == "should"]),
         conformant=not any(result.spoils() for result in mine),

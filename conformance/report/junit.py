@@ -5,7 +5,7 @@ from itertools import groupby
 from xml.etree import ElementTree
 
 from conformance.report.document import Report
-from conformance.verdict import CaseResult, Verdict
+from conformance.verdicts.result import CaseResult, Verdict
 
 # XML 1.0 knows no other control characters, whatever a server sends.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

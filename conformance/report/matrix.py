@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from conformance.report.document import LEVEL_NAMES, Report, Totals, clause_verdicts
-from conformance.strength import EXTENSIONS, Strength
-from conformance.verdict import CaseResult, Verdict
+from conformance.verdicts.result import CaseResult, Verdict
+from conformance.verdicts.strength import EXTENSIONS, Strength
 
 SCHEMA: Final = "ojs-conformance-matrix/1"
 Key = tuple[str, str, str]
@@ -133,7 +133,7 @@ def _name_of(report: Report) -> str:
     return name or report.target or "a server"
 
 
-def standing(backend: Backend) -> str:
+def overall_result(backend: Backend) -> str:
     """Return the overall verdict on a backend."""
     if backend.interrupted:
         return "interrupted"

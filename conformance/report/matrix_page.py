@@ -6,18 +6,18 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
+from conformance.clauses import Clause
 from conformance.report.details import case_details, fitted
 from conformance.report.document import WORKER_MODE, Report, totals
 from conformance.report.matrix import (
     Matrix,
     by_key,
     level_rows,
+    overall_result,
     passed,
     reached,
-    standing,
 )
 from conformance.report.page import asset, curl_line
-from conformance.spec.clauses import Clause
 
 _MOST_DETAILS: Final = 250_000  # bytes; keeps the page below 300 KB
 
@@ -47,7 +47,7 @@ def _body(matrix: Matrix, reports: Mapping[Path, Report]) -> Iterator[str]:
         colour = "pass" if backend.conformant else "fail"
         only = f" - only {backend.selection}" if backend.selection else ""
         yield (
-            f"<li><b>{escape(backend.name)}</b> <span class='v {colour}'>{standing(backend)}"
+            f"<li><b>{escape(backend.name)}</b> <span class='v {colour}'>{overall_result(backend)}"
             f"</span> <span class=grey>{escape(backend.target)} - {escape(backend.mode)} - "
             f"{escape(backend.run_at)}{escape(only[:200])}</span></li>"
         )

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from conformance.verdict import CaseResult, FailedCheck, Verdict
+from conformance.verdicts.result import CaseResult, FailedCheck, Verdict
 
 _WIDEST: Final = 200
 # Texts that vary between failures of one cause: names made by cases, ids, times.

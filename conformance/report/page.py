@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from importlib.resources import files
 
+from conformance.clauses import Clause
 from conformance.report.details import packed
-from conformance.report.document import LEVEL_NAMES, WORKER_MODE, Report, Standing, Totals
+from conformance.report.document import LEVEL_NAMES, WORKER_MODE, ProfileResult, Report, Totals
 from conformance.report.mending import Mending
-from conformance.spec.clauses import Clause
-from conformance.strength import EXTENSIONS
-from conformance.verdict import CaseResult, Verdict
-from conformance.wire import Exchange
+from conformance.verdicts.exchanges import Exchange
+from conformance.verdicts.result import CaseResult, Verdict
+from conformance.verdicts.strength import EXTENSIONS
 
 _FIRST = 10  # causes that are shown at once
 _WIDEST = 200  # characters of a reason in the line of a case
@@ -75,7 +75,7 @@ def _body(report: Report, title: str) -> Iterator[str]:
         ("Level", "Cases", "Passed", "Failed", "Not judged", "Skipped", "Defective"),
         [
             *_level_rows(report.by_level),
-            *_standing_rows(report.profiles),
+            *_profile_rows(report.profiles),
             _row("all", report.results),
         ],
     )
@@ -146,12 +146,12 @@ def _level_rows(by_level: Mapping[str, Totals]) -> Iterator[str]:
         yield _row(f"{level} {name}", counts)
 
 
-def _standing_rows(profiles: Mapping[str, Standing]) -> Iterator[str]:
-    for name, standing in profiles.items():
+def _profile_rows(profiles: Mapping[str, ProfileResult]) -> Iterator[str]:
+    for name, result in profiles.items():
         what = "published standard" if name == "published" else "full suite"
-        yield _row(f"{what}: must", standing.must)
-        if standing.should.total:
-            yield _row(f"{what}: should", standing.should)
+        yield _row(f"{what}: must", result.must)
+        if result.should.total:
+            yield _row(f"{what}: should", result.should)
 
 
 def _row(label: str, counts: Totals) -> str:

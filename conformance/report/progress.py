@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from conformance.report.console import case_line
-from conformance.verdict import CaseResult
+from conformance.verdicts.result import CaseResult
 
 _CLEAR = "\r\x1b[K"
 

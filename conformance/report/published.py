@@ -7,8 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from conformance.report.document import Report, totals
-from conformance.verdict import CaseResult, Verdict
-from conformance.wire import Exchange
+from conformance.verdicts.exchanges import Exchange
+from conformance.verdicts.result import CaseResult, Verdict
 
 _STATUS = {
     Verdict.PASS: "pass",

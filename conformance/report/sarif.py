@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
+from conformance.clauses import Clause
 from conformance.report.document import Report
-from conformance.spec.clauses import Clause
-from conformance.verdict import CaseResult, FailedCheck
-from conformance.wire import Exchange
+from conformance.verdicts.exchanges import Exchange
+from conformance.verdicts.result import CaseResult, FailedCheck
 
 _SCHEMA: Final = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

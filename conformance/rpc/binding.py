@@ -16,12 +16,12 @@ import msgspec
 from grpc import aio
 
 from conformance.data_files import data_path
-from conformance.grpc_skips import BINDING
-from conformance.reply import Reply
 from conformance.rpc.client import Stub
 from conformance.rpc.requests import NotExpressible, RpcCall, call_of, metadata_of
 from conformance.rpc.responses import http_answer, paths_of, refused
-from conformance.statuses import Status
+from conformance.verdicts.grpc_skips import BINDING
+from conformance.verdicts.grpc_statuses import Status
+from conformance.verdicts.reply import Reply
 
 _SERVICE: Final = "ojs.v1.OJSService"
 # A constant interval between attempts to reconnect.
@@ -49,6 +49,9 @@ class GrpcTransport(httpx.AsyncBaseTransport):
             headers = [(name.lower(), value) for name, value in request.headers.items()]
             metadata = metadata_of(headers)
             call = call_of(request.method, request.url.path, content)
+            if call.method == "CancelJob" and await self._is_cancelled(request, call.id):
+                # HTTP refuses what succeeds over gRPC.
+                raise NotExpressible
         except NotExpressible:
             return await self._http.handle_async_request(request)
         reply = await self._call(call, metadata)
@@ -58,11 +61,11 @@ class GrpcTransport(httpx.AsyncBaseTransport):
             raise httpx.ConnectError(reply.text, request=request)
         if reply.status == Status.UNAVAILABLE and not reply.has("error.code"):
             raise httpx.ReadError(reply.text, request=request)
-        carried = {BINDING: f"gRPC {call.method}"}
+        response_headers = {BINDING: f"gRPC {call.method}"}
         if "retry-after" in reply.headers:
-            carried["retry-after"] = reply.headers["retry-after"]
+            response_headers["retry-after"] = reply.headers["retry-after"]
         for name in ("x-ojs-request-id", "x-request-id"):
-            carried[name] = reply.headers.get("x-ojs-request-id", "")
+            response_headers[name] = reply.headers.get("x-ojs-request-id", "")
         if reply.status != Status.OK:
             status, body = refused(reply.json["error"], _statuses(), reply.status)
         else:
@@ -70,7 +73,7 @@ class GrpcTransport(httpx.AsyncBaseTransport):
             status, body = http_answer(call, reply.json, shown)
         return httpx.Response(
             status,
-            headers={"content-type": "application/openjobspec+json", **carried},
+            headers={"content-type": "application/openjobspec+json", **response_headers},
             content=msgspec.json.encode(body),
             request=request,
         )
@@ -86,6 +89,11 @@ class GrpcTransport(httpx.AsyncBaseTransport):
             self._channel = aio.insecure_channel(self._address, options=_RECONNECT)
         stub = Stub([], self._channel, self._address, _SERVICE, metadata)
         return await stub.call(call.method, **call.members)
+
+    async def _is_cancelled(self, request: httpx.Request, job_id: str) -> bool:
+        """Tell whether a job is cancelled already."""
+        shown = await self._shown(request, f"jobs/{job_id}")
+        return bool(shown.get("state") == "cancelled")
 
     async def _is_there(self) -> bool:
         """Tell whether a server can be reached, which may have been started anew."""

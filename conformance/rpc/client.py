@@ -22,10 +22,10 @@ from google.protobuf.message_factory import GetMessageClass
 from google.rpc import error_details_pb2, status_pb2
 from grpc import aio
 
-from conformance.reply import CheckFailed, Record, Reply, record, reply_of
-from conformance.statuses import Status
-from conformance.verdict import FailedCheck
-from conformance.wire import Exchange, Received, Wire, cut
+from conformance.verdicts.exchanges import Exchange, Received, cut
+from conformance.verdicts.grpc_statuses import Status
+from conformance.verdicts.reply import CheckFailed, Record, Reply, record, reply_of
+from conformance.verdicts.result import FailedCheck
 
 LIMIT_S: Final = 20.0
 _DETAILS: Final = "grpc-status-details-bin"
@@ -176,7 +176,7 @@ class Stream:
         return record(reply.json, reply)
 
     async def end(self) -> Reply:
-        """Demand that the stream ends next, and return how it ended."""
+        """Require that the stream ends next, and return how it ended."""
         with suppress(aio.AioRpcError):
             message = await self._call.read()
             if message is not aio.EOF:
@@ -198,12 +198,34 @@ class Stream:
 
 @asynccontextmanager
 async def connected(
-    wire: Wire, address: str, service: str, metadata: Mapping[str, str], *, narrow: bool = False
+    exchanges: list[Exchange],
+    address: str,
+    service: str,
+    metadata: Mapping[str, str],
+    *,
+    narrow: bool = False,
 ) -> AsyncIterator[Stub]:
-    """A client of the server at an address, until the end of the block; a narrow one takes little
-    that the case has not asked for."""
+    """A client of the server at an address, until the end of the block, which adds its calls to
+    exchanges; a narrow one takes little that the case has not asked for."""
     async with aio.insecure_channel(address, options=_NARROW if narrow else ()) as channel:
-        yield Stub(wire.exchanges, channel, address, service, metadata)
+        yield Stub(exchanges, channel, address, service, metadata)
+
+
+async def answered_bytes(
+    address: str, path: str, request: bytes, metadata: Mapping[str, str]
+) -> tuple[int, bytes]:
+    """Send one message on a stream of a service that is not known here; return the status and the
+    first answer, empty if there is none."""
+    async with aio.insecure_channel(address) as channel:
+        # On the wire a stream of one message is what a single one is.
+        begin: Any = channel.unary_stream(path)
+        call = begin(request, metadata=tuple(metadata.items()), timeout=LIMIT_S)
+        answer = b""
+        with suppress(aio.AioRpcError):
+            read = await call.read()
+            answer = b"" if read is aio.EOF else bytes(read)
+        number: int = (await call.code()).value[0]
+        return number, answer
 
 
 def shown(message: Message) -> Any:

@@ -46,7 +46,7 @@ class NotExpressible(Exception):
 
 
 def call_of(method: str, path: str, content: bytes) -> RpcCall:
-    """Translate a request into a call; raises Wordless if there is none."""
+    """Translate a request into a call; raises NotExpressible if there is none."""
     for verb, pattern, name, members in _CALLS:
         match = pattern.fullmatch(path) if verb == method else None
         if match is not None:
@@ -56,7 +56,7 @@ def call_of(method: str, path: str, content: bytes) -> RpcCall:
 
 
 def metadata_of(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Translate headers into metadata; raises Wordless if a header has none."""
+    """Translate headers into metadata; raises NotExpressible for other headers."""
     metadata: dict[str, str] = {}
     for name, value in headers:
         if name in _NAMES and name not in metadata and value.isascii() and value:
@@ -153,7 +153,7 @@ def _object(content: bytes) -> dict[str, Any]:
 def _each(
     members_: Mapping[str, Any], translations: Mapping[str, tuple[str, Callable[[Any], Any]]]
 ) -> dict[str, Any]:
-    """Translate members to the names and values of a message; raises Wordless for unknown ones."""
+    """Translate members to the names and values of a message; unknown ones are not expressible."""
     members: dict[str, Any] = {}
     for name, value in members_.items():
         if name not in translations:
@@ -223,7 +223,7 @@ def _moment(value: Any) -> str:
 
 
 def _representable(value: Any, level: int = 0) -> Any:
-    """Return a JSON value that survives the way into a message and back; else raises Wordless."""
+    """Return a JSON value that a message carries unchanged; others are not expressible."""
     if level > _DEEPEST:
         raise NotExpressible
     match value:

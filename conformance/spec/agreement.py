@@ -4,15 +4,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from conformance.case import OwnCase, Titled, WorkerCase
-from conformance.contract import Contract
-from conformance.nearest import nearest
-from conformance.spec.clauses import Spec, Table
+from conformance.case import OwnCase, ServerCase, WorkerCase
+from conformance.clauses import Spec, Table
+from conformance.language.nearest import nearest
 from conformance.spec.code import Code, code_of
 from conformance.spec.facts import Bounds, Call, number, plain
 from conformance.spec.messages import Messages
 from conformance.spec.reach import ScopedClause, calls_in, read_all
 from conformance.spec.unseen import UNSEEN_STATUSES
+from conformance.verdicts.contract import Contract
 
 _NOT_IN_CONTRACT: Final = re.compile(
     r"^Not in `openapi\.yaml`: (.+?)\.\n\n", re.MULTILINE | re.DOTALL
@@ -25,12 +25,12 @@ _ERRORS: Final = ("Code", "Status", "Retryable")
 _ALIASES: Final = ("Other spelling", "Canonical path")
 
 
-def agreement_problems(spec: Spec, contract: Contract, cases: Iterable[Titled]) -> Iterator[str]:
+def agreement_problems(spec: Spec, contract: Contract, cases: Iterable[OwnCase]) -> Iterator[str]:
     """Yield the facts of clauses that the contract or the cases contradict."""
     messages = Messages(contract)
     codes: dict[str, list[Code]] = {}
     for case in cases:
-        if isinstance(case, OwnCase | WorkerCase):
+        if isinstance(case, ServerCase | WorkerCase):
             for name in case.clauses:
                 codes.setdefault(name, []).append(code_of(case.play))
     errors = _error_rows(spec)

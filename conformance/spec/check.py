@@ -4,15 +4,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from conformance.case import OwnCase, Titled
-from conformance.contract import Contract
-from conformance.nearest import nearest
+from conformance.case import OwnCase, ServerCase
+from conformance.clauses import SIDES, STRENGTHS, Spec
+from conformance.language.nearest import nearest
 from conformance.spec.agreement import agreement_problems
-from conformance.spec.clauses import SIDES, STRENGTHS, Spec
 from conformance.spec.code import calls_of, is_path
 from conformance.spec.coverage import coverage
 from conformance.spec.examples import DANGLING, example_problems
 from conformance.spec.unseen import UNSEEN
+from conformance.verdicts.contract import Contract
 
 _SOURCE = re.compile(r"^\| `([a-z-]+)` \|", re.MULTILINE)
 _DECISION = re.compile(r"^\| (\d+) \|", re.MULTILINE)
@@ -24,14 +24,14 @@ _ABOUT_UNKNOWN_PATHS = {"OJS-HTP-001", "OJS-HTP-005"}
 def check_lines(
     spec: Spec,
     contract: Contract,
-    cases: Iterable[Titled],
+    cases: Iterable[OwnCase],
     unseen: Mapping[str, str] = UNSEEN,
 ) -> list[str]:
     """Return everything that is not in order, in plain words."""
     cases = list(cases)
     found = coverage(spec, cases, unseen)
     examples = example_problems(contract)
-    sound = not any(problem.endswith(DANGLING) for problem in examples)
+    examples_resolve = not any(problem.endswith(DANGLING) for problem in examples)
     return [
         *spec.problems,
         *_clause_problems(spec),
@@ -41,10 +41,10 @@ def check_lines(
         *(
             problem
             for case in cases
-            if isinstance(case, OwnCase)
+            if isinstance(case, ServerCase)
             for problem in _case_problems(case, contract)
         ),
-        *(agreement_problems(spec, contract, cases) if sound else ()),
+        *(agreement_problems(spec, contract, cases) if examples_resolve else ()),
         *found.problems,
         *(f"{clause.file}:{clause.line}: {clause.id} has no case" for clause in found.holes),
     ]
@@ -90,7 +90,7 @@ def _reference_problems(spec: Spec) -> Iterator[str]:
             yield f"{path.name} names {name}, which is no clause"
 
 
-def _case_problems(case: OwnCase, contract: Contract) -> Iterator[str]:
+def _case_problems(case: ServerCase, contract: Contract) -> Iterator[str]:
     if not _ABOUT_UNKNOWN_PATHS.isdisjoint(case.clauses):
         return
     known = {(method, path) for method, path in contract.operations()}

@@ -111,7 +111,6 @@ def is_path(called: str, documented: str) -> bool:
     )
 
 
-@cache
 def _tree(function: Callable[..., Any]) -> ast.Module:
     return ast.parse(textwrap.dedent(inspect.getsource(function)))
 

@@ -1,13 +1,17 @@
-"""Coverage of clauses by cases; a clause that binds servers or workers and has none is a hole."""
+"""Coverage of clauses by cases; a clause that binds whoever is judged and has none is a hole."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 import msgspec
 
-from conformance.case import Titled, WorkerCase
-from conformance.nearest import nearest
-from conformance.spec.clauses import Clause, Spec
+from conformance.case import AdapterCase, OwnCase, ServerCase, WorkerCase
+from conformance.clauses import Clause, Spec
+from conformance.language.nearest import nearest
 from conformance.spec.unseen import UNSEEN
+
+# Sides that clauses bind, by the form of their cases.
+_SIDES: Final = {ServerCase: "server", WorkerCase: "worker", AdapterCase: "adapter"}
 
 
 class Coverage(msgspec.Struct, frozen=True):
@@ -19,7 +23,7 @@ class Coverage(msgspec.Struct, frozen=True):
     problems: list[str]
 
 
-def coverage(spec: Spec, cases: Iterable[Titled], unseen: Mapping[str, str] = UNSEEN) -> Coverage:
+def coverage(spec: Spec, cases: Iterable[OwnCase], unseen: Mapping[str, str] = UNSEEN) -> Coverage:
     """Bring clauses and cases together."""
     known = spec.by_id()
     found: dict[str, list[str]] = {clause.id: [] for clause in spec.clauses if clause.is_testable}
@@ -29,9 +33,10 @@ def coverage(spec: Spec, cases: Iterable[Titled], unseen: Mapping[str, str] = UN
             if clause not in known:
                 text = f"case {case.id} names {clause}, which is no clause"
                 problems.append(f"{text} ({nearest(clause, known)})")
-            elif known[clause].binds_workers and not isinstance(case, WorkerCase):
+            elif known[clause].is_testable and known[clause].side != _SIDES[type(case)]:
                 # A case that plays the client shows nothing about a worker.
-                problems.append(f"case {case.id} is played with a server; {clause} binds workers")
+                played, side = _SIDES[type(case)], known[clause].side
+                problems.append(f"case {case.id} is played with a {played}; {clause} binds {side}s")
             else:
                 found.setdefault(clause, []).append(case.id)
     for clause in unseen:
@@ -63,7 +68,7 @@ def coverage_lines(spec: Spec, found: Coverage) -> Iterator[str]:
     for clause in found.holes:
         yield f"{clause.file}:{clause.line}: {clause.id} has no case: {clause.summary[:90]}"
     yield from found.problems
-    for side in ("server", "worker"):
+    for side in _SIDES.values():
         binding = [clause for clause in spec.clauses if clause.is_testable and clause.side == side]
         unseen = sum(clause.id in found.unseen for clause in binding)
         holes = sum(clause.side == side for clause in found.holes)

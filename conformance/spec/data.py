@@ -6,13 +6,13 @@ from typing import Final
 
 import msgspec
 
-from conformance.case import OwnCase, Titled
+from conformance.case import OwnCase, ServerCase
+from conformance.clauses import Spec
 from conformance.report.document import Report
 from conformance.report.matrix import Backend, build_matrix
-from conformance.spec.clauses import Spec
 from conformance.spec.coverage import coverage
-from conformance.strength import Profile, Strength, level_of, profile_of, strength_of
-from conformance.verdict import Verdict
+from conformance.verdicts.result import Verdict
+from conformance.verdicts.strength import Profile, Strength, level_of, profile_of, strength_of
 
 SCHEMA: Final = "ojs-spec-data/1"
 
@@ -54,7 +54,7 @@ class SpecData(msgspec.Struct, frozen=True, kw_only=True):
     cases: list[CaseData]
 
 
-def spec_data(spec: Spec, cases: Iterable[Titled], reports: Mapping[Path, Report]) -> SpecData:
+def spec_data(spec: Spec, cases: Iterable[OwnCase], reports: Mapping[Path, Report]) -> SpecData:
     """Gather the data; without reports there are no backends and no verdicts."""
     cases = list(cases)
     found = coverage(spec, cases)
@@ -83,7 +83,7 @@ def spec_data(spec: Spec, cases: Iterable[Titled], reports: Mapping[Path, Report
                 id=case.id,
                 title=case.title,
                 path=case.path,
-                level=level_of(case) if isinstance(case, OwnCase) else None,
+                level=level_of(case) if isinstance(case, ServerCase) else None,
                 strength=strength_of(case.clauses),
                 profile=profile_of(case.clauses),
                 clauses=case.clauses,

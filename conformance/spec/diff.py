@@ -6,13 +6,13 @@ from typing import Final
 
 import msgspec
 
-from conformance.contract import Contract
+from conformance.clauses import Clause, Spec, Table
 from conformance.played.calls import Kind, call_of
-from conformance.spec.clauses import Clause, Spec, Table
 from conformance.spec.facts import Call
 from conformance.spec.messages import Messages
 from conformance.spec.reach import ScopedClause, read_all
 from conformance.spec.shapes import Shape, Shapes, Side, Turn
+from conformance.verdicts.contract import Contract
 
 _DECISION: Final = re.compile(r"^\| (\d+) \| (.+) \|$", re.MULTILINE)
 # Parties that must change after a change of requests, and after one of answers.

@@ -6,7 +6,7 @@ from typing import Any, Final
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-from conformance.contract import Contract, ContractError, escaped
+from conformance.verdicts.contract import Contract, ContractError, escaped
 
 DANGLING: Final = "leads nowhere"
 

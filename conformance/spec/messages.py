@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from conformance.contract import Contract, escaped
 from conformance.spec.facts import Bounds, Call
 from conformance.spec.shapes import Side
+from conformance.verdicts.contract import Contract, escaped
 
 _LEAST: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems")
 _MOST: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")

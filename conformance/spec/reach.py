@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from conformance.spec.clauses import Clause, Spec
+from conformance.clauses import Clause, Spec
 from conformance.spec.facts import CALL, WORDS, Call, Facts, facts_of
 from conformance.spec.messages import Messages
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from conformance.contract import BadPointer, Contract
 from conformance.spec.facts import Call
+from conformance.verdicts.contract import BadPointer, Contract
 
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _KINDS: Final = ("parameters", "headers", "requestBodies", "responses", "schemas")

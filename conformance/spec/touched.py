@@ -6,21 +6,21 @@ from pathlib import Path
 import httpx
 import msgspec
 
-from conformance.case import OwnCase, Titled
-from conformance.contract import Contract
-from conformance.report.document import WORKER_MODE, Report
-from conformance.spec.clauses import Spec
+from conformance.case import OwnCase, ServerCase
+from conformance.clauses import Spec
+from conformance.report.document import ADAPTER_MODE, WORKER_MODE, Report
 from conformance.spec.code import calls_of, is_path
 from conformance.spec.diff import Change, cases_by_clause
 from conformance.spec.facts import Call, facts_of
-from conformance.verdict import CaseResult, Verdict
-from conformance.wire import Exchange, Finding, Received
+from conformance.verdicts.contract import Contract
+from conformance.verdicts.exchanges import Exchange, Finding, Received
+from conformance.verdicts.result import CaseResult, Verdict
 
 _SHOWN = 8
 
 
 class Backend(msgspec.Struct, frozen=True):
-    """A judged server or worker, by its report."""
+    """A judged server, worker or adapter, by its report."""
 
     name: str
     cases: Mapping[str, CaseResult]
@@ -31,19 +31,22 @@ def backend_of(path: Path, report: Report) -> Backend:
     """Return the backend that a report is about, under its own name or that of the file."""
     name = str(report.implementation.get("name") or path.stem)
     cases = {case.test_id: case for case in report.cases}
+    if report.mode == ADAPTER_MODE:
+        # The recorded answers are those of a server, which was not judged.
+        cases = {id: msgspec.structs.replace(case, exchanges=()) for id, case in cases.items()}
     return Backend(f"{name} ({path.name})", cases, report.mode == WORKER_MODE)
 
 
 class Touched:
     """Finds the cases of clauses and operations."""
 
-    def __init__(self, cases: Iterable[Titled], calls: Iterable[Call]) -> None:
+    def __init__(self, cases: Iterable[OwnCase], calls: Iterable[Call]) -> None:
         cases = list(cases)
         self._by_clause = cases_by_clause((case.id, case.clauses) for case in cases)
         documented = list(calls)
         self._by_call: dict[Call, set[str]] = {}
         for case in cases:
-            for method, path in calls_of(case.play) if isinstance(case, OwnCase) else ():
+            for method, path in calls_of(case.play) if isinstance(case, ServerCase) else ():
                 for call in documented:
                     if method in ("", call.method) and is_path(path, call.path):
                         self._by_call.setdefault(call, set()).add(case.id)
@@ -139,7 +142,7 @@ def _by_status(
 
 
 def _statuses(old: Spec, new: Spec) -> Iterator[tuple[str, set[int], set[int]]]:
-    """Yield the clauses that demand other statuses than before: those gone, and those in place."""
+    """Yield the clauses that require other statuses than before: those gone, and those in place."""
     before = old.by_id()
     for clause in new.clauses:
         if clause.binds_servers and clause.id in before:

@@ -3,11 +3,11 @@
 import signal
 
 from conformance.case import worker_case
-from conformance.played.book import Held, Job
+from conformance.play.worker_stage import LONG_GRACE_S, WorkerStage
+from conformance.played.book import Job, JobState
 from conformance.played.calls import Kind
 from conformance.played.record import WorkerRequest
 from conformance.played.script import answer_with
-from conformance.worker_stage import LONG_GRACE_S, WorkerStage
 
 
 @worker_case("OJS-WRK-016", scaled_s=60)
@@ -109,16 +109,16 @@ async def nothing_moves_it_back(stage: WorkerStage) -> None:
 @worker_case("OJS-WRK-014", scaled_s=60)
 async def jobs_lost(stage: WorkerStage) -> None:
     """A job that the server took back is stopped and not settled, and its place is free."""
-    await _taken_away(stage, Held.RETRYABLE, "jobs_lost")
+    await _taken_away(stage, JobState.RETRYABLE, "jobs_lost")
 
 
 @worker_case("OJS-WRK-014", scaled_s=60)
 async def jobs_cancelled(stage: WorkerStage) -> None:
     """A job that was cancelled is stopped and not settled, and its place is free."""
-    await _taken_away(stage, Held.CANCELLED, "cancelled_jobs")
+    await _taken_away(stage, JobState.CANCELLED, "cancelled_jobs")
 
 
-async def _taken_away(stage: WorkerStage, state: Held, member: str) -> None:
+async def _taken_away(stage: WorkerStage, state: JobState, member: str) -> None:
     await stage.started()
     jobs: list[Job] = [stage.endless() for _ in range(stage.places)]
     await stage.held(*jobs)

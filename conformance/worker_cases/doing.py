@@ -3,9 +3,9 @@
 from typing import Any
 
 from conformance.case import worker_case
+from conformance.play.worker_stage import WorkerStage
 from conformance.played.book import ENDED, Job
 from conformance.played.record import Settlement
-from conformance.worker_stage import WorkerStage
 
 _TWICE = ["fail", "fail", "ack"]
 

@@ -5,12 +5,12 @@ import itertools
 import signal
 
 from conformance.case import worker_case
-from conformance.played.book import ENDED, Held, Job
+from conformance.play.worker_stage import CROSSED_S, WorkerStage
+from conformance.played.book import ENDED, Job, JobState
 from conformance.played.calls import Kind
 from conformance.played.record import WorkerRequest, wants
 from conformance.played.script import Odd, held_until, lost_answer, refused
-from conformance.subject import QUEUES
-from conformance.worker_stage import CROSSED_S, WorkerStage
+from conformance.processes.worker import QUEUES
 
 _SHORT_LEASE_S = 2
 # Delay with which the end of a connection may be noticed after the next request.
@@ -169,7 +169,7 @@ async def stopped_with_an_answer(stage: WorkerStage) -> None:
     stopped.set()
     await stage.out(lost)
     # A worker that fetches one job at a time gets the second one later, with a fresh lease.
-    came = [job for job in (lost, kept) if job.state is Held.OUT]
+    came = [job for job in (lost, kept) if job.state is JobState.ACTIVE]
     stage.server.book.take_back(lost.id)
     await stage.rest(2 * _SHORT_LEASE_S)
     known = stage.server.number

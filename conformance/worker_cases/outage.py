@@ -3,10 +3,10 @@
 import signal
 
 from conformance.case import worker_case
-from conformance.played.book import Held
+from conformance.play.worker_stage import WorkerStage
+from conformance.played.book import JobState
 from conformance.played.calls import Kind
-from conformance.subject import MARGIN_S
-from conformance.worker_stage import WorkerStage
+from conformance.processes.worker import MARGIN_S
 
 # Time limit for the next try of a worker that has backed off.
 _BACK_S = 30.0
@@ -52,7 +52,7 @@ async def broken_off(stage: WorkerStage) -> None:
     await stage.started()
     jobs = [stage.slow(0.02 * (number % 3)) for number in range(40)]
     await stage.until(
-        lambda: sum(job.state is Held.COMPLETED for job in jobs) >= 10, "the first ten jobs"
+        lambda: sum(job.state is JobState.COMPLETED for job in jobs) >= 10, "the first ten jobs"
     )
     await stage.server.close()
     await stage.rest(0.5)
@@ -60,7 +60,7 @@ async def broken_off(stage: WorkerStage) -> None:
 
     def settled() -> bool:
         _deliver_again(stage)
-        return all(job.state is Held.COMPLETED for job in jobs)
+        return all(job.state is JobState.COMPLETED for job in jobs)
 
     await stage.until(settled, "all 40 jobs", _BACK_S + 30)
     accepted = [
@@ -82,8 +82,8 @@ def _deliver_again(stage: WorkerStage) -> None:
     }
     for job_id in lost - listed:
         job = stage.server.book.jobs[job_id]
-        if job.state is Held.OUT and not stage.settlements(job):
-            job.state = Held.WAITING
+        if job.state is JobState.ACTIVE and not stage.settlements(job):
+            job.state = JobState.WAITING
 
 
 @worker_case("OJS-WPR-028", seconds=90, scaled_s=40)

@@ -1,11 +1,11 @@
 """Cases of the call that settles many jobs, used only if the server announces it."""
 
 from conformance.case import worker_case
-from conformance.played.book import ENDED, Held
+from conformance.play.worker_stage import WorkerStage
+from conformance.played.book import ENDED, JobState
 from conformance.played.calls import ALL, Kind
 from conformance.played.record import WorkerRequest
 from conformance.played.script import Odd, answer_with, lost_answer, refused, reset
-from conformance.worker_stage import WorkerStage
 
 
 @worker_case("OJS-STL-002")
@@ -94,7 +94,7 @@ async def one_refused_among_many(stage: WorkerStage) -> None:
     stage.server.script.add(Kind.BEAT, do=answer_with(jobs_lost=[]))
     job, others = stage.slow(0.7), [stage.slow(0.7) for _ in range(stage.places - 1)]
     await stage.out(job, *others)
-    stage.server.book.take_back(job.id, Held.RETRYABLE)
+    stage.server.book.take_back(job.id, JobState.RETRYABLE)
     for other in others:
         await stage.acked(other)
     await stage.beats(2)

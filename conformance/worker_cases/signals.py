@@ -4,10 +4,10 @@ import signal
 import time
 
 from conformance.case import worker_case
+from conformance.play.worker_stage import LONG_GRACE_S, WorkerStage
 from conformance.played.book import Job
 from conformance.played.calls import Kind
-from conformance.subject import MARGIN_S
-from conformance.worker_stage import LONG_GRACE_S, WorkerStage
+from conformance.processes.worker import MARGIN_S
 
 # A long interval, so that an additional BEAT is distinguishable from the next regular one.
 _RARE_BEAT_S = 12.0

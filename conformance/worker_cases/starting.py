@@ -3,10 +3,10 @@
 import signal
 
 from conformance.case import worker_case
+from conformance.play.worker_stage import LONG_GRACE_S, WorkerStage
 from conformance.played.calls import PUBLIC, Kind
 from conformance.played.deviations import request_findings
 from conformance.played.script import reset
-from conformance.worker_stage import LONG_GRACE_S, WorkerStage
 
 _RESERVED = {"register", "deregister", "heartbeat", "beat", "fetch", "ack", "nack", "fail"}
 

@@ -5,10 +5,10 @@ import time
 from collections.abc import Sequence
 
 from conformance.case import worker_case
-from conformance.played.book import Held, Job
+from conformance.play.worker_stage import WorkerStage
+from conformance.played.book import Job, JobState
 from conformance.played.calls import SETTLING, Kind
 from conformance.played.script import Odd, answer_with, garbage, lost_answer, refused, reset
-from conformance.worker_stage import WorkerStage
 
 # Long enough for several tries with pauses.
 _WATCHED_S = 4.0
@@ -19,7 +19,7 @@ _SPREAD = 0.1
 
 
 async def _given_up(stage: WorkerStage, job: Job) -> None:
-    """Demand that a refused outcome is not sent again, and that the worker goes on."""
+    """Require that a refused outcome is not sent again, and that the worker goes on."""
     await stage.until(lambda: stage.settlements(job), "an ACK")
     await stage.acked(stage.offer("test.echo", "after"))
     await stage.beats(2)
@@ -57,9 +57,9 @@ async def after_the_lease(stage: WorkerStage) -> None:
     await stage.out(job)
     stage.server.book.take_back(job.id)
     await _given_up(stage, job)
-    job.state = Held.WAITING
+    job.state = JobState.WAITING
     stage.server.notify()
-    await stage.until(lambda: job.state is Held.COMPLETED, "an ACK of the second delivery")
+    await stage.until(lambda: job.state is JobState.COMPLETED, "an ACK of the second delivery")
     stage.equal(
         [settlement.outcome for settlement in stage.settlements(job)],
         ["ack", "ack"],

@@ -6,7 +6,7 @@ import click
 
 from ojs_cli import filters
 from ojs_cli.columns import age_of
-from ojs_cli.grammar import Verb
+from ojs_cli.grammar import Entry, Section, Verb
 from ojs_cli.output import column
 from ojs_cli.session import Session
 
@@ -23,6 +23,7 @@ ACTIONS = (
     column("ADDRESS", "who.address", wide=True),
     column("REQUEST", "request_id", wide=True),
 )
+ENTRY = Entry(Section.SEE, 6, "what people and their keys changed", aliases=("action",))
 
 
 @click.command("actions", cls=Verb)

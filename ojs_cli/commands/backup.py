@@ -6,10 +6,11 @@ import click
 
 from ojs_cli import dumps, embedded
 from ojs_cli.failures import MISUSED, Failure
-from ojs_cli.grammar import Verb
+from ojs_cli.grammar import Entry, Section, Verb
 from ojs_cli.progress import Progress
 from ojs_cli.session import Session
 
+ENTRY = Entry(Section.SERVERS, 5, "copy the database of a server, with state and history")
 database = click.option(
     "--database",
     envvar="OJS_DATABASE_URL",

@@ -3,7 +3,9 @@
 import click
 from click.shell_completion import get_completion_class
 
-from ojs_cli.grammar import Verb
+from ojs_cli.grammar import Entry, Section, Verb
+
+ENTRY = Entry(Section.PROGRAMS, 5, "print the completion of a shell: bash, zsh, fish")
 
 
 @click.command("completion", cls=Verb)

@@ -1,12 +1,14 @@
 """`ojs conformance`: passes its arguments on to `ojs-conformance`."""
 
+from ojs_cli.grammar import Entry, Section
 from ojs_cli.programs import Main, program
 
 
 def _load() -> Main:
-    from conformance.cli import main
+    from conformance.commands.cli import main
 
     return main
 
 
-command = program("conformance", "Judge a server or a worker.", _load)
+ENTRY = Entry(Section.PROGRAMS, 3, "judge a server, worker or adapter (ojs-conformance)")
+command = program("conformance", "Judge a server, a worker or a framework adapter.", _load)

@@ -5,18 +5,49 @@ from typing import Any
 
 import click
 
-from ojs_cli.columns import CRON, CRON_RUNS
+from ojs_cli.columns import PAUSABLE, age_of, until
 from ojs_cli.commands.enqueue import job_arguments
-from ojs_cli.grammar import Noun
+from ojs_cli.grammar import Entry, Noun, Section
 from ojs_cli.kinds import Kind
-from ojs_cli.output import column
+from ojs_cli.output import Column, column
 from ojs_cli.server import segment
 from ojs_cli.session import Session
 
 Json = dict[str, Any]
 KIND = Kind("/cron", "crons", "cron entry", wraps=("cron_job", "cron"))
+
+
+def _state(item: Json, _: int = 0) -> str:
+    return "active" if item.get("enabled", True) else "paused"
+
+
+CRON = (
+    column("NAME", "name"),
+    column("EXPRESSION", "expression"),
+    column("TYPE", "type"),
+    Column("STATE", _state, _state, states=PAUSABLE),
+    until("next_run_at", "NEXT"),
+    age_of("last_run_at", "LAST"),
+    column("RUNS", "run_count", right=True),
+    column("ZONE", "timezone", wide=True),
+    column("OVERLAP", "overlap_policy", wide=True),
+    column("QUEUE", "queue", wide=True),
+)
+CRON_RUNS = (
+    column("AT", "triggered_at"),
+    column("OUTCOME", "outcome"),
+    column("REASON", "reason"),
+    column("JOB", "job_id"),
+)
 DONE = (column("NAME", "name"), column("DONE", "done"), column("JOB", "job_id"))
 
+ENTRY = Entry(
+    Section.JOBS,
+    5,
+    "what runs by the clock: list, add, run, pause, resume, delete",
+    aliases=("crons",),
+    flags={"--pause": "pause", "--resume": "resume", "--trigger": "run", "--delete": "delete"},
+)
 command = Noun("cron", help="What runs by the clock.")
 KIND.add_show(command, "Show entries.")
 KIND.add_delete(command, "cron entry", "cron entries", "Delete entries.")

@@ -8,15 +8,24 @@ from typing import Any
 import click
 
 from ojs_cli import bulk, filters
-from ojs_cli.columns import DEAD
+from ojs_cli.columns import ARGS, ATTEMPTS, ERROR, JOB_ID, age_of
 from ojs_cli.commands.jobs import all_of_them, number, sure, targets, words
 from ojs_cli.filters import Filter
-from ojs_cli.grammar import Noun
+from ojs_cli.grammar import Entry, Noun, Section
 from ojs_cli.output import column
 from ojs_cli.server import Server
 from ojs_cli.session import Session
 
 Json = dict[str, Any]
+DEAD = (
+    JOB_ID,
+    column("TYPE", "type"),
+    column("QUEUE", "queue"),
+    ATTEMPTS,
+    age_of("discarded_at", "DEAD"),
+    ERROR,
+    ARGS,
+)
 GROUPS = (
     column("TYPE", "type"),
     column("ERROR", "error"),
@@ -25,6 +34,13 @@ GROUPS = (
     column("SAMPLE", "sample", wide=True),
 )
 
+ENTRY = Entry(
+    Section.JOBS,
+    3,
+    "jobs that have failed for good: list, retry, delete",
+    aliases=("dead-letter", "dead-letters", "deadletter"),
+    flags={"--retry": "retry", "--delete": "delete", "--purge": "delete"},
+)
 command = Noun(
     "dead",
     help="""Jobs that have failed for good.

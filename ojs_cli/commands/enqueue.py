@@ -8,11 +8,12 @@ import click
 
 from ojs_cli.columns import JOBS
 from ojs_cli.failures import MISUSED, OK, Failure
-from ojs_cli.grammar import Verb
+from ojs_cli.grammar import Entry, Section, Verb
 from ojs_cli.session import Session
 from ojs_cli.values import document, json_or_text, pair
 
 Json = dict[str, Any]
+ENTRY = Entry(Section.JOBS, 1, "store a job")
 
 
 @click.command("enqueue", cls=Verb)

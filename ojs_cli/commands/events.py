@@ -6,15 +6,39 @@ from typing import Any, Final
 
 import click
 
-from ojs_cli.columns import EVENTS
-from ojs_cli.grammar import Noun
+from ojs_cli.grammar import Entry, Noun, Section
+from ojs_cli.output import Column, column
 from ojs_cli.server import Server
 from ojs_cli.session import Session
+from ojs_cli.text import cell
 from ojs_cli.watching import interval
 
 Json = dict[str, Any]
 PAGE: Final = 1000
 
+
+def _detail(item: Json, _: int = 0) -> str:
+    data = item.get("data") or {}
+    names = ("job_type", "queue", "worker_id", "attempt", "progress_percent", "next_retry_at")
+    parts = [str(data[name]) for name in names if data.get(name) is not None]
+    error = data.get("error") or data.get("last_error")
+    if isinstance(error, dict):
+        parts.append(f"{error.get('type') or error.get('code')}: {error.get('message')}")
+    return cell(" ".join(parts))
+
+
+def _clock(item: Json, _: int) -> str:
+    return str(item.get("time", ""))[11:23]
+
+
+EVENTS = (
+    Column("TIME", _clock, lambda item: item.get("time")),
+    column("TYPE", "type"),
+    column("SUBJECT", "subject"),
+    Column("DETAIL", _detail, _detail, cut=True),
+)
+
+ENTRY = Entry(Section.SEE, 5, "what happens, as it happens", aliases=("event",))
 command = Noun(
     "events",
     help="""What has happened, and what happens.

@@ -13,7 +13,7 @@ from ojs_cli import filters, finding
 from ojs_cli.commands.jobs import words
 from ojs_cli.failures import MISUSED, Failure
 from ojs_cli.filters import Filter
-from ojs_cli.grammar import Verb
+from ojs_cli.grammar import Entry, Section, Verb
 from ojs_cli.progress import Progress
 from ojs_cli.server import Server
 from ojs_cli.session import Session
@@ -25,6 +25,7 @@ from ojs_cli.transfer.place import Place
 PAGE: Final = 1000
 # States of jobs that are neither finished nor held by a worker.
 WAITING: Final = "scheduled,available,pending,retryable"
+ENTRY = Entry(Section.SERVERS, 3, "write jobs as they would be enqueued, a line each")
 
 
 @click.command("export", cls=Verb)

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from ojs_cli.failures import OK, PART_DONE, REFUSED, Failure
-from ojs_cli.grammar import Verb
+from ojs_cli.grammar import Entry, Section, Verb
 from ojs_cli.progress import Progress
 from ojs_cli.server import Server
 from ojs_cli.session import Session
@@ -25,6 +25,7 @@ CHUNK_BYTES: Final = 4 * 1024 * 1024
 TRIES: Final = 6
 # Most refusals that are printed.
 MAX_PRINTED: Final = 20
+ENTRY = Entry(Section.SERVERS, 4, "enqueue jobs from such lines")
 
 
 class Chunk(msgspec.Struct):

@@ -11,7 +11,7 @@ from ojs_cli import bulk, filters, finding
 from ojs_cli.columns import JOBS, counted_attempts
 from ojs_cli.confirmation import yes_option
 from ojs_cli.failures import NOT_SO, OK, Failure
-from ojs_cli.grammar import Noun
+from ojs_cli.grammar import Entry, Noun, Section
 from ojs_cli.output import Column
 from ojs_cli.server import segment
 from ojs_cli.session import Session
@@ -22,6 +22,7 @@ Json = dict[str, Any]
 ENDED: Final = ("completed", "cancelled", "discarded")
 F = Callable[..., Any]
 
+ENTRY = Entry(Section.JOBS, 2, "list, show, search, watch, retry, cancel, delete", aliases=("job",))
 command = Noun(
     "jobs",
     help="""Jobs by id or by filter.

@@ -7,7 +7,7 @@ import click
 
 from ojs_cli.columns import rate_of, until
 from ojs_cli.failures import MISUSED, Failure
-from ojs_cli.grammar import Noun
+from ojs_cli.grammar import Entry, Noun, Section
 from ojs_cli.kinds import Kind
 from ojs_cli.output import Column, column
 from ojs_cli.session import Session
@@ -28,7 +28,7 @@ def _state(item: Json, _: int = 0) -> str:
 
 LIMITS = (
     column("KEY", "key"),
-    Column("STATE", _state, _state, states=True),
+    Column("STATE", _state, _state),
     Column("RUNNING", _running, _running, right=True),
     rate_of("RATE", "rate"),
     column("STARTED", "rate.current_count", right=True),
@@ -38,6 +38,12 @@ LIMITS = (
     column("OVERRIDE", "override", cut=True),
 )
 
+ENTRY = Entry(
+    Section.QUEUES,
+    3,
+    "rate limits by key: list, show, set, unset",
+    aliases=("limit", "rate-limit", "rate-limits"),
+)
 command = Noun("limits", help="Rate limits by key: what runs, what waits; overrides for a while.")
 KIND.add_show(command, "Show rate keys.")
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import click
 
-from ojs_cli.columns import NODES
-from ojs_cli.grammar import Noun
+from ojs_cli.columns import age_of
+from ojs_cli.grammar import Entry, Noun, Section
+from ojs_cli.output import column
 from ojs_cli.server import Server
 from ojs_cli.session import Session
 from ojs_cli.watching import interval, list_or_watch, watch_option
@@ -13,6 +14,25 @@ from ojs_cli.watching import interval, list_or_watch, watch_option
 Json = dict[str, Any]
 LIST = ("/admin/nodes", "items")
 
+NODES = (
+    column("ID", "id"),
+    column("STATE", "state", states={"online": "green", "unreachable": "bold red"}),
+    age_of("last_seen_at", "SEEN"),
+    age_of("started_at", "UP"),
+    column("VERSION", "version"),
+    column("FETCHES", "waiting_fetches", right=True),
+    column("STREAMS", "event_streams", right=True),
+    column("HOST", "host"),
+    column("PID", "pid", wide=True, right=True),
+    column("ANSWERS", "is_this", wide=True),
+)
+
+ENTRY = Entry(
+    Section.SERVERS,
+    1,
+    "the servers of a database: where they run, and since when",
+    aliases=("node",),
+)
 command = Noun("nodes", help="The servers of a database: where they run, and since when.")
 
 

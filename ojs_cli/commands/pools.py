@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ojs_cli.failures import MISUSED, Failure
-from ojs_cli.grammar import Noun
+from ojs_cli.grammar import Entry, Noun, Section
 from ojs_cli.kinds import Kind
 from ojs_cli.output import Column, column
 from ojs_cli.session import Session
@@ -35,6 +35,12 @@ POOLS = (
     column("ISOLATED", "isolated", wide=True),
 )
 
+ENTRY = Entry(
+    Section.QUEUES,
+    4,
+    "groups of workers with queues of their own: list, show, add, delete",
+    aliases=("pool",),
+)
 command = Noun("pools", help="Pools: groups of workers that serve queues of their own.")
 KIND.add_list(command, POOLS, "List pools.")
 KIND.add_show(command, "Show pools.")

@@ -8,8 +8,10 @@ from ojs_cli import dumps, embedded
 from ojs_cli.commands.backup import copied, database, file_of, is_postgres, postgres
 from ojs_cli.confirmation import confirm, yes_option
 from ojs_cli.failures import CONFLICT, Failure
-from ojs_cli.grammar import Verb
+from ojs_cli.grammar import Entry, Section, Verb
 from ojs_cli.session import Session
+
+ENTRY = Entry(Section.SERVERS, 6, "put such a copy back, while no server runs")
 
 
 @click.command("restore", cls=Verb)

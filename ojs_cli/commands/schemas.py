@@ -5,13 +5,12 @@ from typing import Any
 
 import click
 
-from ojs_cli import finding
 from ojs_cli.columns import age_of
 from ojs_cli.commands.enqueue import job_arguments
 from ojs_cli.confirmation import confirm_delete, yes_option
 from ojs_cli.failures import NOT_SO, OK, REFUSED, Failure
-from ojs_cli.grammar import Noun
-from ojs_cli.names import completer
+from ojs_cli.grammar import Entry, Noun, Section
+from ojs_cli.kinds import Kind
 from ojs_cli.output import column
 from ojs_cli.server import segment
 from ojs_cli.session import Session
@@ -19,7 +18,7 @@ from ojs_cli.values import document
 from ojs_worker.errors import Refused
 
 Json = dict[str, Any]
-LIST = ("/schemas", "schemas")
+KIND = Kind("/schemas", "schemas", "schema of", word="type")
 SCHEMAS = (
     column("TYPE", "type"),
     column("VERSION", "version"),
@@ -31,6 +30,12 @@ WRONG = (column("PATH", "path"), column("RULE", "keyword"), column("WHAT", "mess
 BREAKS = (column("WHERE", "pointer"), column("RULE", "rule"), column("WHAT", "message", cut=True))
 DONE = (column("TYPE", "type"), column("VERSION", "version"), column("DONE", "done"))
 
+ENTRY = Entry(
+    Section.JOBS,
+    6,
+    "of arguments: list, show, register, validate, compare, delete",
+    aliases=("schema",),
+)
 command = Noun(
     "schemas",
     help="""Schemas of the arguments of job types.
@@ -40,20 +45,19 @@ command = Noun(
     ojs schemas validate mail.send '{"to": "a@example.org"}'
     """,
 )
-complete = completer(*LIST)
-type_argument = click.argument("type", shell_complete=complete)
+type_argument = click.argument("type", shell_complete=KIND.complete)
 schema_argument = click.argument("schema", metavar="JSON|@FILE|-")
 
 
 @command.command("list")
-@click.argument("type", required=False, shell_complete=complete)
+@click.argument("type", required=False, shell_complete=KIND.complete)
 @click.pass_obj
 def list_schemas(session: Session, type: str | None) -> None:
     """List schemas, or the versions of one type; the newest version first."""
     if type is None:
-        found = session.server.items(*LIST)
+        found = session.server.items(*KIND.list)
     else:
-        found = _call(session, "GET", type, "/versions").get("versions") or []
+        found = KIND.call(session, "GET", type, "/versions").get("versions") or []
     session.output.listing(SCHEMAS, found)
 
 
@@ -63,7 +67,7 @@ def list_schemas(session: Session, type: str | None) -> None:
 @click.pass_obj
 def show(session: Session, type: str, version: str | None) -> None:
     """Print a schema: the newest one, or that of a version."""
-    found = _call(session, "GET", type, "" if version is None else f"/{segment(version)}")
+    found = KIND.call(session, "GET", type, "" if version is None else f"/{segment(version)}")
     schema = found.get("schema") or {}
     session.output.document(schema.get("schema", schema))
 
@@ -100,7 +104,7 @@ def validate(
 ) -> int:
     """List what is wrong with arguments; the exit code is 3 if anything is."""
     body = {"args": job_arguments(args, args_text), "version": version}
-    found = _call(session, "POST", type, "/validate", body)
+    found = KIND.call(session, "POST", type, "/validate", body)
     session.output.listing(WRONG, found.get("validation_errors") or [], _rest(found))
     return OK if found.get("valid") else NOT_SO
 
@@ -113,7 +117,7 @@ def validate(
 def compare(session: Session, type: str, schema: str, version: str | None) -> int:
     """List what a schema would break if it was registered; the exit code is 3 if anything."""
     body = {"schema": document(schema, "schema"), "version": version}
-    found = _call(session, "POST", type, "/compatibility", body)
+    found = KIND.call(session, "POST", type, "/compatibility", body)
     session.output.listing(BREAKS, found.get("breaking_changes") or [], _rest(found))
     return OK if found.get("compatible") else NOT_SO
 
@@ -126,17 +130,10 @@ def compare(session: Session, type: str, schema: str, version: str | None) -> in
 def delete(session: Session, type: str, version: str, yes: bool) -> None:
     """Delete a version of a schema."""
     confirm_delete(session, "schema", "schemas", [f"{type} {version}"], yes=yes)
-    _call(session, "DELETE", type, f"/{segment(version)}")
+    KIND.call(session, "DELETE", type, f"/{segment(version)}")
     session.output.listing(DONE, [{"type": type, "version": version, "done": "deleted"}])
 
 
 def _rest(answer: Json) -> Json:
     """The members that are no list."""
     return {name: value for name, value in answer.items() if not isinstance(value, list)}
-
-
-def _call(
-    session: Session, method: str, type: str, part: str = "", body: Json | None = None
-) -> Json:
-    with finding.naming(session.server, *LIST, type, "schema of"):
-        return session.server.call(method, f"/schemas/{segment(type)}{part}", body)

@@ -4,10 +4,20 @@ from typing import Any
 
 import click
 
-from ojs_cli.columns import STATS
-from ojs_cli.grammar import Verb
+from ojs_cli.grammar import Entry, Section, Verb
+from ojs_cli.output import Column, column
 from ojs_cli.session import Session
-from ojs_cli.text import sparkline
+from ojs_cli.text import span, sparkline
+
+STATS = (
+    Column("TIME", lambda item, _: str(item.get("timestamp", ""))[:16].replace("T", " ")),
+    column("IN", "enqueued", right=True),
+    column("OUT", "processed", right=True),
+    column("FAILED", "failed", right=True),
+    Column("P50", lambda item, _: span(item.get("latency_p50_ms")), right=True),
+    Column("P99", lambda item, _: span(item.get("latency_p99_ms")), right=True),
+)
+ENTRY = Entry(Section.SEE, 4, "what went in and out, by the minute or the hour", aliases=("stat",))
 
 
 @click.command("stats", cls=Verb)

@@ -6,12 +6,13 @@ import click
 
 from ojs_cli.commands.queues import read_queues
 from ojs_cli.failures import NOT_SO, OK
-from ojs_cli.grammar import Verb
+from ojs_cli.grammar import Entry, Section, Verb
 from ojs_cli.session import Session
 from ojs_cli.text import count, printable, span
 from ojs_worker.errors import NotFound, PermissionDenied, ServerTrouble
 
 Json = dict[str, Any]
+ENTRY = Entry(Section.SEE, 3, "what the server is, how it does, and what is wrong")
 
 
 @click.command("status", cls=Verb)

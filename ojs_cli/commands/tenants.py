@@ -7,7 +7,7 @@ import click
 
 from ojs_cli import finding
 from ojs_cli.columns import age_of, rate_of
-from ojs_cli.grammar import Noun
+from ojs_cli.grammar import Entry, Noun, Section
 from ojs_cli.kinds import Kind
 from ojs_cli.output import column
 from ojs_cli.session import Session
@@ -28,6 +28,7 @@ TENANTS = (
     age_of("updated_at", "CHANGED", wide=True),
 )
 
+ENTRY = Entry(Section.QUEUES, 5, "list, show, config, delete", aliases=("tenant",))
 command = Noun("tenants", help="Tenants: their jobs, limits and shares.")
 KIND.add_list(command, TENANTS, "List tenants with their limits.")
 KIND.add_delete(

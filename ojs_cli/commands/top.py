@@ -4,8 +4,15 @@ import sys
 
 import click
 
-from ojs_cli.grammar import Verb
+from ojs_cli.grammar import Entry, Section, Verb
 from ojs_cli.session import Session
+
+ENTRY = Entry(
+    Section.SEE,
+    1,
+    "queues, workers and failures, live, with keys that repair",
+    aliases=("monitor",),
+)
 
 
 @click.command("top", cls=Verb)

@@ -2,9 +2,11 @@
 
 import click
 
-from ojs_cli.grammar import Verb
+from ojs_cli.grammar import Entry, Section, Verb
 from ojs_cli.session import Session
 from ojs_wire.extras import explain
+
+ENTRY = Entry(Section.PROGRAMS, 4, "serve the dashboard of any server")
 
 
 @click.command("ui", cls=Verb)

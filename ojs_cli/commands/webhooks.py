@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from ojs_cli.columns import age_of, listed, until
+from ojs_cli.columns import PAUSABLE, age_of, listed, until
 from ojs_cli.confirmation import confirm, yes_option
 from ojs_cli.failures import MISUSED, NOT_SO, OK, Failure
-from ojs_cli.grammar import Noun
+from ojs_cli.grammar import Entry, Noun, Section
 from ojs_cli.kinds import Kind
 from ojs_cli.output import Column, column
 from ojs_cli.server import segment
@@ -28,7 +28,7 @@ def _state(item: Json, _: int = 0) -> str:
 
 WEBHOOKS = (
     column("ID", "id"),
-    Column("STATE", _state, _state, states=True),
+    Column("STATE", _state, _state, states=PAUSABLE),
     age_of("created_at"),
     column("URL", "url", cut=True),
     listed("EVENTS", "events"),
@@ -38,7 +38,7 @@ WEBHOOKS = (
 )
 DELIVERIES = (
     column("ID", "id"),
-    column("STATUS", "status", states=True),
+    column("STATUS", "status", states={"cancelled": "dim"}),
     column("EVENT", "event_type"),
     column("TRIES", "attempts", right=True),
     column("CODE", "status_code", right=True),
@@ -50,6 +50,12 @@ DELIVERIES = (
 )
 STATUSES = ("pending", "delivered", "dead", "cancelled")
 
+ENTRY = Entry(
+    Section.SERVERS,
+    2,
+    "list, add, test, pause, deliveries, redeliver, delete",
+    aliases=("webhook",),
+)
 command = Noun(
     "webhooks",
     help="""Webhooks: events posted to URLs, and what became of each delivery.

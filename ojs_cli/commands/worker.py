@@ -1,5 +1,6 @@
 """`ojs worker`: passes its arguments on to `ojs-worker`."""
 
+from ojs_cli.grammar import Entry, Section
 from ojs_cli.programs import Main, program
 
 
@@ -9,4 +10,5 @@ def _load() -> Main:
     return main
 
 
+ENTRY = Entry(Section.PROGRAMS, 2, "run a worker (ojs-worker)")
 command = program("worker", "Run a worker.", _load)

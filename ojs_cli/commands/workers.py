@@ -6,29 +6,74 @@ from typing import Any
 import click
 
 from ojs_cli import finding
-from ojs_cli.columns import JOBS, WORKERS
+from ojs_cli.columns import JOBS, age_of, listed
 from ojs_cli.confirmation import confirm, yes_option
 from ojs_cli.failures import MISUSED, Failure
-from ojs_cli.grammar import Noun
-from ojs_cli.names import completer
-from ojs_cli.output import column
+from ojs_cli.grammar import Entry, Noun, Section
+from ojs_cli.kinds import Kind
+from ojs_cli.output import Column, column
 from ojs_cli.server import Server, segment
 from ojs_cli.session import Session
-from ojs_cli.text import count
+from ojs_cli.text import cell, count
 from ojs_cli.watching import interval, list_or_watch, watch_option
 
 Json = dict[str, Any]
-LIST = ("/workers", "workers")
+KIND = Kind("/workers", "workers", "worker", word="id", wraps=("worker",))
 
+STATES = {
+    "running": "green",
+    "online": "green",
+    "quiet": "yellow",
+    "stale": "bold red",
+    "unreachable": "bold red",
+    "offline": "bold red",
+}
+
+
+def _presence(item: Json, _: int = 0) -> str:
+    """Return the presence of a worker if it is gone, else its state."""
+    presence = item.get("presence")
+    if presence not in (None, "online"):
+        return str(presence)
+    directive = item.get("directive")
+    state = str(item.get("state") or "")
+    return f"{state} (asked to {directive})" if directive else state
+
+
+def _busy(item: Json, _: int = 0) -> str:
+    places = item.get("concurrency")
+    held = item.get("active_jobs", 0)
+    return f"{held}/{places}" if places else cell(held)
+
+
+WORKERS = (
+    column("ID", "id"),
+    Column("STATE", _presence, _presence, states=STATES),
+    Column("BUSY", _busy, _busy, right=True),
+    age_of("last_seen_at", "SEEN"),
+    listed("QUEUES", "queues"),
+    column("HOST", "hostname", wide=True),
+    column("PID", "pid", wide=True, right=True),
+    column("VERSION", "version", wide=True),
+    column("LABELS", "labels", wide=True),
+    age_of("started_at", "UP", wide=True),
+)
+
+ENTRY = Entry(
+    Section.QUEUES,
+    2,
+    "list, show, quiet, resume, terminate",
+    aliases=("worker-list",),
+    flags={"--quiet": "quiet", "--resume": "resume", "--terminate": "terminate"},
+)
 command = Noun("workers", help="Who works, on what; directives to workers.")
-complete = completer(*LIST)
-targets = click.argument("ids", nargs=-1, metavar="ID…", shell_complete=complete)
+targets = click.argument("ids", nargs=-1, metavar="ID…", shell_complete=KIND.complete)
 of_host = click.option("--host", help="all workers of a host")
 
 
 def read_workers(server: Server) -> list[Json]:
     """All workers that are there."""
-    return server.items(*LIST)
+    return server.items(*KIND.list)
 
 
 @command.command("list")
@@ -51,13 +96,11 @@ def _is_well(worker: Json) -> bool:
 
 
 @command.command("show")
-@click.argument("id", shell_complete=complete)
+@click.argument("id", shell_complete=KIND.complete)
 @click.pass_obj
 def show(session: Session, id: str) -> None:
     """Show a worker and the jobs that it holds."""
-    with finding.naming(session.server, *LIST, id, "worker"):
-        found = session.server.get(f"/workers/{segment(id)}")
-    worker = found.get("worker", found)
+    worker = KIND.of(KIND.call(session, "GET", id))
     session.output.whole(worker, [item for item in worker.items() if item[1] is not None])
     if session.output.for_people:
         held = [
@@ -113,7 +156,7 @@ def _selected(session: Session, ids: Sequence[str], host: str | None) -> list[st
 def _direct(session: Session, directive: str, ids: Sequence[str]) -> None:
     done = []
     for job_id in ids:
-        with finding.naming(session.server, *LIST, job_id, "worker"):
+        with KIND.naming(session, job_id):
             session.server.call("POST", f"/admin/workers/{segment(job_id)}/{directive}")
         done.append({"id": job_id, "asked": directive})
     session.output.listing((column("ID", "id"), column("ASKED", "asked")), done)

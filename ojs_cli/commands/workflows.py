@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ojs_cli import finding
-from ojs_cli.columns import WORKFLOWS
+from ojs_cli.columns import age_of
 from ojs_cli.drawing import GLYPHS, drawn
-from ojs_cli.grammar import Noun
-from ojs_cli.output import STATE_STYLES, column
+from ojs_cli.grammar import Entry, Noun, Section
+from ojs_cli.output import column
 from ojs_cli.server import segment
 from ojs_cli.session import Session
 from ojs_cli.text import bar, between, cell, printable
@@ -23,6 +23,32 @@ Json = dict[str, Any]
 LIST = ("/workflows", "workflows")
 ENDED = ("completed", "failed", "cancelled")
 
+STATES = {
+    "active": "cyan",
+    "running": "green",
+    "completed": "green",
+    "failed": "bold red",
+    "cancelled": "dim",
+    "waiting": "dim",
+}
+WORKFLOWS = (
+    column("ID", "id"),
+    column("NAME", "name"),
+    column("TYPE", "type"),
+    column("STATE", "state", states=STATES),
+    column("STEPS", "steps_total", right=True),
+    column("DONE", "steps_completed", right=True),
+    column("FAILED", "steps_failed", right=True),
+    age_of("created_at"),
+)
+
+ENTRY = Entry(
+    Section.JOBS,
+    4,
+    "list, show, retry, cancel",
+    aliases=("workflow",),
+    flags={"--cancel": "cancel", "--status": "show"},
+)
 command = Noun("workflows", help="Sets of jobs that wait for each other.")
 
 
@@ -92,7 +118,7 @@ def _lines(workflow: Json) -> Iterator["Text"]:
     head = Text()
     head.append(printable(str(workflow.get("name") or workflow.get("id"))), "bold")
     head.append(f"  {workflow.get('type')}  ", "dim")
-    head.append(state, STATE_STYLES.get(state, ""))
+    head.append(state, STATES.get(state, ""))
     head.append(f"  [{bar(done / total if total else 0)}] {done}/{total}")
     if failed := workflow.get("steps_failed"):
         head.append(f"  {failed} failed", "bold red")
@@ -106,7 +132,7 @@ def _step(branches: str, step: Json, also: Sequence[str]) -> "Text":
     from rich.text import Text
 
     state = str(step.get("state"))
-    style = STATE_STYLES.get(state, "dim" if state == "waiting" else "")
+    style = STATES.get(state, "")
     text = Text()
     text.append(branches, "dim")
     text.append(f"{GLYPHS.get(state, '?')} ", style)
@@ -133,7 +159,7 @@ def cancel(session: Session, ids: Sequence[str]) -> None:
         read(session, job_id)
         session.server.call("DELETE", f"/workflows/{segment(job_id)}")
         rows.append({"id": job_id, "state": "cancelled"})
-    session.output.listing((column("ID", "id"), column("STATE", "state", states=True)), rows)
+    session.output.listing((column("ID", "id"), column("STATE", "state", states=STATES)), rows)
 
 
 @command.command("retry")
@@ -146,4 +172,4 @@ def retry(session: Session, ids: Sequence[str]) -> None:
         read(session, job_id)
         answer = session.server.call("POST", f"/workflows/{segment(job_id)}/retry")
         rows.append({"id": job_id, "state": answer.get("workflow", answer).get("state")})
-    session.output.listing((column("ID", "id"), column("STATE", "state", states=True)), rows)
+    session.output.listing((column("ID", "id"), column("STATE", "state", states=STATES)), rows)

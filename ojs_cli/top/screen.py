@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ojs_cli.columns import QUEUES, WORKERS
-from ojs_cli.output import STATE_STYLES, Column, column
+from ojs_cli.commands.queues import QUEUES
+from ojs_cli.commands.workers import WORKERS
+from ojs_cli.output import Column, column
 from ojs_cli.text import age, bar, cell, moment_ms, printable, span, sparkline
 from ojs_cli.top.snapshot import Failing, Snapshot
 from ojs_cli.top.view import KEYS, Row, View
@@ -24,6 +25,7 @@ FAILURES: Final = (
     Column("LAST", lambda item, now: age(item.get("last"), now), right=True),
     column("QUEUE", "queue"),
 )
+STATES: Final = {"ok": "green", "nobody": "bold red", "paused": "bold yellow"}
 # Lines around the table: the head, the column names, the lower part, and the foot.
 AROUND: Final = 6
 LOWER: Final = 4
@@ -124,8 +126,7 @@ def _table(snapshot: Snapshot, view: View, room: int, now_ms: int, width: int) -
         line = Text(">" if number == place else " ")
         line.append("*" if row.key in view.tagged else " ")
         for one, text, size in zip(columns, cells, sizes, strict=False):
-            plain = number == place or not one.states
-            style = "" if plain else STATE_STYLES.get(text.split(" ")[0], "")
+            style = "" if number == place else one.style_of(text)
             line.append(_fit(text, size, right=one.right) + "  ", style)
         if number == place:
             line.stylize("reverse")
@@ -152,7 +153,7 @@ def _columns(view: View, snapshot: Snapshot) -> Sequence[Column]:
         return "nobody" if waits and item["name"] not in served else "ok"
 
     columns = [column for column in QUEUES if not column.wide]
-    columns[1] = Column("STATE", state, states=True)
+    columns[1] = Column("STATE", state, states=STATES)
     return (*columns, Column("WRK", workers, right=True))
 
 

@@ -141,3 +141,8 @@ class Unavailable(OjsError):
 def invalid(field: str, message: str, **details: Any) -> InvalidRequest:
     """Return an InvalidRequest about one field, in the form that all validators use."""
     return InvalidRequest(f"`{field}` {message}", details={"field": field, **details})
+
+
+def unconfirmed(why: str) -> InvalidRequest:
+    """Return the refusal of a call that has to say `confirm: true`."""
+    return invalid("confirm", f'must be true, since {why}: send `"confirm": true` in the body')

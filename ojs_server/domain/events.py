@@ -7,6 +7,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ojs_server.domain.cron.entry import CronEntry, definition_of
+from ojs_server.domain.errors import OjsError
 from ojs_server.domain.event_buffer import UniformEvents
 from ojs_server.domain.jobs.attachments import Checkpoint, Progress
 from ojs_server.domain.jobs.job import Event, Job, Lease, State
@@ -122,6 +123,13 @@ def dead_letter_added(job: Job, fault: Fault) -> Event:
 def cancelled(job: Job) -> Event:
     """The job was cancelled."""
     return _of(job, "job.cancelled", {"previous_state": job.state})
+
+
+def refused(job_id: str, queue: str | None, job_type: str | None, error: OjsError) -> Event:
+    """A job that a program had staged was refused when it was to be stored."""
+    code = error.answer_code
+    data = {"error": {"code": code.name, "message": error.message}}
+    return Event("job.refused", job_id, queue, job_type, codec.encode(data))
 
 
 def released(job: Job, lease: Lease | None) -> Event:

@@ -34,20 +34,36 @@ def _is_queue(name: str) -> bool:
     return QUEUE.fullmatch(name) is not None
 
 
-def job_type(body: Mapping[str, Any]) -> str:
-    """Check the type of a job."""
+def job_type(body: Mapping[str, Any], *, any_type: bool = False) -> str:
+    """Check the type of a job; with `any_type` it may be any printable text."""
     value = body.get("type")
     if value is None:
         raise invalid("type", "is missing")
     if not isinstance(value, str):
         raise invalid("type", f"must be a string, not {kind_of(value)}")
-    if len(value) > MAX_NAME or not JOB_TYPE.fullmatch(value):
+    if any_type:
+        return printable_type("type", value)
+    if not is_job_type(value, any_type=False):
         raise invalid(
             "type",
             "must be dot-separated words of lower-case letters, digits, `_` and `-`, each "
             f"starting with a letter, {MAX_NAME} characters at most, like email.send",
         )
     return value
+
+
+def printable_type(field: str, name: str) -> str:
+    """Check a type where it may be any printable text."""
+    if not is_job_type(name, any_type=True):
+        raise invalid(field, f"must be 1 to {MAX_NAME} printable characters, not blanks alone")
+    return name
+
+
+def is_job_type(name: str, *, any_type: bool) -> bool:
+    """True if a job may have this type."""
+    if any_type:
+        return len(name) <= MAX_NAME and name.isprintable() and bool(name.strip())
+    return len(name) <= MAX_NAME and JOB_TYPE.fullmatch(name) is not None
 
 
 def args(body: Mapping[str, Any]) -> list[Any]:

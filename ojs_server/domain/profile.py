@@ -39,10 +39,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     ping_revives        a ping brings a worker back that had gone
     final_deletion      only a new registration follows on a deletion; no BEAT or FETCH does
     deletes_dead        a worker that dies or leaves is deleted at once
+    any_type            the type of a job may be any printable text
     at_root             the parts of the API that are served without its prefix, too
     grpc_port           where its clients look for gRPC; None: they know none
-    serves_joblib       the calls of the job manager's own clients are served, too
-    serves_camunda      the calls of Camunda's REST API for jobs are served, too
+    system              the package of `systems` for its clients; None: they are those of OJS
     """
 
     heartbeat_interval_ms: int = 5_000
@@ -66,10 +66,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     ping_revives: bool = False
     final_deletion: bool = False
     deletes_dead: bool = False
+    any_type: bool = False
     at_root: tuple[str, ...] = ()
     grpc_port: int | None = None
-    serves_joblib: bool = False
-    serves_camunda: bool = False
+    system: str | None = None
 
     @property
     def dies_offline(self) -> bool:
@@ -102,6 +102,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
         ping_revives=True,
         final_deletion=True,
         at_root=("workers", "blackboard"),
+        system="blackboard",
     ),
     "jobmanager": Profile(
         heartbeat_interval_ms=30_000,
@@ -117,8 +118,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
         final_deletion=True,
         deletes_dead=True,
         max_wait_ms=60_000,
-        at_root=("workers", "rooms", "tasks"),
-        serves_joblib=True,
+        system="jobmanager",
     ),
     "zeebe": Profile(
         dead_after_ms=None,
@@ -126,8 +126,9 @@ PROFILES: Final[Mapping[str, Profile]] = {
         on_expiry="refund",
         late_ack="accept_unfinished",
         max_wait_ms=600_000,
+        any_type=True,
         grpc_port=26_500,
-        serves_camunda=True,
+        system="zeebe",
     ),
 }
 

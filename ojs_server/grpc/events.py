@@ -1,7 +1,7 @@
 """The RPC StreamEvents, which sends events as they happen."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from google.protobuf.struct_pb2 import Struct
@@ -11,12 +11,13 @@ from ojs_server.grpc import values
 from ojs_server.grpc.calls import Rpc
 from ojs_server.grpc.errors import stopping
 from ojs_server.grpc.proto import ojs_v1_pb2 as pb
-from ojs_server.http.route import V1
 from ojs_server.ops.streams.event_json import event_id
+from ojs_server.store.event_log import is_type
 from ojs_server.store.records import EventFilter, PlacedEvent
 from ojs_wire.codec import decode
-from ojs_wire.values import format_timestamp
 
+# Types of events that the binding calls otherwise.
+NAMES: Final[Mapping[str, str]] = {"job.discarded": "job.dead"}
 KEEPALIVE: Final = "stream.keepalive"
 DROPPED: Final = "stream.events_dropped"
 KEEPALIVE_S: Final = 30.0
@@ -24,15 +25,14 @@ KEEPALIVE_S: Final = 30.0
 
 async def stream_events(rpc: Rpc, message: pb.StreamEventsRequest) -> None:
     """Yield the events from now on that pass all filters."""
-    call = rpc.call("GET", f"{V1}/events/stream")
     log_reader, wall_ms = rpc.server.engine.log_reader, rpc.server.environment.wall_ms
     subject = message.workflow_id or message.job_id or None
     follower = log_reader.admit(
         EventFilter(
-            types=tuple(message.event_types),
+            types=_types_in(message.event_types),
             queues=tuple(message.queues),
             subject=subject,
-            tenant=call.tenant,
+            tenant=rpc.tenant,
         )
     )
     gone = asyncio.ensure_future(rpc.left.wait())
@@ -66,6 +66,15 @@ async def stream_events(rpc: Rpc, message: pb.StreamEventsRequest) -> None:
         log_reader.leave(follower)
 
 
+def _types_in(wished: Iterable[str]) -> tuple[str, ...]:
+    """Return the types of events that a filter asks for, by either of their names."""
+    types = tuple(wished)
+    renamed = (
+        name for name, shown in NAMES.items() if any(is_type(shown, pattern) for pattern in types)
+    )
+    return (*types, *renamed)
+
+
 def _event(placed: PlacedEvent) -> pb.Event:
     event = placed.event
     data: Mapping[str, Any] = decode(event.own)
@@ -73,11 +82,11 @@ def _event(placed: PlacedEvent) -> pb.Event:
     about = event.subject if event.job_type is not None else data.get("job_id")
     return pb.Event(
         id=event_id(placed),
-        type=event.type,
+        type=NAMES.get(event.type, event.type),
         job_id=about or "",
         job_type=event.job_type or "",
         queue=event.queue or "",
-        timestamp=values.timestamp_of(format_timestamp(placed.at)),
+        timestamp=values.timestamp_at(placed.at),
         data=_carried(data),
         workflow_id=workflow or "",
     )
@@ -93,5 +102,5 @@ def _carried(data: Mapping[str, Any]) -> Struct | None:
 
 def _own(kind: str, data: Mapping[str, Any], at: int) -> pb.Event:
     """Return an event about the stream itself."""
-    now = values.timestamp_of(format_timestamp(at))
-    return pb.Event(type=kind, timestamp=now, data=values.struct_of(data, "data"))
+    moment = values.timestamp_at(at)
+    return pb.Event(type=kind, timestamp=moment, data=values.struct_of(data, "data"))

@@ -1,7 +1,7 @@
 """The RPCs Fetch and StreamJobs, which hand out jobs.
 
-They do not go through a handler of HTTP, since jobs must go back at once if the client leaves
-before it has them.
+Jobs that cannot reach the client go back to their queues at once: it has left, or protobuf cannot
+carry them.
 """
 
 import asyncio
@@ -10,19 +10,17 @@ from typing import Any, Final
 from ojs_server.domain.errors import Conflict
 from ojs_server.domain.jobs.job import Lease
 from ojs_server.grpc import messages
-from ojs_server.grpc.calls import RouteRequest, Rpc
+from ojs_server.grpc.calls import Rpc
 from ojs_server.grpc.errors import stopping
 from ojs_server.grpc.proto import ojs_v1_pb2 as pb
-from ojs_server.http.call import Call
+from ojs_server.http.call import typed
 from ojs_server.http.ids import holder_of
-from ojs_server.http.route import V1
-from ojs_server.http.workers.fetch import claim_of, fetched, wait_for_jobs
+from ojs_server.http.workers.fetch import claim_of, stored_of, trace, wait_for_jobs
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.engine.wakeups import first
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.fetch import give_back
 from ojs_wire.calls import FetchRequest
-from ojs_wire.codec import decode
 
 # Another node may settle a job of this stream, and no notice of that reaches this node.
 _LOOK_AGAIN_S: Final = 1.0
@@ -30,8 +28,7 @@ _LOOK_AGAIN_S: Final = 1.0
 
 async def fetch(rpc: Rpc, message: pb.FetchRequest) -> pb.FetchResponse:
     """Deliver jobs without waiting."""
-    call, claim = _claim_in(rpc, message, message.count or 1)
-    jobs, _ = await _take(call, claim, 0)
+    jobs, _ = await _take(rpc, _claim_of(rpc, message, message.count or 1), 0)
     return pb.FetchResponse(jobs=jobs)
 
 
@@ -52,8 +49,8 @@ async def stream_jobs(rpc: Rpc, message: pb.StreamJobsRequest) -> None:
                 if len(held) >= most:
                     await _until_settled(engine, held, left)
                     continue
-                call, claim = _claim_in(rpc, message, most - len(held))
-                jobs, leases = await _take(call, claim, engine.rules.profile.max_wait_ms)
+                claim = _claim_of(rpc, message, most - len(held))
+                jobs, leases = await _take(rpc, claim, engine.rules.profile.max_wait_ms)
                 for place, (job, lease) in enumerate(zip(jobs, leases, strict=True)):
                     if not await rpc.write(job):
                         await give_back(engine, leases[place:])
@@ -64,34 +61,31 @@ async def stream_jobs(rpc: Rpc, message: pb.StreamJobsRequest) -> None:
         left.cancel()
 
 
-def _claim_in(
-    rpc: Rpc, message: pb.FetchRequest | pb.StreamJobsRequest, count: int
-) -> tuple[Call, Claim]:
-    """Return the call and the claim of a client, checked as a FETCH of HTTP is."""
-    terms: dict[str, Any] = {"queues": list(message.queues), "count": count}
-    if message.worker_id:
-        terms["worker_id"] = message.worker_id
-    call = rpc.call("POST", f"{V1}/workers/fetch", RouteRequest(body=terms))
-    request = call.typed(terms, FetchRequest)
-    return call, claim_of(call.tenant, request, holder_of(call, request.worker_id))
+def _claim_of(rpc: Rpc, message: pb.FetchRequest | pb.StreamJobsRequest, count: int) -> Claim:
+    """Return the claim of a client, checked as a FETCH of HTTP is."""
+    worker_id = message.worker_id or None
+    terms = {"queues": list(message.queues), "count": count, "worker_id": worker_id}
+    request = typed(terms, FetchRequest, strict=False)
+    return claim_of(rpc.tenant, request, holder_of(rpc, worker_id), any_type=rpc.any_type)
 
 
-async def _take(call: Call, claim: Claim, wait_ms: int) -> tuple[list[pb.Job], list[Lease]]:
+async def _take(rpc: Rpc, claim: Claim, wait_ms: int) -> tuple[list[pb.Job], list[Lease]]:
     """Claim jobs with their leases. Jobs that gRPC cannot carry go back at once; that is an error
     if there are no others."""
-    claimed = await wait_for_jobs(call, claim, wait_ms)
+    claimed = await wait_for_jobs(rpc, claim, wait_ms)
+    trace(rpc, claimed)
     jobs: list[pb.Job] = []
     leases: list[Lease] = []
     unfit: list[Lease] = []
     why: Conflict | None = None
-    for job, text in zip(claimed, fetched(call, claimed), strict=True):
+    for job in claimed:
         try:
-            jobs.append(messages.job(decode(text)))
+            jobs.append(messages.job(stored_of(job.claimed)))
             leases.append(job.lease)
         except Conflict as error:
             unfit.append(job.lease)
             why = Conflict(f"job {job.lease.job_id}: {error.message}", details=error.details)
-    await give_back(call.server.engine, unfit)
+    await give_back(rpc.server.engine, unfit)
     if why is not None and not jobs:
         raise why
     return jobs, leases

@@ -5,7 +5,9 @@ from typing import Any, Final
 from grpc import GenericRpcHandler, RpcMethodHandler, stream_unary_rpc_method_handler
 from grpc.aio import ServicerContext
 
-from ojs_server.grpc.calls import NOTHING, Rpc, RpcState
+from ojs_server.grpc.calls import Rpc, RpcState
+from ojs_server.http.admission import prove
+from ojs_server.http.system.health import readiness
 
 # Encoded messages with one enum field. No module is generated for them: another library for the
 # same service may have registered one of this name already.
@@ -27,7 +29,9 @@ class Health(GenericRpcHandler):
 
     async def _check(self, _: object, context: ServicerContext[bytes, bytes]) -> bytes | None:
         rpc = Rpc(self._state, context)
-        shown = await rpc.finish(rpc.ask("GET", "/ready", NOTHING))
-        if shown is None:
-            return None
-        return SERVING if shown["status"] == "ok" else NOT_SERVING
+        return await rpc.finish(self._found(rpc))
+
+    async def _found(self, rpc: Rpc) -> bytes:
+        prove(rpc, self._state.routes["GET", "/ready"])
+        found = await readiness(rpc.server)
+        return SERVING if found["status"] == "ok" else NOT_SERVING

@@ -11,8 +11,8 @@ from typing import Any, Final
 from grpc import aio
 from grpc.aio import ServicerContext
 
+from ojs_server.connection.body_budget import BodyBudget
 from ojs_server.domain.errors import MalformedPayload, OjsError, TooSlow, Unavailable
-from ojs_server.http.server.body_budget import BodyBudget
 
 # Number of messages read at a time without being counted in the budget, and the time limit for
 # that.
@@ -33,33 +33,46 @@ class MessageIntake:
         self._at_once = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def read(self, context: ServicerContext[Any, Any], give_up: GiveUp) -> bytes:
-        """Return the message of a request.
+        """Return the message of a request, which has one; `give_up` as in `read_next`."""
+        message = await self.read_next(context, give_up, MESSAGE_S)
+        if message is None:
+            raise MalformedPayload("the request has no message")
+        return message
+
+    async def read_next(
+        self, context: ServicerContext[Any, Any], give_up: GiveUp, within_s: float
+    ) -> bytes | None:
+        """Return the next message of a request, or None if there is no other.
 
         If it is slow, or other messages have all of the budget, `give_up` has to end the RPC, which
         also ends the read: if it were cancelled, the library would write to freed memory.
         """
         await self._at_once.acquire()
-        reading = _Reading(self._at_once, self._bodies, self._largest, give_up)
+        reading = _Reading(self._at_once, self._bodies, self._largest, give_up, within_s)
         try:
             message = await context.read()
         finally:
             reading.end()
-        if message is aio.EOF:
-            raise MalformedPayload("the request has no message")
-        return bytes(message)
+        return None if message is aio.EOF else bytes(message)
 
 
 class _Reading:
     """A message that is being read: at once, then counted, or given up."""
 
     def __init__(
-        self, at_once: asyncio.Semaphore, bodies: BodyBudget, largest: int, give_up: GiveUp
+        self,
+        at_once: asyncio.Semaphore,
+        bodies: BodyBudget,
+        largest: int,
+        give_up: GiveUp,
+        within_s: float,
     ) -> None:
         self._at_once: asyncio.Semaphore | None = at_once
         self._bodies = bodies
         self._largest = largest
         self._counted = 0
         self._give_up = give_up
+        self._within_s = within_s
         self._loop = asyncio.get_running_loop()
         self._alarm = self._loop.call_later(AT_ONCE_S, self._count)
 
@@ -72,7 +85,7 @@ class _Reading:
             return
         self._counted = self._largest
         too_slow = TooSlow("the rest of the message did not come in time", hint="send it again")
-        self._alarm = self._loop.call_later(MESSAGE_S, self._give_up, too_slow)
+        self._alarm = self._loop.call_later(self._within_s, self._give_up, too_slow)
 
     def _leave(self) -> None:
         if self._at_once is not None:

@@ -1,34 +1,53 @@
-"""Convert messages of `ojs.v1` to the JSON of HTTP, and back.
+"""Convert messages of `ojs.v1` to requests, and records to messages.
 
 An empty text, zero and a missing message count as absent, since protobuf does not tell them from
-members that were not set.
+members that were not set. A job, a cron entry and a workflow arrive as the domain reads them: as
+JSON values, the form in which their parsers check the members of all dialects.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec.structs import replace
+
+from ojs_server.domain.cron.entry import CronEntry, definition_of, queue_of
+from ojs_server.domain.jobs.job import Job, State, StoredJob
+from ojs_server.domain.jobs.validate import NO_META
+from ojs_server.domain.workflows.record import WorkflowView
 from ojs_server.grpc import values
 from ojs_server.grpc.proto import ojs_v1_pb2 as pb
+from ojs_server.http import dialects
+from ojs_server.http.workflows.views import Step, shown
+from ojs_wire.codec import decode
 
 Json = Mapping[str, Any]
-_STATES: Final = "JOB_STATE_"
-_CONFLICTS: Final = "UNIQUE_CONFLICT_ACTION_"
 # The member that holds a job's result if it is not an object.
 VALUE: Final = "value"
 
 
-def name_of(enum: Any, prefix: str, number: int) -> str | None:
-    """Return the JSON name of a member of an enum; None for the unspecified one."""
-    # An unknown number keeps the prefix, so that it cannot be mistaken for a word of the API.
-    name = enum.Name(number) if number in enum.values() else f"{prefix}{number}"
-    word = str(name).removeprefix(prefix).lower()
-    return None if word == "unspecified" else word
+class Words:
+    """The members of an enum by their names in the API; the unspecified one is None."""
+
+    def __init__(self, enum: Any, prefix: str) -> None:
+        words = {number: name.removeprefix(prefix).lower() for name, number in enum.items()}
+        self._words: dict[int, str | None] = {**words, 0: None}
+        self._numbers = {word: number for number, word in words.items()}
+
+    def name(self, number: int) -> str | None:
+        """Return the name of a member."""
+        # An unknown number cannot be mistaken for a word of the API.
+        return self._words.get(number, str(number))
+
+    def number(self, word: str | None) -> Any:
+        """Return the member of a name; the unspecified one if there is none."""
+        return self._numbers.get(word or "", 0)
 
 
-def number_of(enum: Any, prefix: str, word: str | None) -> Any:
-    """Return the member of an enum by its JSON name; the unspecified one if there is none."""
-    name = f"{prefix}{(word or 'unspecified').upper()}"
-    return enum.Value(name) if name in enum.keys() else 0  # noqa: SIM118  no mapping
+STATES: Final = Words(pb.JobState, "JOB_STATE_")
+WORKER_STATES: Final = Words(pb.WorkerState, "WORKER_STATE_")
+_CONFLICTS: Final = Words(pb.UniqueConflictAction, "UNIQUE_CONFLICT_ACTION_")
+_WORKFLOW_STATES: Final = Words(pb.WorkflowState, "WORKFLOW_STATE_")
+_STEP_STATES: Final = Words(pb.WorkflowStepState, "WORKFLOW_STEP_STATE_")
 
 
 def job_request(message: Any, field: str = "") -> dict[str, Any]:
@@ -47,99 +66,119 @@ def job_request(message: Any, field: str = "") -> dict[str, Any]:
 
 def options_in(message: pb.EnqueueOptions, field: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the `meta` and the options of a message."""
-    options: dict[str, Any] = {
-        "queue": message.queue or None,
-        "priority": message.priority or None,
-        "tags": list(message.tags) or None,
-        "max_attempts": message.max_attempts or None,
-    }
-    if message.HasField("delay_until"):
-        options["delay_until"] = values.moment_in(message.delay_until, f"{field}.delay_until")
-    for name, option in (
-        ("timeout", "timeout"),
-        ("ttl", "enqueue_ttl"),
-        ("visibility_timeout", "visibility_timeout"),
-    ):
-        if message.HasField(name):
-            options[option] = values.duration_in(getattr(message, name), f"{field}.{name}")
-    if message.HasField("retry"):
-        options["retry"] = _retry_in(message.retry, f"{field}.retry")
-    if message.HasField("unique"):
-        options["unique"] = _unique_in(message.unique, f"{field}.unique")
+    due, retry, unique = map(message.HasField, ("delay_until", "retry", "unique"))
+    options = _present(
+        queue=message.queue or None,
+        priority=message.priority or None,
+        tags=list(message.tags) or None,
+        max_attempts=message.max_attempts or None,
+        delay_until=values.moment_in(message.delay_until, f"{field}.delay_until") if due else None,
+        timeout=_duration_in(message, "timeout", field),
+        enqueue_ttl=_duration_in(message, "ttl", field),
+        visibility_timeout=_duration_in(message, "visibility_timeout", field),
+        retry=_retry_in(message.retry, f"{field}.retry") if retry else None,
+        unique=_unique_in(message.unique, f"{field}.unique") if unique else None,
+    )
     meta = values.object_of(message.meta, f"{field}.meta")
     if message.trace_id:
         meta["trace_id"] = message.trace_id
-    return meta, {name: value for name, value in options.items() if value is not None}
+    return meta, options
+
+
+def _present(**members: Any) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _duration_in(message: Any, name: str, field: str) -> str | None:
+    if not message.HasField(name):
+        return None
+    return values.duration_in(getattr(message, name), f"{field}.{name}")
 
 
 def _retry_in(message: pb.RetryPolicy, field: str) -> dict[str, Any]:
-    policy: dict[str, Any] = {"jitter": message.jitter}
-    if message.max_attempts:
-        policy["max_attempts"] = message.max_attempts
-    if message.backoff_coefficient:
-        policy["backoff_coefficient"] = message.backoff_coefficient
-    if message.non_retryable_errors:
-        policy["non_retryable_errors"] = list(message.non_retryable_errors)
-    if message.on_exhaustion:
-        policy["on_exhaustion"] = message.on_exhaustion
-    if message.HasField("initial_interval"):
-        policy["initial_interval"] = values.duration_in(
-            message.initial_interval, f"{field}.initial_interval"
-        )
-    if message.HasField("max_interval"):
-        policy["max_interval"] = values.duration_in(message.max_interval, f"{field}.max_interval")
-    return policy
-
-
-def _unique_in(message: pb.UniquePolicy, field: str) -> dict[str, Any]:
-    policy: dict[str, Any] = {
-        "keys": list(message.key) or None,
-        "args_keys": list(message.args_keys) or None,
-        "meta_keys": list(message.meta_keys) or None,
-        "states": [name_of(pb.JobState, _STATES, state) for state in message.states] or None,
-        "on_conflict": name_of(pb.UniqueConflictAction, _CONFLICTS, message.on_conflict),
-    }
-    if message.HasField("period"):
-        policy["period"] = values.duration_in(message.period, f"{field}.period")
-    return {name: value for name, value in policy.items() if value is not None}
-
-
-def job(shown: Json) -> pb.Job:
-    """Return the message of a job; answers about changes have a part of its members only."""
-    meta = shown.get("meta") or {}
-    result = shown.get("result")
-    return pb.Job(
-        id=shown["id"],
-        type=shown["type"],
-        queue=shown["queue"],
-        args=values.values_of(shown.get("args") or (), "args"),
-        meta=values.struct_of(meta, "meta") if meta else None,
-        state=state(shown["state"]),
-        priority=shown.get("priority", 0),
-        attempt=values.int32_of(shown.get("attempt", 0), "attempt"),
-        max_attempts=values.int32_of(shown.get("max_attempts", 0), "max_attempts"),
-        retry_policy=_retry(shown.get("retry")),
-        unique_policy=_unique(shown.get("unique")),
-        result=None if result is None else values.struct_of(_wrapped(result), "result"),
-        errors=[error(entry) for entry in shown.get("errors") or ()],
-        created_at=values.timestamp_of(shown.get("created_at")),
-        enqueued_at=values.timestamp_of(shown.get("enqueued_at")),
-        scheduled_at=values.timestamp_of(shown.get("scheduled_at")),
-        started_at=values.timestamp_of(shown.get("started_at")),
-        completed_at=values.timestamp_of(shown.get("completed_at")),
-        expires_at=values.timestamp_of(shown.get("expires_at")),
-        timeout=values.duration_of(shown.get("timeout_ms")),
-        visibility_timeout=values.duration_of(shown.get("visibility_timeout_ms")),
-        tags=shown.get("tags") or (),
-        trace_id=_trace(meta),
-        workflow_id=shown.get("workflow_id") or "",
-        specversion=shown.get("specversion", "1.0"),
+    return _present(
+        jitter=message.jitter,
+        max_attempts=message.max_attempts or None,
+        backoff_coefficient=message.backoff_coefficient or None,
+        non_retryable_errors=list(message.non_retryable_errors) or None,
+        on_exhaustion=message.on_exhaustion or None,
+        initial_interval=_duration_in(message, "initial_interval", field),
+        max_interval=_duration_in(message, "max_interval", field),
     )
 
 
-def state(word: str) -> Any:
-    """The state of a job."""
-    return number_of(pb.JobState, _STATES, word)
+def _unique_in(message: pb.UniquePolicy, field: str) -> dict[str, Any]:
+    return _present(
+        keys=list(message.key) or None,
+        args_keys=list(message.args_keys) or None,
+        meta_keys=list(message.meta_keys) or None,
+        states=list(map(STATES.name, message.states)) or None,
+        on_conflict=_CONFLICTS.name(message.on_conflict),
+        period=_duration_in(message, "period", field),
+    )
+
+
+def job(stored: StoredJob) -> pb.Job:
+    """Return the message of a job."""
+    job, args = stored.job, decode(stored.args)
+    message = pb.Job(
+        id=job.id,
+        type=job.type,
+        queue=job.queue,
+        args=values.values_of(args, "args"),
+        state=STATES.number(job.state),
+        priority=job.priority,
+        attempt=values.int32_of(job.attempt, "attempt"),
+        max_attempts=values.int32_of(job.max_attempts, "max_attempts"),
+        created_at=values.timestamp_at(job.created_at),
+        enqueued_at=values.timestamp_at(job.enqueued_at),
+        scheduled_at=values.timestamp_at(job.scheduled_at),
+        started_at=values.timestamp_at(job.started_at),
+        completed_at=values.timestamp_at(job.completed_at),
+        expires_at=values.timestamp_at(job.expires_at),
+        workflow_id=job.workflow_id or "",
+        specversion="1.0",
+    )
+    # Most jobs have none of these.
+    if stored.meta != NO_META:
+        meta = decode(stored.meta)
+        message.meta.CopyFrom(values.struct_of(meta, "meta"))
+        message.trace_id = _trace(meta)
+    if job.spec != b"{}":
+        message.MergeFrom(_options_of_job(decode(job.spec)))
+    if job.errors is not None:
+        message.errors.extend(map(error, decode(job.errors)))
+    if stored.result is not None:
+        message.result.CopyFrom(values.struct_of(_wrapped(decode(stored.result)), "result"))
+    return message
+
+
+def _options_of_job(spec: Json) -> pb.Job:
+    return pb.Job(
+        retry_policy=_retry(spec.get("retry")),
+        unique_policy=_unique(spec.get("unique")),
+        timeout=values.duration_of(spec.get("timeout_ms")),
+        visibility_timeout=values.duration_of(spec.get("visibility_timeout_ms")),
+        tags=spec.get("tags") or (),
+    )
+
+
+# Members that answers about a change leave out, besides the payload.
+_LEFT_OUT: Final[Mapping[str, Any]] = {
+    "priority": 0,
+    "expires_at": None,
+    "workflow_id": None,
+    "spec": b"{}",
+    "errors": None,
+}
+
+
+def changed_job(after: Job) -> pb.Job:
+    """Return the message of a job after a transition, without its payload and options."""
+    message = job(StoredJob(replace(after, **_LEFT_OUT), b"[]", NO_META))
+    if after.state != State.SCHEDULED:
+        message.ClearField("scheduled_at")
+    return message
 
 
 def _trace(meta: Json) -> str:
@@ -171,8 +210,8 @@ def _unique(policy: Json | None) -> pb.UniquePolicy | None:
     return pb.UniquePolicy(
         key=policy["keys"],
         period=values.duration_of(policy.get("period")),
-        on_conflict=number_of(pb.UniqueConflictAction, _CONFLICTS, policy["on_conflict"]),
-        states=[state(entry) for entry in policy.get("states") or ()],
+        on_conflict=_CONFLICTS.number(policy["on_conflict"]),
+        states=map(STATES.number, policy.get("states") or ()),
         args_keys=policy.get("args_keys") or (),
         meta_keys=policy.get("meta_keys") or (),
     )
@@ -194,38 +233,38 @@ def error(shown: Json) -> pb.JobError:
 
 def error_in(message: pb.JobError) -> dict[str, Any]:
     """The error that a worker reports."""
-    error: dict[str, Any] = {"retryable": message.retryable}
-    if message.code:
-        error["code"] = message.code
-    if message.message:
-        error["message"] = message.message
-    if message.backtrace:
-        error["backtrace"] = message.backtrace
-    if message.HasField("details"):
-        error["details"] = values.object_of(message.details, "error.details")
-    return error
-
-
-def cron_entry(shown: Json) -> pb.CronEntry:
-    """A cron entry."""
-    return pb.CronEntry(
-        name=shown["name"],
-        cron=shown["expression"],
-        timezone=shown["timezone"] or "",
-        type=shown["type"],
-        args=values.values_of(shown["args"], "args"),
-        options=_options(shown),
-        next_run_at=values.timestamp_of(shown["next_run_at"]),
-        last_run_at=values.timestamp_of(shown["last_run_at"]),
+    has_details = message.HasField("details")
+    return _present(
+        retryable=message.retryable,
+        code=message.code or None,
+        message=message.message or None,
+        backtrace=message.backtrace or None,
+        details=values.object_of(message.details, "error.details") if has_details else None,
     )
 
 
-def _options(entry: Json) -> pb.EnqueueOptions:
+def cron_entry(entry: CronEntry) -> pb.CronEntry:
+    """A cron entry."""
+    template = definition_of(entry).job_template
+    _, name = entry.scoped_name
+    return pb.CronEntry(
+        name=name,
+        cron=entry.expression,
+        timezone=entry.timezone,
+        type=template["type"],
+        args=values.values_of(template["args"], "args"),
+        options=_options(template),
+        next_run_at=values.timestamp_at(entry.next_run_at),
+        last_run_at=values.timestamp_at(entry.last_run_at),
+    )
+
+
+def _options(template: Json) -> pb.EnqueueOptions:
     """The options of a cron entry, as far as they were given."""
-    given, meta = entry["options"], entry["meta"]
+    given, meta = template.get("options") or {}, template.get("meta") or {}
     retry = given.get("retry") or given.get("retry_policy") or {}
     message = pb.EnqueueOptions(
-        queue=entry["queue"],
+        queue=queue_of(template),
         priority=given.get("priority") or 0,
         tags=given.get("tags") or (),
         meta=values.struct_of(meta, "meta") if meta else None,
@@ -248,25 +287,26 @@ def _milliseconds(given: Json, option: str) -> str | int | None:
     return round(value * 1000) if isinstance(value, int | float) else value
 
 
-def workflow(shown: Json) -> pb.Workflow:
+def workflow(view: WorkflowView) -> pb.Workflow:
     """A workflow with its steps."""
+    drawn = dialects.workflow(shown(view))
     return pb.Workflow(
-        id=shown["id"],
-        name=shown["name"] or "",
-        state=number_of(pb.WorkflowState, "WORKFLOW_STATE_", shown["state"]),
-        steps=[_step(step) for step in shown["steps"]],
-        created_at=values.timestamp_of(shown["created_at"]),
-        completed_at=values.timestamp_of(shown["completed_at"] or shown["cancelled_at"]),
+        id=drawn["id"],
+        name=drawn["name"] or "",
+        state=_WORKFLOW_STATES.number(drawn["state"]),
+        steps=[_step(step) for step in drawn["steps"]],
+        created_at=values.timestamp_of(drawn["created_at"]),
+        completed_at=values.timestamp_of(drawn["completed_at"] or drawn["cancelled_at"]),
     )
 
 
-def _step(shown: Json) -> pb.WorkflowStepStatus:
+def _step(step: Step) -> pb.WorkflowStepStatus:
     return pb.WorkflowStepStatus(
-        id=shown["id"],
-        type=shown["type"],
-        state=number_of(pb.WorkflowStepState, "WORKFLOW_STEP_STATE_", shown["state"]),
-        job_id=shown["job_id"] or "",
-        depends_on=shown["depends_on"],
+        id=step.id,
+        type=step.type,
+        state=_STEP_STATES.number(step.state),
+        job_id=step.job_id or "",
+        depends_on=step.depends_on,
     )
 
 

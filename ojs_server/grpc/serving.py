@@ -1,16 +1,17 @@
 """The server of the gRPC port."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from grpc import aio
 
-from ojs_server.grpc import ojs_v1, zeebe
 from ojs_server.grpc.calls import RpcState
 from ojs_server.grpc.connections import Connections
-from ojs_server.grpc.handlers import NotServed, handlers
+from ojs_server.grpc.handlers import Service, handlers
 from ojs_server.grpc.health import Health
+from ojs_server.grpc.ojs_v1 import OJS_V1
+from ojs_server.grpc.reflection import reflections
 from ojs_server.http.route import Route
 from ojs_server.http.services import Services
 
@@ -31,10 +32,12 @@ WINDOW: Final = 65_535
 
 
 class GrpcServer:
-    """Serves `ojs.v1` and Zeebe's gateway beside HTTP, in the same process and event loop."""
+    """Serves `ojs.v1` beside HTTP, in the same process and event loop, and services of other
+    systems' clients."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, others: Sequence[Service]) -> None:
         self._port = port
+        self._others = others
         self._server: aio.Server | None = None
         self._stopping: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -70,14 +73,9 @@ class GrpcServer:
         )
         members = Connections(connections, services.metrics.connections_closed("grpc"))
         state = RpcState(services, routes, members)
-        serving.add_generic_rpc_handlers(
-            (
-                handlers(state, ojs_v1.SERVICE, ojs_v1.BEHAVIOURS, ojs_v1.PUBLIC),
-                handlers(state, zeebe.SERVICE, zeebe.BEHAVIOURS, zeebe.PUBLIC),
-                NotServed(zeebe.SERVICE.full_name, zeebe.NOT_SERVED),
-                Health(state),
-            )
-        )
+        own = (OJS_V1, *self._others)
+        served = (handlers(state, service) for service in (*own, *reflections(own)))
+        serving.add_generic_rpc_handlers((*served, Health(state)))
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         place = f"{host}:{self._port}"
         try:

@@ -20,11 +20,6 @@ EXACT: Final = 2**53
 _NANOS: Final = 1_000_000
 
 
-def json_of(value: Value, field: str) -> Any:
-    """The JSON value of a message; `field` is what a refusal names."""
-    return _json(value, field, MAX_DEPTH)
-
-
 def object_of(struct: Struct, field: str) -> dict[str, Any]:
     """The JSON object of a message."""
     return {
@@ -104,12 +99,17 @@ def struct_of(given: Mapping[str, Any], field: str) -> Struct:
     )
 
 
+def timestamp_at(moment: int | None) -> Timestamp | None:
+    """The message of a moment, as records have it."""
+    if moment is None:
+        return None
+    seconds, rest = divmod(moment, 1000)
+    return Timestamp(seconds=seconds, nanos=rest * _NANOS)
+
+
 def timestamp_of(text: str | None) -> Timestamp | None:
     """The message of a moment, as JSON has it."""
-    if text is None:
-        return None
-    seconds, rest = divmod(parse_timestamp(text), 1000)
-    return Timestamp(seconds=seconds, nanos=rest * _NANOS)
+    return None if text is None else timestamp_at(parse_timestamp(text))
 
 
 def moment_in(message: Timestamp, field: str) -> str:

@@ -13,6 +13,7 @@ import msgspec
 from ojs_server.domain.errors import Denied
 from ojs_server.http import dialects
 from ojs_server.http.access.authorization import denied, identify
+from ojs_server.http.any_call import AnyCall
 from ojs_server.http.call import Call
 from ojs_server.http.route import Route
 
@@ -89,10 +90,10 @@ def _decide(call: Call, route: Route) -> _Admitted:
     return _Admitted(call.principal, call.key_holder, call.tenant, call.media_type, call.for_page)
 
 
-def prove(call: Call, route: Route) -> None:
+def prove(call: AnyCall, route: Route) -> None:
     """Set the caller of a call by its key and tenant; raises Denied."""
     named = dialects.tenant_header(call)
     if call.server.settings.keys.needed or named is not None:
-        identify(call, route.roles, call.header(b"authorization"), named)
+        identify(call, route.roles, named)
         if call.tenant is not None and not route.tenanted:
             raise denied("this is not for single tenants")

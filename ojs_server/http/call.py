@@ -8,10 +8,12 @@ import msgspec
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import Receive, Scope
 
-from ojs_server.domain.access.login import Login
+from ojs_server.connection.body_budget import SMALL
+from ojs_server.connection.extensions import GIVEN_UP
 from ojs_server.domain.errors import InvalidRequest, MalformedPayload, TooLarge
 from ojs_server.domain.suggestions import refuse_unknown
-from ojs_server.http.server.body_budget import SMALL
+from ojs_server.http.access.client_address import address_of
+from ojs_server.http.any_call import AnyCall
 from ojs_server.http.services import Services
 from ojs_server.store.base import Clock
 from ojs_wire import codec
@@ -20,15 +22,11 @@ from ojs_wire.values import RandomBits, kind_of, uuid7
 Body = TypeVar("Body", bound=msgspec.Struct)
 
 MEDIA_TYPES: Final = ("application/openjobspec+json", "application/json")
+MAX_REQUEST_ID: Final = 128
 # The key under which an ASGI scope holds its call.
 CALL: Final = "ojs.call"
-# The ASGI extension for sending several texts to a WebSocket at once.
-TEXTS: Final = "ojs.texts"
-# The ASGI extension for a request whose body is no longer awaited; it holds the error.
-GIVEN_UP: Final = "ojs.given-up"
 # The usual spellings, which are accepted without parsing.
 _USUAL_TYPES: Final = {None, *(name.encode() for name in MEDIA_TYPES)}
-ANONYMOUS: Final = ""
 
 
 class Stream:
@@ -52,20 +50,10 @@ class Answer(msgspec.Struct, frozen=True):
     media_type: str | None = None
 
 
-class Call(HTTPConnection):
-    """A request as handlers see it: beside what Starlette reads of it, the services of the node,
-    its caller, and its body (read once, bounded)."""
+class Call(AnyCall, HTTPConnection):
+    """A request of HTTP as handlers see it: beside what Starlette reads of it, the services of the
+    node, its caller, and its body (read once, bounded)."""
 
-    principal = ANONYMOUS
-    # The principal of the key itself, without the prefix of a tenant.
-    key_holder = ANONYMOUS
-    # The session that identified the caller.
-    login: Login | None = None
-    # The only tenant whose data the caller may see and change; None for all.
-    tenant: str | None = None
-    request_id = ""
-    # The request id that the client sent, if it is valid.
-    sent_request_id: str | None = None
     # CORS headers for the page of another origin.
     for_page = ""
     # The media type of the answer, unless the handler chooses one; None until it is known.
@@ -100,6 +88,22 @@ class Call(HTTPConnection):
         """Return a header's value as text; names are in lower case."""
         value = self.fields.get(name)
         return None if value is None else value.decode("latin-1")
+
+    @property
+    def address(self) -> str:
+        """The address that the request came from, behind proxies that are trusted."""
+        return address_of(self.scope, self.server.settings.trusted_proxy)
+
+    @property
+    def path_id(self) -> str | None:
+        """The id in the path."""
+        found: str | None = self.path_params.get("id")
+        return found
+
+    @property
+    def target(self) -> str:
+        """The parameters of the path."""
+        return "/".join(self.path_params.values())
 
     @property
     def is_own_page(self) -> bool:
@@ -195,6 +199,14 @@ class Call(HTTPConnection):
                 f"Content-Encoding {given[:100]!r} is not supported; send the body as it is",
                 details={"header": "Content-Encoding", "allowed": ["identity"]},
             )
+
+
+def sent_request_id(call: AnyCall) -> str | None:
+    """Return the request id that a client sent, if it is valid."""
+    given = call.header(b"x-request-id")
+    if given and len(given) <= MAX_REQUEST_ID and given.isascii() and given.isprintable():
+        return given
+    return None
 
 
 class RequestIds:

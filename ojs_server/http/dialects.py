@@ -6,8 +6,11 @@ A handler returns one canonical value. This module is the only one that knows ot
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from ojs_server.domain.cron.entry import queue_of
 from ojs_server.domain.errors import Unsupported
 from ojs_server.domain.schemas.schema import read_uri
+from ojs_server.domain.workflows.plan import WorkflowState
+from ojs_server.http.any_call import AnyCall
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import array
 from ojs_wire.codec import encode
@@ -70,7 +73,7 @@ ALIASES: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("POST", "/ojs/v1/workflows/{id}/cancel"): ("DELETE", "/ojs/v1/workflows/{id}"),
     ("POST", "/ojs/v1/queues/{name}/purge"): ("DELETE", "/ojs/v1/queues/{name}/jobs"),
     ("GET", "/ojs/v1/admin/queues/{name}/config"): ("GET", "/ojs/v1/queues/{name}/config"),
-    ("PUT", "/ojs/v1/admin/queues/{name}/config"): ("PUT", "/ojs/v1/queues/{name}/config"),
+    ("PUT", "/ojs/v1/admin/queues/{name}/config"): ("PATCH", "/ojs/v1/queues/{name}/config"),
     ("PATCH", "/ojs/v1/admin/queues/{name}/config"): ("PATCH", "/ojs/v1/queues/{name}/config"),
     ("PUT", "/ojs/v1/admin/queues/{name}/rate-limit"): ("PUT", "/ojs/v1/queues/{name}/rate-limit"),
     ("DELETE", "/ojs/v1/admin/queues/{name}/jobs"): ("DELETE", "/ojs/v1/queues/{name}/jobs"),
@@ -123,7 +126,7 @@ def media_type(call: Call) -> str:
     accept = call.header(b"accept")
     if accept and PLAIN_JSON in accept and OPENJOBSPEC not in accept:
         return PLAIN_JSON
-    return WITH_ALTERNATIVE if flat(call) else OPENJOBSPEC
+    return WITH_ALTERNATIVE if names_version(call) else OPENJOBSPEC
 
 
 def fetch_answer(
@@ -138,12 +141,9 @@ def fetch_answer(
     return Answer(array("jobs", jobs, **members), headers=headers)
 
 
-def flat(call: Call) -> bool:
-    """Tell whether the members of one job or cron entry are repeated at the top level, where some
-    SDKs read them.
-
-    SDKs send OJS-Version; the conformance cases and command lines do not.
-    """
+def names_version(call: Call) -> bool:
+    """Tell whether a request has an OJS-Version: SDKs send it, the conformance cases and command
+    lines do not."""
     return b"ojs-version" in call.fields
 
 
@@ -156,12 +156,10 @@ def is_administration(call: Call) -> bool:
 _TENANT: Final = (b"x-ojs-tenant", b"x-ojs-tenant-id")
 
 
-def tenant_header(call: Call) -> str | None:
+def tenant_header(call: AnyCall) -> str | None:
     """Return the tenant that a request names."""
-    for name in _TENANT:
-        if name in call.fields:
-            return call.header(name)
-    return None
+    found = map(call.header, _TENANT)
+    return next((named for named in found if named is not None), None)
 
 
 def check_version(version: str | None) -> None:
@@ -182,7 +180,7 @@ def queue_stats(call: Call, answer: dict[str, Any]) -> dict[str, Any]:
     queue: dict[str, Any] = answer["queue"]
     dead = queue["discarded"]
     named = {**answer, "stats": {**answer["stats"], "dead": dead}}
-    if not flat(call):
+    if not names_version(call):
         return named
     return {**queue, **named, "dead_letter": dead, "queue": queue["name"]}
 
@@ -239,7 +237,6 @@ def cron_entry(entry: dict[str, Any]) -> dict[str, Any]:
     """Return a cron entry with the members of all clients: the cases', the SDKs' and the admin
     UI's."""
     template: dict[str, Any] = entry["job_template"]
-    options: dict[str, Any] = template.get("options") or {}
     return {
         **entry,
         "id": entry["name"],
@@ -249,25 +246,20 @@ def cron_entry(entry: dict[str, Any]) -> dict[str, Any]:
         "type": template["type"],
         "args": template["args"],
         "meta": template.get("meta") or {},
-        "options": options,
-        "queue": options.get("queue") or template.get("queue") or "default",
+        "options": template.get("options") or {},
+        "queue": queue_of(template),
     }
-
-
-def _reads_cron_flat(call: Call) -> bool:
-    """Tell whether a cron entry is repeated at the top level, where SDKs and the admin UI read
-    it."""
-    return flat(call) or call.path.startswith("/ojs/v1/crons/")
 
 
 def cron_named(call: Call, entry: dict[str, Any]) -> dict[str, Any]:
     """Return a cron entry under both its names; `cron` is its expression where SDKs read that."""
-    return {"cron": entry["cron"] if flat(call) else entry, "cron_job": entry}
+    return {"cron": entry["cron"] if names_version(call) else entry, "cron_job": entry}
 
 
 def cron_answer(call: Call, entry: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return the answer about one cron entry, under the names that the cases and the SDKs read."""
-    return {**(entry if _reads_cron_flat(call) else {}), **cron_named(call, entry), **more}
+    """Return the answer about one cron entry, under the names that the cases and the SDKs read,
+    with a copy of its members at the top level."""
+    return {**entry, **cron_named(call, entry), **more}
 
 
 def cron_list(entries: list[dict[str, Any]], pagination: dict[str, Any]) -> dict[str, Any]:
@@ -304,6 +296,16 @@ def workflow_answer(shown: dict[str, Any]) -> dict[str, Any]:
     clients."""
     named = workflow(shown)
     return {"workflow": named, **named}
+
+
+# `pending` is a state of the specification in which no workflow is: its first steps are enqueued
+# when it is stored. `active` is the admin UI's word for `running`.
+WORKFLOW_STATES: Final = (*WorkflowState, "pending", "active")
+
+
+def workflow_state(word: str | None) -> str | None:
+    """Return the state by which a list of workflows is filtered."""
+    return WorkflowState.RUNNING if word == "active" else word
 
 
 def workflow_list(shown: list[dict[str, Any]], pagination: dict[str, Any]) -> dict[str, Any]:

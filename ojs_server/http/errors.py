@@ -26,13 +26,13 @@ log = logging.getLogger("ojs.http")
 
 def answer_of(error: BaseException, request_id: str) -> Answer:
     """Return the answer for an error: its error object, with the status of its code."""
-    code, body, headers = _parts(error, request_id)
+    code, body, headers = parts_of(error, request_id)
     return Answer({"error": body}, code.status, headers)
 
 
 def problem_of(error: BaseException, request_id: str) -> Answer:
     """Answer an error as problem details (RFC 9457), for systems that use that form."""
-    code, body, headers = _parts(error, request_id)
+    code, body, headers = parts_of(error, request_id)
     problem = {
         "type": f"{PROBLEMS}/{_problem_name(code, body.get('details') or {})}",
         "title": HTTPStatus(code.status).phrase,
@@ -52,10 +52,13 @@ def _problem_name(code: Code, details: Mapping[str, Any]) -> str:
 
 def error_object(error: BaseException, request_id: str) -> dict[str, Any]:
     """Return the error object for a part of a call, which has no status of its own."""
-    return _parts(error, request_id)[1]
+    return parts_of(error, request_id)[1]
 
 
-def _parts(error: BaseException, request_id: str) -> tuple[Code, dict[str, Any], Mapping[str, str]]:
+def parts_of(
+    error: BaseException, request_id: str
+) -> tuple[Code, dict[str, Any], Mapping[str, str]]:
+    """Return the code of an error, its error object, and the headers of its answer."""
     if isinstance(error, OjsError):
         code, message = error.answer_code, error.message
         details, hint, headers = error.details, error.hint, error.headers

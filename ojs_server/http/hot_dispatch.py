@@ -7,6 +7,7 @@ the same handlers come through the application (`paths.py`), and are carried out
 
 from collections.abc import Sequence
 
+from ojs_server.connection.exchange import Exchange
 from ojs_server.http import responses
 from ojs_server.http.admission import Admission
 from ojs_server.http.call import Answer, Call
@@ -15,7 +16,6 @@ from ojs_server.http.hot_call import Carried, HotCall, Work
 from ojs_server.http.paths import Paths
 from ojs_server.http.pipeline import Calls
 from ojs_server.http.route import Route
-from ojs_server.http.server.exchange import Exchange
 
 
 class Dispatcher:

@@ -97,8 +97,12 @@ def _read_place(cursor: str) -> tuple[int, str]:
 
 
 def page_of(call: Call, default: int = DEFAULT, largest: int = LARGEST) -> Page:
-    """Return the page that the query asks for. A cursor of digits is an offset."""
-    query = call.query_params
+    """Return the page that a request asks for."""
+    return page_in(call.query_params, default, largest)
+
+
+def page_in(query: Mapping[str, str], default: int = DEFAULT, largest: int = LARGEST) -> Page:
+    """Return the page that a query asks for. A cursor of digits is an offset."""
     limit = number(query, "limit", default, 1, largest)
     limit = number(query, "per_page", limit, 1, largest)
     offset = number(query, "offset", 0, 0, 2**53)

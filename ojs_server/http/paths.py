@@ -21,6 +21,7 @@ from ojs_server.http.access.origins import PREFLIGHT_HEADERS, is_preflight
 from ojs_server.http.admin.recorded_calls import actor_of
 from ojs_server.http.admission import Admission
 from ojs_server.http.call import CALL, Answer, Call
+from ojs_server.http.path_forms import PathForms
 from ojs_server.http.responses import NO_CONTENT, response_of
 from ojs_server.http.route import ANYONE, SOCKET, Route
 from ojs_server.ops.engine.acting import acting
@@ -33,8 +34,11 @@ _METHODS: Final = "ojs.methods"
 class Paths(BaseRoute):
     """The paths of a route table: fixed ones are found in one look-up, the others by pattern."""
 
-    def __init__(self, routes: Iterable[Route], admission: Admission) -> None:
+    def __init__(
+        self, routes: Iterable[Route], admission: Admission, forms: PathForms | None = None
+    ) -> None:
         self._admission = admission
+        self._forms = forms or PathForms()
         self._fixed: dict[str, dict[str, Route]] = {}
         patterns: dict[str, dict[str, Route]] = {}
         for route in routes:
@@ -67,16 +71,12 @@ class Paths(BaseRoute):
         """Answer a request to one of the paths."""
         call: Call = scope[CALL]
         call.counts = True
-        call.route = route = _route_of(call, scope[_METHODS])
+        call.route = route = _route_of(call, scope[_METHODS], self._forms)
         if b"cookie" in call.fields:
             await logins.recognise(call, route.roles)
         self._admission.admit(call, route)
-        actor = actor_of(call, route)
-        if actor is None:
+        with acting(actor_of(call, route)):
             answer = await route.handler(call)
-        else:
-            with acting(actor):
-                answer = await route.handler(call)
         await response_of(call, answer)(scope, receive, send)
 
     async def refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,7 +89,7 @@ class Paths(BaseRoute):
         await self.handle(scope, receive, send)
 
 
-def _route_of(call: Call, methods: Mapping[str, Route]) -> Route:
+def _route_of(call: Call, methods: Mapping[str, Route], forms: PathForms) -> Route:
     method = call.scope["method"]
     route = methods.get("GET" if method == "HEAD" else method)
     if route is not None:
@@ -98,9 +98,7 @@ def _route_of(call: Call, methods: Mapping[str, Route]) -> Route:
     if call.for_page and is_preflight(method, call.fields):
         return _PREFLIGHT
     if not methods:
-        raise NotFound(
-            "there is no such path", hint="GET /ojs/manifest says what this server can do"
-        )
+        raise forms.missing(call)
     allowed = sorted({*methods, "HEAD"} if "GET" in methods else methods)
     raise MethodNotAllowed(
         f"{method[:20]} is not possible here; allowed: {', '.join(allowed)}",

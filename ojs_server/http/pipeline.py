@@ -3,6 +3,7 @@ and what was answered is counted."""
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from starlette.middleware import Middleware
@@ -13,15 +14,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ojs_server.domain.errors import OjsError
 from ojs_server.http import dialects
-from ojs_server.http.call import CALL, Call, RequestIds
-from ojs_server.http.errors import answer_of, problem_of
+from ojs_server.http.call import CALL, Call, RequestIds, sent_request_id
+from ojs_server.http.path_forms import PathForms
 from ojs_server.http.prefer_header import HEADER, waits_until
 from ojs_server.http.responses import response_of
 from ojs_server.http.route import Route
 from ojs_server.http.services import Services
-from ojs_server.ops.engine.group_commit import WAITS_UNTIL
+from ojs_server.ops.engine.caller import WAITS_UNTIL
 
-MAX_REQUEST_ID: Final = 128
 _UNMATCHED: Final = "unmatched"
 
 log = logging.getLogger("ojs.http")
@@ -40,7 +40,7 @@ class Calls:
         """Create the call of a request, with its id."""
         call = Call(scope, receive, self.server)
         if b"x-request-id" in call.fields:
-            call.sent_request_id = _sent_request_id(call)
+            call.sent_request_id = sent_request_id(call)
         call.request_id = call.sent_request_id or self._request_ids()
         return call
 
@@ -94,8 +94,8 @@ class CallMiddleware:
             calls.observe(call, call.route, status, started)
 
 
-async def refuse(connection: HTTPConnection, error: Exception) -> Response:
-    """Answer an error, in the form that clients of the route know."""
+async def refuse(forms: PathForms, connection: HTTPConnection, error: Exception) -> Response:
+    """Answer an error, in the form that clients of the path know."""
     call: Call = connection.scope[CALL]
     is_socket = connection.scope["type"] == "websocket"
     if isinstance(error, ClientDisconnect) or (is_socket and not isinstance(error, OjsError)):
@@ -103,22 +103,14 @@ async def refuse(connection: HTTPConnection, error: Exception) -> Response:
         raise error
     if is_socket:
         call.media_type = dialects.OPENJOBSPEC
-    has_problems = call.route is not None and call.route.problems
-    return response_of(call, (problem_of if has_problems else answer_of)(error, call.request_id))
+    return response_of(call, forms.refused(call, error))
 
 
-def middleware(calls: Callable[[], Calls]) -> list[Middleware]:
-    """Return the middleware of the application.
+def middleware(calls: Callable[[], Calls], forms: PathForms) -> list[Middleware]:
+    """Return the middleware of the application, which answers errors in these forms.
 
     The exception handlers are not among Starlette's own: those answer what is unexpected as well,
     but then raise it again, and the connection would be lost.
     """
-    errors = Middleware(ExceptionMiddleware, handlers={Exception: refuse})
+    errors = Middleware(ExceptionMiddleware, handlers={Exception: partial(refuse, forms)})
     return [Middleware(CallMiddleware, calls), errors]
-
-
-def _sent_request_id(call: Call) -> str | None:
-    given = call.header(b"x-request-id")
-    if given and len(given) <= MAX_REQUEST_ID and given.isascii() and given.isprintable():
-        return given
-    return None

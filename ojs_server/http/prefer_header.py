@@ -1,4 +1,5 @@
-"""The Prefer header: how long a client is ready to wait, and if it accepts an early answer.
+"""The Prefer header: how long a client is ready to wait, and if it accepts an early or a short
+answer.
 
 Preferences that cannot be read are ignored, as RFC 7240 demands.
 """
@@ -30,6 +31,7 @@ class Preference(msgspec.Struct, frozen=True):
 
     wait_s: int | None = None
     respond_async: bool = False
+    minimal: bool = False
 
     def wait_ms(self, most_ms: int) -> int | None:
         """Return the wait in milliseconds that is granted; None if the client asks for none."""
@@ -60,6 +62,7 @@ def parse(text: str) -> Preference:
     return Preference(
         wait_s=_seconds(wait) if _SECONDS.fullmatch(wait) else None,
         respond_async=found.get("respond-async") == "",
+        minimal=found.get("return") == "minimal",
     )
 
 
@@ -71,9 +74,13 @@ def _seconds(digits: str) -> int:
     return min(int(digits[:20]), _LONGEST_S)
 
 
-def applied(wait_ms: int | None = None, *, respond_async: bool = False) -> Mapping[str, str]:
+def applied(
+    wait_ms: int | None = None, *, respond_async: bool = False, minimal: bool = False
+) -> Mapping[str, str]:
     """Return the header that names the preferences that were applied, with the granted wait."""
     named = ["respond-async"] if respond_async else []
+    if minimal:
+        named.append("return=minimal")
     if wait_ms is not None:
         named.append(f"wait={ceil(wait_ms / 1000)}")
     return {APPLIED: ", ".join(named)} if named else {}

@@ -42,12 +42,17 @@ class Flow(StreamingResponse):
         self._stream = stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the stream, or for HEAD its head, and close it."""
+        """Send the stream, or for HEAD its head, and close it.
+
+        The status has been sent when an error comes, so the answer stays without its end: a client
+        would take that for the end of what it follows.
+        """
         try:
             if scope["method"] == "HEAD":
                 self.body_iterator = _nothing()
-            async with aclosing(self._pieces):
-                await self.stream_response(send)
+            with suppress(OjsError):
+                async with aclosing(self._pieces):
+                    await self.stream_response(send)
         finally:
             self._stream.close()
 
@@ -55,13 +60,11 @@ class Flow(StreamingResponse):
 async def _pieces(call: Call, stream: Stream) -> AsyncGenerator[bytes, None]:
     """Yield the chunks of a stream until it ends, or the session by which it was opened."""
     watch = None if call.login is None else Watch(call, call.login)
-    # The status has been sent already, so an error can only end the stream.
-    with suppress(OjsError):
-        async with aclosing(stream.pieces()) as pieces:
-            async for piece in pieces:
-                yield piece
-                if watch is not None and await watch.is_over():
-                    break
+    async with aclosing(stream.pieces()) as pieces:
+        async for piece in pieces:
+            yield piece
+            if watch is not None and await watch.is_over():
+                break
 
 
 async def _nothing() -> AsyncGenerator[bytes, None]:

@@ -27,10 +27,10 @@ class Route(msgspec.Struct, frozen=True, eq=False):
     """A method of a path, its handler, and the roles that may call it.
 
     `waits` marks calls whose duration says nothing about the server, `plain` those of systems that
-    know no media type of OJS, `problems` those whose errors are problem details, `tenanted` those
-    that show and change nothing but the caller's own where that is a tenant: all others are about
-    everybody, and refused to tenants. `produces` marks those by which programs make jobs, and those
-    of the worker protocol: they are as frequent as jobs are.
+    know no media type of OJS, `tenanted` those that show and change nothing but the caller's own
+    where that is a tenant: all others are about everybody, and refused to tenants. `produces` marks
+    those by which programs make jobs, and those of the worker protocol: they are as frequent as
+    jobs are.
     """
 
     method: str
@@ -40,7 +40,6 @@ class Route(msgspec.Struct, frozen=True, eq=False):
     alias_of: tuple[str, str] | None = None
     waits: bool = False
     plain: bool = False
-    problems: bool = False
     tenanted: bool = False
     produces: bool = False
 

@@ -1,6 +1,6 @@
 """The one path table, of the rows that modules declare beside their handlers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -18,15 +18,6 @@ from ojs_server.http.admin import (
 from ojs_server.http.admin import jobs as admin_jobs
 from ojs_server.http.admin import queues as admin_queues
 from ojs_server.http.admin import workers as admin_workers
-from ojs_server.http.compat import (
-    blackboard,
-    camunda,
-    joblib,
-    joblib_workers,
-    providers,
-    rooms,
-    worker_management,
-)
 from ojs_server.http.cron import entries as cron
 from ojs_server.http.dialects import ALIASES
 from ojs_server.http.fairness import pools
@@ -50,7 +41,7 @@ from ojs_server.http.queues import config as queue_config
 from ojs_server.http.queues import control as queue_control
 from ojs_server.http.queues import read as queues
 from ojs_server.http.queues import removal as queue_removal
-from ojs_server.http.route import CAMUNDA_BASE, JOBLIB_BASE, V1, Route, under
+from ojs_server.http.route import V1, Route, under
 from ojs_server.http.schemas import registry as schemas
 from ojs_server.http.schemas import trials as schema_trials
 from ojs_server.http.streams import event_log, event_stream
@@ -58,7 +49,15 @@ from ojs_server.http.system import dashboard, manifest, metrics
 from ojs_server.http.system import health as system
 from ojs_server.http.tenants import administration as tenants
 from ojs_server.http.webhooks import deliveries, subscriptions
-from ojs_server.http.workers import ack, fetch, heartbeat, registry, sessions, settle_many
+from ojs_server.http.workers import (
+    ack,
+    fetch,
+    heartbeat,
+    management,
+    registry,
+    sessions,
+    settle_many,
+)
 from ojs_server.http.workflows import operations as workflows
 
 CANONICAL: Final[tuple[Route, ...]] = (
@@ -78,10 +77,8 @@ CANONICAL: Final[tuple[Route, ...]] = (
         *bulk.ROUTES,
         *progress.ROUTES,
         *checkpoints.ROUTES,
-        *worker_management.ROUTES,
+        *management.ROUTES,
         *sessions.ROUTES,
-        *rooms.ROUTES,
-        *blackboard.ROUTES,
         *queues.ROUTES,
         *queue_control.ROUTES,
         *queue_config.ROUTES,
@@ -131,35 +128,20 @@ def _with_aliases(canonical: tuple[Route, ...]) -> tuple[Route, ...]:
 ROUTES: Final = _with_aliases(CANONICAL)
 
 
-def at_root(parts: Sequence[str]) -> tuple[Route, ...]:
+def at_root(routes: Iterable[Route], parts: Sequence[str]) -> tuple[Route, ...]:
     """Return the routes of these parts of the API without its prefix, for a profile."""
     return tuple(
         msgspec.structs.replace(route, path=route.path.removeprefix(V1), plain=True)
-        for route in ROUTES
+        for route in routes
         for part in parts
         if route.path == f"{V1}/{part}" or route.path.startswith(f"{V1}/{part}/")
     )
 
 
-# The calls of the job manager's own clients, which expect this prefix.
-JOBLIB: Final = under(
-    JOBLIB_BASE,
-    *joblib.ROUTES,
-    *joblib_workers.ROUTES,
-    *providers.ROUTES,
-    plain=True,
-    problems=True,
-)
-
-# The calls of Camunda's REST API for jobs.
-CAMUNDA: Final = under(CAMUNDA_BASE, *camunda.ROUTES, plain=True, problems=True, tenanted=True)
-
 # For browsers. Names are in the query of a page, since they may contain a slash.
 DASHBOARD: Final[tuple[Route, ...]] = dashboard.ROUTES
 
 
-def routes_of(profile: Profile) -> tuple[Route, ...]:
-    """Return the routes that a profile serves."""
-    routes = ROUTES + DASHBOARD + at_root(profile.at_root)
-    routes += JOBLIB if profile.serves_joblib else ()
-    return routes + (CAMUNDA if profile.serves_camunda else ())
+def routes_of(profile: Profile, more: tuple[Route, ...] = ()) -> tuple[Route, ...]:
+    """Return the routes that a profile serves, with those that another system adds."""
+    return ROUTES + more + DASHBOARD + at_root(ROUTES + more, profile.at_root)

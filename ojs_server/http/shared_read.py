@@ -4,9 +4,19 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Generic, TypeVar
 
+import msgspec
+
 EVERY_S: Final = 5.0
 
 Value = TypeVar("Value")
+
+
+class Statistics(msgspec.Struct, frozen=True):
+    """The statistics of all queues as JSON: the numbers alone, and with queues and workers by
+    name."""
+
+    numbers: bytes
+    lists: bytes
 
 
 class SharedRead(Generic[Value]):

@@ -5,7 +5,9 @@ the trace of its caller; the jobs in it, which may be of many traces, are linked
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -81,29 +83,34 @@ class Tracing:
                 start_time=begun,
             ).end()
 
-    def _handler(self, route: Route) -> Any:
-        name = f"{route.method} {route.path}"
-        attributes = {"http.request.method": route.method, "http.route": route.path}
+    @contextmanager
+    def span(
+        self, method: str, path: str, context: Mapping[str, str]
+    ) -> Iterator[Callable[[int], None]]:
+        """Make a span of a call by its route, in the trace of its caller."""
+        with self._tracer.start_as_current_span(
+            f"{method} {path}",
+            _W3C.extract(context),
+            SpanKind.SERVER,
+            {"http.request.method": method, "http.route": path},
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                yield partial(_answered, span)
+            except ClientDisconnect:
+                raise
+            except Exception as error:
+                code = error.answer_code if isinstance(error, OjsError) else INTERNAL_ERROR
+                span.set_attribute("error.type", code.name)
+                _answered(span, code.status)
+                raise
 
+    def _handler(self, route: Route) -> Any:
         async def handle(call: Call) -> Answer:
-            with self._tracer.start_as_current_span(
-                name,
-                _W3C.extract(_carrier(call)),
-                SpanKind.SERVER,
-                attributes,
-                record_exception=False,
-                set_status_on_exception=False,
-            ) as span:
-                try:
-                    answer = await route.handler(call)
-                except ClientDisconnect:
-                    raise
-                except Exception as error:
-                    code = error.answer_code if isinstance(error, OjsError) else INTERNAL_ERROR
-                    span.set_attribute("error.type", code.name)
-                    _answered(span, code.status)
-                    raise
-                _answered(span, answer.status)
+            with self.span(route.method, route.path, call.trace_context) as answered:
+                answer = await route.handler(call)
+                answered(answer.status)
                 return answer
 
         return handle
@@ -136,11 +143,6 @@ def _answered(span: Span, status: int) -> None:
     span.set_attribute("http.response.status_code", status)
     if status >= 500:
         span.set_status(StatusCode.ERROR)
-
-
-def _carrier(call: Call) -> dict[str, str]:
-    names = (b"traceparent", b"tracestate")
-    return {name.decode(): value for name in names if (value := call.header(name)) is not None}
 
 
 def _links(metas: Iterable[bytes], known: int = 0) -> Iterator[Link]:

@@ -12,8 +12,8 @@ from typing import Final, Protocol
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.webhooks.delivery import Delivery, Reply, Status
-from ojs_server.domain.webhooks.webhook import Webhook
-from ojs_server.metrics import Metrics
+from ojs_server.domain.webhooks.webhook import Webhook, skipped
+from ojs_server.observe.metrics import Metrics
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.time_limit import at_most
 from ojs_server.ops.webhooks.deliveries import MAX_WAITING, RecordAttempt, Spread, Take, look
@@ -65,7 +65,8 @@ class Deliver:
         self._at_once = at_once
         self._wake = asyncio.Event()
         self._busy: Counter[str] = Counter()
-        self._tasks: set[asyncio.Task[None]] = set()
+        # In their order, in which they are broken off.
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self._any = False
         # The positions up to which pages had no event to deliver, and the number of these pages.
         self._passed: dict[str, tuple[int, int, int]] = {}
@@ -144,7 +145,8 @@ class Deliver:
 
     def _place(self, webhook: Webhook) -> int:
         stored, passed, _ = self._passed.get(webhook.id, (0, 0, 0))
-        return passed if stored == webhook.cursor and passed > stored else webhook.cursor
+        place = passed if stored == webhook.cursor and passed > stored else webhook.cursor
+        return skipped(webhook, place)
 
     def _pages(self, webhook: Webhook) -> int:
         stored, _, pages = self._passed.get(webhook.id, (0, 0, 0))
@@ -170,8 +172,8 @@ class Deliver:
         for delivery in took.deliveries:
             self._busy[delivery.webhook_id] += 1
             task = asyncio.create_task(self._attempt(known[delivery.webhook_id], delivery))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks[task] = None
+            task.add_done_callback(lambda done: self._tasks.pop(done, None))
         return len(took.deliveries)
 
     async def _attempt(self, webhook: Webhook, delivery: Delivery) -> None:

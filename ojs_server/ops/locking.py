@@ -68,8 +68,8 @@ def lock(work: Work, locks: Locks, preload: Preload | None) -> None:
         tx.lock(workers, (), ())
         leaving.update(worker.id for search in locks.searches for worker in search(work))
     tx.lock(workers, jobs, jobs | locks.leases, leaving)
-    if locks.providers:
-        tx.load_providers(sorted(locks.providers))
+    for lock_rows, ids in locks.others.items():
+        lock_rows(tx, sorted(ids))
     names: list[str] = []
     if tx.configs:
         names += guarded(tx.configs, {draft.queue for draft in drafts} | locks.queues)

@@ -7,6 +7,7 @@ lock                names the rows that it will lock
 carry_out           does it, unless one function handles all operations of its stage
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import IntEnum, auto
 from typing import Any, ClassVar, Final, Generic, TypeVar
@@ -19,6 +20,7 @@ from ojs_server.domain.jobs.validate import Draft
 from ojs_server.domain.workers.worker import Worker
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.unit_of_work import Work, outcome_of
+from ojs_server.store.base import Tx
 
 Result = TypeVar("Result", covariant=True)
 
@@ -39,6 +41,7 @@ class Stage(IntEnum):
     LOCK = auto()
     CRON = auto()
     ENQUEUE = auto()
+    STAGED = auto()
     BULK_ENQUEUE = auto()
     START_WORKFLOWS = auto()
     SETTLE = auto()
@@ -54,7 +57,8 @@ class Stage(IntEnum):
     PRESENCE = auto()
     CLEANUP = auto()
     JOIN = auto()
-    PROVIDERS = auto()
+    # Of other systems, on rows of their own.
+    OTHERS = auto()
     SESSIONS = auto()
     BEAT = auto()
     SIGNS = auto()
@@ -88,8 +92,8 @@ class Locks:
         self.leases: set[str] = set()
         # Workers whose leases and jobs are locked with them.
         self.leaving: set[str] = set()
-        # Providers, which are locked after their workers.
-        self.providers: set[str] = set()
+        # Rows of other systems, which are locked after workers, by the function that locks them.
+        self.others: defaultdict[Callable[[Tx, Sequence[str]], object], set[str]] = defaultdict(set)
         # Workflows to cancel, with their unfinished jobs.
         self.workflows: set[str] = set()
         # Queues to claim from. The tenants and pools of a claim are not known in advance.

@@ -36,6 +36,7 @@ def prune(work: Work) -> Pruned:
         removed,
         _dead_letters(work),
         work.tx.prune_receipts(work.now - keep.idempotency_ms, STEP),
+        work.tx.prune_staged_outcomes(work.now - keep.idempotency_ms, STEP),
         work.tx.delete_workers(work.now - keep.workers_ms, STEP),
         work.tx.prune_limits(work.now - LIMITS_MS, STEP),
         _workflows(work),

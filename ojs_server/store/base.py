@@ -4,10 +4,13 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+import msgspec
+
 from ojs_server.domain.admin.server_node import Announcement, ServerNode
 from ojs_server.domain.admin.vacuum_holder import VacuumHolder
 from ojs_server.store.errors import (
     OutcomeUnknown,
+    Overtaken,
     SchemaError,
     StaleWrite,
     StoreBusy,
@@ -19,12 +22,11 @@ from ojs_server.store.records import Contended, Preload
 from ojs_server.store.tables.contract import Reader, Tx
 
 __all__ = [
+    "Callbacks",
     "Clock",
     "Listener",
-    "OnDue",
-    "OnLog",
-    "OnWake",
     "OutcomeUnknown",
+    "Overtaken",
     "Reader",
     "SchemaError",
     "StaleWrite",
@@ -34,7 +36,6 @@ __all__ = [
     "StoreUnavailable",
     "StoreUnreachable",
     "Tx",
-    "ignore_moment",
 ]
 
 Clock = Callable[[], int]
@@ -51,8 +52,25 @@ OnLog = Callable[[int | None], None]
 OnDue = Callable[[int], None]
 
 
-def ignore_moment(moment: int | None) -> None:
-    """Ignore the notice; an OnLog or OnDue for callers that need neither."""
+# Called when a program has staged jobs.
+OnStaged = Callable[[], None]
+
+
+def _ignore() -> None:
+    """Ignore that there are staged jobs."""
+
+
+def _ignore_moment(moment: int | None) -> None:
+    """Ignore a place of the log, or a due moment."""
+
+
+class Callbacks(msgspec.Struct, frozen=True):
+    """The functions that a node's listener calls."""
+
+    on_wake: OnWake
+    on_log: OnLog = _ignore_moment
+    on_due: OnDue = _ignore_moment
+    on_staged: OnStaged = _ignore
 
 
 class Listener(Protocol):
@@ -111,9 +129,7 @@ class Store(Protocol):
         """Return why no change is kept: which file of the database is not under its name any more.
         None if all are."""
 
-    def listener(
-        self, on_wake: OnWake, on_log: OnLog = ignore_moment, on_due: OnDue = ignore_moment
-    ) -> Listener | None:
+    def listener(self, callbacks: Callbacks) -> Listener | None:
         """Return a listener for other nodes' notices; None if there are no other nodes."""
 
     def note_waiting(self, until: int) -> None:

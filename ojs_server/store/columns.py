@@ -16,8 +16,6 @@ from ojs_server.domain.access.login import Login
 from ojs_server.domain.admin.action import Action, Actor
 from ojs_server.domain.admin.maintenance import Maintenance
 from ojs_server.domain.admin.statistics import Count
-from ojs_server.domain.compat.kind import Kind
-from ojs_server.domain.compat.provider import Provider, ProviderResult
 from ojs_server.domain.cron.entry import CronEntry, CronRun
 from ojs_server.domain.fairness.fair_choice import Candidate
 from ojs_server.domain.jobs.attachments import Checkpoint, Progress
@@ -28,6 +26,7 @@ from ojs_server.domain.schemas.schema import SchemaMark
 from ojs_server.domain.version import Version
 from ojs_server.domain.webhooks.delivery import Delivery
 from ojs_server.domain.webhooks.webhook import Webhook
+from ojs_server.domain.workers.kind import Kind
 from ojs_server.domain.workers.worker import Worker
 from ojs_server.domain.workflows.record import (
     MemberJob,
@@ -50,6 +49,8 @@ from ojs_server.store.records import (
     QueueSums,
     Released,
     SchemaHead,
+    Staged,
+    StagedOutcome,
     WaitingNode,
     WebhookLoad,
     WholeJob,
@@ -103,8 +104,6 @@ RECORDS: Final = {
         Record(Lease, "leases"),
         Record(Worker, "workers"),
         Record(Kind, "job_kinds"),
-        Record(Provider, "providers"),
-        Record(ProviderResult, "provider_results"),
         Record(CronEntry, "cron"),
         Record(CronRun, "cron_runs", {"position": "pos"}),
         Record(Workflow, "workflows", {"kind": "type"}),
@@ -117,6 +116,8 @@ RECORDS: Final = {
         Record(Delivery, "deliveries"),
         Record(Maintenance, "maintenance"),
         Record(Login, "logins"),
+        Record(Staged, "staged_jobs"),
+        Record(StagedOutcome, "staged_outcomes"),
         Record(Actor, "actions"),
         Record(Action, "actions", {"position": "pos"}),
         Record(SchemaHead, "schemas"),
@@ -130,6 +131,11 @@ RECORDS: Final = {
     )
 }
 _OF_TYPE: Final = {record.type: record for record in RECORDS.values()}
+
+
+def add_record(record: Record) -> None:
+    """Let statements name a record of another system."""
+    RECORDS[record.type.__name__] = _OF_TYPE[record.type] = record
 
 
 @cache

@@ -40,5 +40,10 @@ class StaleWrite(Exception):
     """A guarded write found another state than the one it was decided on."""
 
 
+class Overtaken(StaleWrite):
+    """A transaction that began later has changed the same job first, so this one is to begin anew:
+    the event log tells what happened to a job in the order of the transactions."""
+
+
 class SchemaError(Exception):
     """The database's schema is newer than this program, or missing."""

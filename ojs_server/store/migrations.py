@@ -5,9 +5,12 @@ from importlib import resources
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 from ojs_server.store.errors import SchemaError
 
+# The package of other systems, each of which may have migrations.
+_SYSTEMS: Final = "ojs_server.systems"
 _FILE: Final = re.compile(r"(\d{4})_(\w+)\.sql")
 # The last commit that had the steps before the first one of today.
 _SQUASHED_AT: Final = "24a89b05"
@@ -22,12 +25,22 @@ class Migration(msgspec.Struct, frozen=True):
 
 
 def load_migrations(package: str) -> list[Migration]:
-    """All steps in order."""
-    found = []
-    for file in resources.files(package).joinpath("migrations").iterdir():
-        if match := _FILE.fullmatch(file.name):
-            found.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8")))
-    return sorted(found, key=lambda migration: migration.version)
+    """All steps in order. Those of other systems, which have files of their own, are always taken,
+    so that a server may change its profile; what has the same number is one step."""
+    store = package.rpartition(".")[2]
+    found: dict[int, Migration] = {}
+    systems = resources.files(_SYSTEMS).iterdir()
+    folders = (
+        resources.files(package).joinpath("migrations"),
+        *(system.joinpath("migrations", store) for system in systems),
+    )
+    for folder in folders:
+        for file in sorted(folder.iterdir(), key=str) if folder.is_dir() else ():
+            if match := _FILE.fullmatch(file.name):
+                version, sql = int(match[1]), file.read_text(encoding="utf-8")
+                first = found.setdefault(version, Migration(version, match[2], ""))
+                found[version] = structs.replace(first, sql=f"{first.sql}\n{sql}")
+    return sorted(found.values(), key=lambda migration: migration.version)
 
 
 def pending(migrations: list[Migration], current: int, *, apply: bool) -> list[Migration]:

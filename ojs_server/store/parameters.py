@@ -25,6 +25,6 @@ _BY_TYPE: Final = {
     "bytea": "digest",
     "json": "config document written",
     "text[]": "ids jobs limits queues tenants types workers",
-    "int8[]": "bottoms floors tops",
+    "int8[]": "bottoms floors tops unfinished",
 }
 TYPES: Final = {name: kind for kind, names in _BY_TYPE.items() for name in names.split()}

@@ -23,15 +23,17 @@ statement or fragment says `{that_name}`.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from ojs_server.store.columns import RECORDS, Row, Rows, columns_of, reader_of, rows_of, selected
 from ojs_server.store.parameters import TYPES
+
+Prepared = TypeVar("Prepared")
 
 # The package with the statements of every database.
 SHARED: Final = "ojs_server.store.tables"
@@ -100,24 +102,75 @@ class Query(msgspec.Struct, frozen=True, eq=False):
     changes: tuple[str, ...] = ()
 
 
-def load_queries(package: str, dialect: Dialect) -> dict[str, Query]:
-    """Every statement of the `sql` folder of a store's package, and those that all stores share."""
-    files = (*_files(package), *_files(SHARED))
-    return queries_of([file.read_text(encoding="utf-8") for file in files], dialect)
+class Loaded(Generic[Prepared]):
+    """The statements of one store, as it prepares them: its own, those that all stores share, and
+    those of other systems."""
+
+    def __init__(
+        self, package: str, dialect: Dialect, prepare: Callable[[Query], Prepared]
+    ) -> None:
+        self.queries: Final[dict[str, Prepared]] = {}
+        self._store = package.rpartition(".")[2]
+        self._dialect = dialect
+        self._prepare = prepare
+        self._fragments: dict[str, str] = {}
+        self._add((*_files(package, "sql"), *_files(SHARED, "sql")))
+        for system in _systems:
+            self.add(system)
+
+    def add(self, package: str) -> None:
+        """Add the statements of another system."""
+        self._add((*_files(package, "sql"), *_files(package, "sql", self._store)))
+
+    def _add(self, files: Iterable[Traversable]) -> None:
+        texts = [file.read_text(encoding="utf-8") for file in files]
+        for name, query in queries_of(texts, self._dialect, self._fragments).items():
+            if name in self.queries:
+                raise ValueError(f"two statements are named {name}")
+            self.queries[name] = self._prepare(query)
 
 
-def _files(package: str) -> list[Traversable]:
-    folder = resources.files(package).joinpath("sql")
+_loaded: Final[list[Loaded[Any]]] = []
+# The packages of other systems whose tables are known.
+_systems: Final[list[str]] = []
+
+
+def load_queries(
+    package: str, dialect: Dialect, prepare: Callable[[Query], Prepared]
+) -> dict[str, Prepared]:
+    """Every statement of the `sql` folder of a store's package, those that all stores share, and
+    those of other systems, which may come later."""
+    loaded = Loaded(package, dialect, prepare)
+    _loaded.append(loaded)
+    return loaded.queries
+
+
+def add_statements(package: str) -> None:
+    """Give all stores the statements of another system, of the `sql` folder of its package and of
+    a store's own folder in that."""
+    _systems.append(package)
+    for loaded in _loaded:
+        loaded.add(package)
+
+
+def _files(package: str, *folders: str) -> list[Traversable]:
+    folder = resources.files(package).joinpath(*folders)
+    if not folder.is_dir():
+        return []
     return sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
 
 
-def queries_of(texts: list[str], dialect: Dialect) -> dict[str, Query]:
-    """The statements of some files."""
+def queries_of(
+    texts: Iterable[str], dialect: Dialect, fragments: dict[str, str] | None = None
+) -> dict[str, Query]:
+    """The statements of some files; their fragments join those of earlier files."""
     parts = [part for text in texts for part in split_parts(text)]
+    fragments = {} if fragments is None else fragments
+    fragments.update({part.name: part.sql for part in parts if part.is_fragment})
     put_in = {
         name: selected(record, dialect.selected) for name, record in RECORDS.items() if record.table
     }
-    put_in |= {part.name: part.sql for part in parts if part.is_fragment}
+    put_in |= fragments
     found: dict[str, Query] = {}
     for part in parts:
         if part.is_fragment:

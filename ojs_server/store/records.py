@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from ojs_server.domain.compat.kind import Kind
 from ojs_server.domain.jobs.job import Event, Job, Lease, StoredJob
 from ojs_server.domain.limits.limit_state import Limit
 from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.domain.schemas.schema import SchemaMark
 from ojs_server.domain.webhooks.delivery import Delivery
 from ojs_server.domain.webhooks.webhook import Webhook
+from ojs_server.domain.workers.kind import Kind
 from ojs_server.domain.workers.worker import Worker
 from ojs_server.domain.workflows.record import WaitingJob, Workflow
 from ojs_wire.codec import Json
@@ -72,6 +72,27 @@ class Claimed(msgspec.Struct, frozen=True):
     args: Json
     meta: Json
     parent_results: Json | None = None
+
+
+class Staged(msgspec.Struct, frozen=True):
+    """A job that a program has enqueued within a transaction of its own, as a request body."""
+
+    id: str
+    tenant: str | None
+    body: str
+    staged_at: int
+
+
+class StagedOutcome(msgspec.Struct, frozen=True):
+    """The outcome of a staged job that was not stored as it is: an earlier job stands for it, or
+    it was refused."""
+
+    id: str
+    at: int
+    job_id: str | None = None
+    code: str | None = None
+    message: str | None = None
+    details: Json | None = None
 
 
 class Held(NamedTuple):

@@ -21,7 +21,7 @@ export function page(view) {
   view.add(
     h("form", { class: "filters", role: "search", "aria-label": "Filter events", onsubmit: (event) => { event.preventDefault(); go(to("events", Object.fromEntries(new FormData(event.target)))); } },
       h("label", null, "Types", h("input", { name: "types", value: types, placeholder: "job.failed,job.discarded", list: "event-types", spellcheck: "false" })), h("button", { type: "submit" }, "Filter"), state,
-      h("datalist", { id: "event-types" }, ["job.enqueued", "job.started", "job.completed", "job.failed", "job.discarded", "job.cancelled", "workflow.completed", "workflow.failed", "cron.triggered"].map((type) => h("option", { value: type })))),
+      h("datalist", { id: "event-types" }, ["job.enqueued", "job.started", "job.completed", "job.failed", "job.discarded", "job.cancelled", "job.refused", "workflow.completed", "workflow.failed", "cron.triggered"].map((type) => h("option", { value: type })))),
     h("div", { class: "panel list" }, held, h("div", { class: "scroll" }, h("table", { class: "tail" }, h("caption", { class: "aside" }, "Events, newest first"), h("thead", null, h("tr", null, ["Time", "Type", "Subject", "Detail"].map((label, at) => h("th", { scope: "col", class: at === 3 ? "p2" : null }, label)))), body)), blank));
 
   let waiting = [];
@@ -79,7 +79,7 @@ function row(event) {
       : h("span", null, shortId(String(event.subject ?? "")));
   const details = Object.entries(data).filter(([name, value]) => !["job_id", "workflow_id"].includes(name) && value !== null && typeof value !== "object").map(([name, value]) => `${name}=${value}`);
   if (data.error) details.push(`${data.error.type ?? data.error.code}: ${data.error.message}`);
-  const kind = { completed: "completed", failed: "retryable", retrying: "retryable", discarded: "discarded", cancelled: "cancelled", started: "active", enqueued: "available", scheduled: "scheduled" }[String(event.type).split(".").at(-1)] ?? "pending";
+  const kind = { completed: "completed", failed: "retryable", retrying: "retryable", discarded: "discarded", cancelled: "cancelled", started: "active", enqueued: "available", refused: "discarded", scheduled: "scheduled" }[String(event.type).split(".").at(-1)] ?? "pending";
   const time = exact(Date.parse(event.time));
   return h("tr", null, h("td", { class: "nowrap muted", title: time }, time.slice(11, 23)), h("td", { class: "nowrap" }, h("span", { class: `state s-${kind}` }, event.type)), h("td", { class: "nowrap" }, subject), h("td", { class: "clip p2 muted", title: details.join(" ") }, details.join("  ")));
 }

@@ -76,7 +76,8 @@ export function page(view) {
     following = true;
     let timer = null;
     const soon = () => { timer ??= setTimeout(() => { timer = null; refresh(); }, 250); };
-    const again = await follow(`${at}/events`, { signal: view.signal, each: (event) => event && soon() }).then(() => AGAIN_MS, () => POLL_MS);
+    // Events before the stream was open are read once it is.
+    const again = await follow(`${at}/events`, { signal: view.signal, opened: soon, each: (event) => event && soon() }).then(() => AGAIN_MS, () => POLL_MS);
     if (view.signal.aborted) return;
     await new Promise((resolve) => setTimeout(resolve, again));
     following = false;

@@ -2,7 +2,6 @@
 
 import { get, send, useKey } from "./api.js";
 import { h, put } from "./dom.js";
-import { back } from "./router.js";
 
 export function page(view) {
   view.head("Sign in");
@@ -20,15 +19,14 @@ export function page(view) {
     wrong.hidden = true;
     try {
       await begin(input.value.trim());
-      dispatchEvent(new CustomEvent("ojs-signed-in"));
-      back(view.query.get("next"));
+      dispatchEvent(new CustomEvent("ojs-signed-in", { detail: view.query.get("next") }));
     } catch (error) {
       useKey(null);
       put(wrong, error.message, error.hint && ` — ${error.hint}`);
       wrong.hidden = false;
       input.select();
+      verb.disabled = false;
     }
-    verb.disabled = false;
   }
 }
 

@@ -8,7 +8,7 @@ import { h, put } from "./dom.js";
 import { duration, number, relative } from "./format.js";
 import { keyboard, showKeys } from "./keys.js";
 import { listen, start, toggle, watch } from "./live.js";
-import { begin, go, here, to } from "./router.js";
+import { back, begin, go, here, to } from "./router.js";
 import { View } from "./view.js";
 import { identify, isKnown, limit } from "./who.js";
 
@@ -60,7 +60,8 @@ async function show() {
   module.page(view);
   if (moved) {
     scrollTo(0, 0);
-    main.focus({ preventScroll: true });
+    // Leave the focus to someone who is typing above the page.
+    if (!document.activeElement?.matches("input")) main.focus({ preventScroll: true });
   }
 }
 
@@ -152,8 +153,9 @@ document.getElementById("live").addEventListener("click", toggle);
 document.getElementById("help").addEventListener("click", showKeys);
 document.getElementById("leave").addEventListener("click", signOut);
 addEventListener("ojs-unknown", signIn);
-addEventListener("ojs-signed-in", () => {
-  showReader().then(show);
+// Draw the page once the reader is known: drawing it before, too, would drop what is clicked in between.
+addEventListener("ojs-signed-in", ({ detail: next }) => {
+  showReader().then(() => back(next));
   start();
 });
 // A disabled element shows the reason, and does nothing.

@@ -5,7 +5,8 @@ import { open } from "./api.js";
 /** Call `each(event, data, id)` for every event of a stream, until it ends or the signal aborts.
  * A comment, which the server sends when nothing happens, is passed as the event "". */
 export async function follow(path, { query, signal, lastId, opened, each }) {
-  const headers = { Accept: "text/event-stream" };
+  // With a version, statistics are numbers.
+  const headers = { Accept: "text/event-stream", "OJS-Version": "1.0" };
   if (lastId) headers["Last-Event-ID"] = lastId;
   const answer = await open("GET", path, { query, signal, headers });
   opened?.();

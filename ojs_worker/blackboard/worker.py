@@ -10,11 +10,11 @@ from typing import Any, Final
 import httpx
 
 from ojs_wire.codec import encode
-from ojs_worker.backoff import Backoff
 from ojs_worker.blackboard.block import Acquired, Executed, FunctionBlock, Json
 from ojs_worker.config import PROFILES
 from ojs_worker.environment import Environment, Pool, machine
-from ojs_worker.signals import on_ending
+from ojs_worker.running.signals import on_ending
+from ojs_worker.transport.backoff import Backoff
 
 _USUAL: Final = PROFILES["blackboard"]
 _RESULT: Final = "/blackboard/job/result"

@@ -53,6 +53,14 @@ class Call(msgspec.Struct, Generic[T], frozen=True):
     instead: "Callable[[Refused], Call[T] | None] | None" = None
 
 
+class Page(msgspec.Struct, Generic[T], frozen=True):
+    """A page of a list, and the mark after which the next page begins."""
+
+    items: list[T]
+    has_more: bool = False
+    mark: Any = None
+
+
 class _JobAnswer(msgspec.Struct):
     job: Job
 

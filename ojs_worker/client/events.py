@@ -1,17 +1,18 @@
 """Follow the events of a server, and reconnect when the stream breaks."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
 import msgspec
 
-from ojs_worker.backoff import Backoff
-from ojs_worker.client.calls import Json
+from ojs_worker.client.calls import V1, Json, path_of
+from ojs_worker.client.sender import Sender
 from ojs_worker.errors import NotFound, OjsError, Refused, decoded
-from ojs_worker.sse import FrameReader
-from ojs_worker.streams import stream_of
-from ojs_worker.transport import StreamingTransport, Transport
+from ojs_worker.transport import StreamingTransport
+from ojs_worker.transport.backoff import Backoff
+from ojs_worker.transport.sse import FrameReader
+from ojs_worker.transport.streams import stream_of
 
 SHUTDOWN: Final = "server.shutdown"
 _BROKEN: Final = (OjsError, ValueError)
@@ -31,24 +32,28 @@ _event = msgspec.json.Decoder(Event)
 
 
 async def follow(
-    transport: Transport,
-    path: str,
-    after: str | None,
-    random: Callable[[], float],
-    sleep: Callable[[float], Awaitable[None]],
+    sender: Sender,
     *,
-    ends: bool = False,
+    types: Sequence[str] | None = None,
+    queues: Sequence[str] | None = None,
+    job_types: Sequence[str] | None = None,
+    job_id: str | None = None,
+    after: str | None = None,
 ) -> AsyncGenerator[Event, None]:
-    """Read events until the caller stops, or the stream ends and `ends` is set. A broken stream is
+    """Read events until the caller stops, or those of one job until it ends. A broken stream is
     resumed; raises a `Refused` that is final."""
+    transport = sender.transport
     if not isinstance(transport, StreamingTransport):
         raise NotFound("this transport reads no streams")
-    backoff = Backoff("follow the events", random)
+    channel = None if job_id is None else f"job:{job_id}"
+    query = {"types": types, "queues": queues, "job_types": job_types, "channel": channel}
+    path = path_of(V1, query, "events", "stream")
+    backoff = Backoff("follow the events", sender.environment.random)
     while True:
         frames = FrameReader()
         wait_s: float | None = None
         reason: object = "the stream ended"
-        whole = ends
+        whole = job_id is not None
         try:
             async with contextlib.aclosing(transport.stream(stream_of(path, after))) as pieces:
                 async for piece in pieces:
@@ -68,4 +73,4 @@ async def follow(
             reason, wait_s = error, error.retry_after_s
         except _BROKEN as error:
             reason = error
-        await sleep(backoff.next_s(reason, wait_s))
+        await sender.sleep(backoff.next_s(reason, wait_s))

@@ -1,7 +1,5 @@
 """All groups of calls, as attributes of a client."""
 
-from typing import Generic
-
 from ojs_worker.client.administration import (
     Admin,
     EventLog,
@@ -14,27 +12,33 @@ from ojs_worker.client.administration import (
 )
 from ojs_worker.client.jobs import Dead, Jobs
 from ojs_worker.client.queues import Queues, RateLimits
-from ojs_worker.client.surface import M, Run
+from ojs_worker.client.sender import Sender
+from ojs_worker.client.surface import Group, M
 from ojs_worker.client.workers import Workers
 from ojs_worker.client.workflows import CronEntries, Workflows
 
 
-class Groups(Generic[M]):
-    """The groups of calls beyond enqueueing and waiting."""
+class Groups(Group[M]):
+    """A client's own calls, and those of all nouns."""
 
-    def __init__(self, run: Run, *, awaits: bool) -> None:
-        self.jobs: Jobs[M] = Jobs(run, awaits=awaits)
-        self.queues: Queues[M] = Queues(run, awaits=awaits)
-        self.workers: Workers[M] = Workers(run, awaits=awaits)
-        self.dead: Dead[M] = Dead(run, awaits=awaits)
-        self.cron: CronEntries[M] = CronEntries(run, awaits=awaits)
-        self.workflows: Workflows[M] = Workflows(run, awaits=awaits)
-        self.rate_limits: RateLimits[M] = RateLimits(run, awaits=awaits)
-        self.event_log: EventLog[M] = EventLog(run, awaits=awaits)
-        self.webhooks: Webhooks[M] = Webhooks(run, awaits=awaits)
-        self.schemas: Schemas[M] = Schemas(run, awaits=awaits)
-        self.tenants: Tenants[M] = Tenants(run, awaits=awaits)
-        self.pools: Pools[M] = Pools(run, awaits=awaits)
-        self.routing: Routing[M] = Routing(run, awaits=awaits)
-        self.admin: Admin[M] = Admin(run, awaits=awaits)
-        self.server: ServerCalls[M] = ServerCalls(run, awaits=awaits)
+    def __init__(self, sender: Sender) -> None:
+        self._bind(sender)
+
+    def _bind(self, sender: Sender) -> None:
+        """Send all calls by this sender."""
+        self._sender = sender
+        self.jobs: Jobs[M] = Jobs(sender)
+        self.queues: Queues[M] = Queues(sender)
+        self.workers: Workers[M] = Workers(sender)
+        self.dead: Dead[M] = Dead(sender)
+        self.cron: CronEntries[M] = CronEntries(sender)
+        self.workflows: Workflows[M] = Workflows(sender)
+        self.rate_limits: RateLimits[M] = RateLimits(sender)
+        self.event_log: EventLog[M] = EventLog(sender)
+        self.webhooks: Webhooks[M] = Webhooks(sender)
+        self.schemas: Schemas[M] = Schemas(sender)
+        self.tenants: Tenants[M] = Tenants(sender)
+        self.pools: Pools[M] = Pools(sender)
+        self.routing: Routing[M] = Routing(sender)
+        self.admin: Admin[M] = Admin(sender)
+        self.server: ServerCalls[M] = ServerCalls(sender)

@@ -1,18 +1,21 @@
 """Calls as methods of both clients: written once, awaited with an event loop, blocking without.
 
-A group of calls is a class whose methods make a `Call` or `Pages`. Bound to a client, they send it.
+A group of calls is a class whose methods make a `Call` or `Pages`, or are coroutines that send
+several calls. Bound to a client, they send them.
 """
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
 from functools import update_wrapper
-from typing import Any, Final, Generic, Literal, ParamSpec, TypeVar, cast, overload
+from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, TypeVar, overload
 
 import msgspec
 
 from ojs_wire.codec import encode
-from ojs_worker.client.calls import V1, Call, Json, answer_as, path_of
+from ojs_worker.client.calls import V1, Call, Json, Page, answer_as, path_of
+from ojs_worker.client.sender import Sender
 from ojs_worker.errors import UnexpectedAnswer
 from ojs_worker.transport import Reply, Request
+from ojs_worker.transport.loopless import finish, finish_each
 
 # Most items in one answer to a list call.
 PAGE: Final = 200
@@ -29,15 +32,13 @@ class Blocking:
 M = TypeVar("M")
 P = ParamSpec("P")
 T = TypeVar("T")
-Run = Callable[[Call[Any]], Any]
 
 
 class Group(Generic[M]):
-    """Calls of one noun."""
+    """Calls of one noun, of a job, or of a client itself."""
 
-    def __init__(self, run: Run, *, awaits: bool) -> None:
-        self.run: Final = run
-        self.awaits: Final = awaits
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
 
 
 class Pages(msgspec.Struct, Generic[T], frozen=True):
@@ -77,21 +78,13 @@ class Pages(msgspec.Struct, Generic[T], frozen=True):
         return {"offset": place.get("offset", 0) + len(page.items)}
 
 
-class Page(msgspec.Struct, Generic[T], frozen=True):
-    """A page of a list, and the mark after which the next page begins."""
-
-    items: list[T]
-    has_more: bool = False
-    mark: Any = None
-
-
 _object = msgspec.json.Decoder(Json)
 
 
 class Method(Generic[P, T]):
     """A call of a group."""
 
-    def __init__(self, make: Callable[P, Call[T]]) -> None:
+    def __init__(self, make: Callable[..., Any]) -> None:
         self.make: Final = make
         update_wrapper(self, make)  # type: ignore[arg-type]
 
@@ -104,55 +97,58 @@ class Method(Generic[P, T]):
     @overload
     def __get__(self, group: None, owner: Any = None) -> "Method[P, T]": ...
     def __get__(self, group: Group[Any] | None, owner: Any = None) -> Any:
-        """Bind the call to a client's group."""
+        """Bind the call to a group."""
         if group is None:
             return self
+        sender, make = group._sender, self.make.__get__(group)
 
-        def call(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return group.run(self.make(*args, **kwargs))
+        async def answered(*args: Any, **kwargs: Any) -> Any:
+            made = make(*args, **kwargs)
+            return await (sender.answer(made) if isinstance(made, Call) else made)
 
-        return update_wrapper(call, self.make)
+        def blocking(*args: Any, **kwargs: Any) -> Any:
+            return finish(answered(*args, **kwargs))
+
+        return update_wrapper(blocking if sender.blocks else answered, make)
 
 
 class Listing(Generic[P, T]):
-    """A list of a group, as an iterator over all its pages."""
+    """An iterator of a group: over a list with all its pages, or without end."""
 
-    def __init__(self, make: Callable[P, Pages[T]]) -> None:
+    def __init__(self, make: Callable[..., Any]) -> None:
         self.make: Final = make
         update_wrapper(self, make)  # type: ignore[arg-type]
 
     @overload
-    def __get__(self, group: Group[InLoop], owner: Any = None) -> Callable[P, AsyncIterator[T]]: ...
+    def __get__(
+        self, group: Group[InLoop], owner: Any = None
+    ) -> Callable[P, AsyncGenerator[T, None]]: ...
     @overload
-    def __get__(self, group: Group[Blocking], owner: Any = None) -> Callable[P, Iterator[T]]: ...
+    def __get__(
+        self, group: Group[Blocking], owner: Any = None
+    ) -> Callable[P, Generator[T, None, None]]: ...
     @overload
     def __get__(self, group: None, owner: Any = None) -> "Listing[P, T]": ...
     def __get__(self, group: Group[Any] | None, owner: Any = None) -> Any:
-        """Bind the list to a client's group."""
+        """Bind the iterator to a group."""
         if group is None:
             return self
-        walk = _awaited if group.awaits else _blocking
+        sender, make = group._sender, self.make.__get__(group)
 
-        def call(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return walk(group.run, self.make(*args, **kwargs))
+        def listed(*args: Any, **kwargs: Any) -> Any:
+            made = make(*args, **kwargs)
+            items = _items(sender, made) if isinstance(made, Pages) else made
+            return finish_each(items) if sender.blocks else items
 
-        return update_wrapper(call, self.make)
+        return update_wrapper(listed, make)
 
 
-async def _awaited(run: Run, pages: Pages[T]) -> AsyncIterator[T]:
+async def _items(sender: Sender, pages: Pages[T]) -> AsyncGenerator[T, None]:
     place: Mapping[str, Any] | None = {}
     while place is not None:
-        page: Page[T] = await run(pages.call(place))
+        page = await sender.answer(pages.call(place))
         for item in page.items:
             yield item
-        place = pages.after(page, place)
-
-
-def _blocking(run: Run, pages: Pages[T]) -> Iterator[T]:
-    place: Mapping[str, Any] | None = {}
-    while place is not None:
-        page: Page[T] = run(pages.call(place))
-        yield from page.items
         place = pages.after(page, place)
 
 
@@ -163,12 +159,22 @@ def url(*parts: str, **query: Any) -> str:
 
 def method(make: Callable[P, Call[T]]) -> Method[P, T]:
     """Make a call of a static method that describes it."""
-    return Method(cast(Any, make))
+    return Method(make)
 
 
 def listing(make: Callable[P, Pages[T]]) -> Listing[P, T]:
     """Make a list of a static method that describes it."""
-    return Listing(cast(Any, make))
+    return Listing(make)
+
+
+def composed(make: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Method[P, T]:
+    """Make a call of a coroutine that sends others."""
+    return Method(make)
+
+
+def streaming(make: Callable[Concatenate[Any, P], AsyncGenerator[T, None]]) -> Listing[P, T]:
+    """Make an iterator of an asynchronous generator."""
+    return Listing(make)
 
 
 def get_json(path: str) -> Call[Json]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, dataclass_transform, get_type_hints
 
 import msgspec
 
-from ojs_worker.binding import Binding
+from ojs_worker.handlers.binding import Binding
 
 Json = dict[str, Any]
 
@@ -38,7 +38,8 @@ class Extension:
     Any class with a method `run` will do; a dataclass and a `msgspec.Struct` stay what they are.
     """
 
-    # The category of the job; one of `Category`, or any text.
+    # The category of the job: one of `Category`, or another that the server allows; modifiers if
+    # there is none.
     category: ClassVar[Any] = None
 
     def __init_subclass__(cls) -> None:

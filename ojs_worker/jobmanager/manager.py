@@ -3,22 +3,23 @@
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import CancelledError, Future, InvalidStateError
 from typing import Any, Final, Self, TypeVar, Unpack, overload
 
-from ojs_worker.access import Auth
-from ojs_worker.blocking import LoopThread
 from ojs_worker.config import TlsFiles
-from ojs_worker.direct import way_to
 from ojs_worker.environment import Environment, machine
+from ojs_worker.errors import OjsError
 from ojs_worker.jobmanager.calls import RoomJob, Task
 from ojs_worker.jobmanager.claimed import ClaimedTask
 from ojs_worker.jobmanager.extension import Registered
 from ojs_worker.jobmanager.rooms import JobRooms
 from ojs_worker.jobmanager.service import USUAL, Execute, Service
-from ojs_worker.signals import on_ending, wait_obeying
-from ojs_worker.tls import connection
+from ojs_worker.running.blocking import LoopThread
+from ojs_worker.running.signals import on_ending, wait_obeying
 from ojs_worker.transport import Transport
+from ojs_worker.transport.access import Auth
+from ojs_worker.transport.direct import transport_to
+from ojs_worker.transport.tls import connection
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 GLOBAL: Final = "@global"
@@ -57,7 +58,7 @@ class JobManager:
         environment: Environment | None = None,
         **tls: Unpack[TlsFiles],
     ) -> None:
-        transport = _way(api, auth, tls)
+        transport = _transport(api, auth, tls)
         rooms = None if tsio is None else JobRooms(tsio)
         self._polling_s = polling_interval
         self._thread = LoopThread()
@@ -136,11 +137,17 @@ class JobManager:
         """Yield tasks one after the other, until the worker is disconnected."""
         pause_s = self._polling_s if polling_interval is None else polling_interval
         while not self._service.stopping.is_set():
-            claimed = self.claim()
+            try:
+                claimed = self.claim()
+                if claimed is None:
+                    self._thread.call(self._service.news(pause_s))
+            except (CancelledError, RuntimeError, OjsError):
+                # Another thread has disconnected the worker meanwhile.
+                if self._service.stopping.is_set():
+                    return
+                raise
             if claimed is not None:
                 yield claimed
-            else:
-                self._thread.call(self._service.news(pause_s))
 
     def start(self, claimed: ClaimedTask) -> None:
         """Set a task to running."""
@@ -155,12 +162,12 @@ class JobManager:
         self._thread.call(self._service.move(claimed.task, "failed", error=str(error)))
 
     def submit(self, room: str, job: Any, payload: dict[str, Any] | None = None) -> Task:
-        """Submit a task for a job of a room: by its name and a payload, or by an object that is
-        both."""
+        """Submit a task in a room: for a job by its name and a payload, or by an object that is
+        both. A job of another room is called by its full name."""
         return self._thread.call(self._service.client.submit(room, job, payload))
 
     def list_jobs(self, room: str) -> list[RoomJob]:
-        """List the jobs of a room that a worker runs or that have waiting tasks."""
+        """List the jobs that a room sees, its own and those of all rooms, without their schemas."""
         return self._thread.call(self._service.client.list_jobs(room))
 
     def list_tasks(self, room: str, status: str | None = None) -> list[Task]:
@@ -204,14 +211,14 @@ class JobManager:
             self._over.set_result(None)
 
 
-def _way(api: Any, auth: Auth | None, tls: TlsFiles) -> Transport:
+def _transport(api: Any, auth: Auth | None, tls: TlsFiles) -> Transport:
     if isinstance(api, str):
-        way = connection(api, auth, files=tls)
-        return way_to(way.url, way.auth, tls=way.tls)
+        found = connection(api, auth, files=tls)
+        return transport_to(found.url, found.auth, tls=found.tls)
     if tls:
         raise TypeError(f"{next(iter(tls))!r} goes with a URL, not with connections of one's own")
     if hasattr(api, "get_headers"):
-        from ojs_worker.over_httpx import ApiTransport
+        from ojs_worker.transport.over_httpx import ApiTransport
 
         return ApiTransport(api)
     transport: Transport = api

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from ojs_worker.backoff import Backoff
 from ojs_worker.config import PROFILES
 from ojs_worker.environment import Environment
 from ojs_worker.errors import (
@@ -19,7 +18,6 @@ from ojs_worker.errors import (
     OjsError,
     Refused,
 )
-from ojs_worker.extensions import Manifest
 from ojs_worker.faults import BadArguments, words_of
 from ojs_worker.jobmanager import calls
 from ojs_worker.jobmanager.calls import Task
@@ -27,9 +25,11 @@ from ojs_worker.jobmanager.claimed import ClaimedTask
 from ojs_worker.jobmanager.client import JobManagerClient
 from ojs_worker.jobmanager.extension import Registered
 from ojs_worker.jobmanager.rooms import JobRooms
-from ojs_worker.stream_waker import StreamWaker
-from ojs_worker.streams import extensions_of, follow_for_ever
+from ojs_worker.running.stream_waker import StreamWaker
 from ojs_worker.transport import ANSWER_S, SteadyTransport, Transport
+from ojs_worker.transport.backoff import Backoff
+from ojs_worker.transport.extensions import Manifest
+from ojs_worker.transport.streams import extensions_of, follow_for_ever
 
 log = logging.getLogger("ojs.worker")
 

@@ -6,9 +6,9 @@ from contextlib import aclosing
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
-from ojs_worker.access import Access, Auth, Headers
 from ojs_worker.errors import Unreachable, refusal
 from ojs_worker.transport import Reply, Request, retry_after
+from ojs_worker.transport.access import Access, Auth, Headers
 
 Message = MutableMapping[str, Any]
 App = Callable[

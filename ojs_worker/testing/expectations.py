@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack, overload
 
 from ojs_worker.durations import Moment
+from ojs_worker.handlers.registry import Handler
 from ojs_worker.job import FINAL, Job
-from ojs_worker.registry import Handler
 from ojs_worker.testing.matching import Args, Criteria, complaint, matching
 
 JobType = str | Handler[..., Any, Any]

@@ -19,15 +19,15 @@ class Blocking:
     """
 
     def __init__(self, way: Transport) -> None:
-        self._way = way
+        self._transport = way
 
     def send(self, request: Request) -> Reply:
         """Send one request."""
-        return run_here(lambda: self._way.send(request))
+        return run_here(lambda: self._transport.send(request))
 
     def close(self) -> None:
         """Close the connections."""
-        run_here(self._way.close)
+        run_here(self._transport.close)
 
 
 def run_here(work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -33,15 +33,15 @@ def storing_only() -> Iterator[None]:
 class InlineTransport:
     """The transport of clients in a sandbox; workers that are drained do not use it."""
 
-    def __init__(self, way: Transport, is_inline: IsInline, run_now: RunNow) -> None:
-        self._way = way
+    def __init__(self, transport: Transport, is_inline: IsInline, run_now: RunNow) -> None:
+        self._transport = transport
         self._is_inline = is_inline
         self._run_now = run_now
 
     async def send(self, request: Request) -> Reply:
         """Send one request, and run what it has stored."""
         stores = self._is_inline() and not _storing_only.get() and _may_store(request)
-        reply = await self._way.send(at_once(request) if stores else request)
+        reply = await self._transport.send(at_once(request) if stores else request)
         if stores and reply.well:
             await self._run_now(named(reply.body))
         return reply

@@ -9,11 +9,11 @@ import msgspec
 from ojs_worker.client.asynchronous import Client
 from ojs_worker.context import JobContext, StopReason
 from ojs_worker.errors import refusal
-from ojs_worker.fetching import Fetcher
+from ojs_worker.handlers.outcomes import Released
 from ojs_worker.job import Job
 from ojs_worker.middleware import Inner
-from ojs_worker.running import Running
-from ojs_worker.settling import Released
+from ojs_worker.running.fetching import Fetcher
+from ojs_worker.running.lifetime import Running
 from ojs_worker.testing.matching import describe
 from ojs_worker.testing.planted import Plants
 from ojs_worker.transport import Request, Transport

@@ -9,8 +9,8 @@ from typing import Any, Final, ParamSpec, overload
 from ojs_worker.client.requests import JobRequest
 from ojs_worker.errors import JobFailed
 from ojs_worker.faults import Snooze
+from ojs_worker.handlers.registry import Handler
 from ojs_worker.job import Job
-from ojs_worker.registry import Handler
 from ojs_worker.testing.clock import Clock
 from ojs_worker.testing.here import run_here
 from ojs_worker.testing.inline import storing_only

@@ -18,8 +18,8 @@ from ojs_worker.client.blocking import BlockingClient
 from ojs_worker.client.handle import JobName, id_of
 from ojs_worker.codec import CannotOpen
 from ojs_worker.durations import Moment
+from ojs_worker.handlers.schedule import put
 from ojs_worker.job import Job
-from ojs_worker.schedule import put
 from ojs_worker.testing.clock import Clock
 from ojs_worker.testing.expectations import Expectations, JobType, type_of
 from ojs_worker.testing.here import Blocking, turning
@@ -77,15 +77,15 @@ class Sandbox(Performing, Expectations):
         for target in targets:
             match target:
                 case Worker():
-                    ways = self.transport, Blocking(self.transport)
-                    self._stack.enter_context(target.diverted(*ways, self.clock))
+                    both = self.transport, Blocking(self.transport)
+                    self._stack.enter_context(target.diverted(*both, self.clock))
                     self._workers.append(target)
                     self._register_crons(target)
                 case Client():
                     self._stack.enter_context(target.diverted(self.transport, self.clock))
                 case _:
-                    way = Blocking(self.transport)
-                    self._stack.enter_context(target.diverted(way, self.clock))
+                    blocking = Blocking(self.transport)
+                    self._stack.enter_context(target.diverted(blocking, self.clock))
 
     def all_jobs(self) -> list[Job]:
         """List all jobs that were enqueued, in any state, oldest first."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from ojs_worker.blocking import LoopThread
+from ojs_worker.running.blocking import LoopThread
 from ojs_worker.testing.asgi import AsgiTransport
 from ojs_worker.testing.clock import Clock
 

@@ -9,20 +9,22 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Self, Unpack
 
-from ojs_worker.access import Auth
+import msgspec
+
 from ojs_worker.client import Client, RetryPolicy
 from ojs_worker.config import PROFILES, TlsFiles
 from ojs_worker.context import BlockingContext, Context
 from ojs_worker.durations import Duration
 from ojs_worker.environment import Environment, machine
 from ojs_worker.job import Job
-from ojs_worker.running import Running
-from ojs_worker.signals import SignalBox
-from ojs_worker.tls import connection
+from ojs_worker.running.lifetime import Running
+from ojs_worker.running.signals import SignalBox
 from ojs_worker.transport import Transport
+from ojs_worker.transport.access import Auth
+from ojs_worker.transport.tls import connection
 from ojs_worker.worker import Worker
 from ojs_worker.zeebe.errors import AlreadyCompleted, LeaseExpired
-from ojs_worker.zeebe.job import HEADERS, BlockingZeebeJob, ZeebeJob
+from ojs_worker.zeebe.job import HEADERS, BlockingZeebeJob, ZeebeJob, variables_of
 
 log = logging.getLogger("ojs.worker")
 
@@ -50,7 +52,8 @@ class ZeebeWorker:
         self._handler = handler
         self._variables = fetch_variables
         body = self._loop if inspect.iscoroutinefunction(handler) else self._thread
-        worker.job(task_type)(body)
+        # Task types are any text, which the profile `zeebe` of the server takes.
+        worker.registry.add(task_type, body, None, {}, any_type=True)
 
     async def _loop(self, ctx: Context, *_: Any, **__: Any) -> None:
         job = ZeebeJob(ctx, self._client, self._variables)
@@ -106,8 +109,8 @@ class ZeebeClient:
         self._queue = queue
         self._environment = environment or machine()
         if transport is None:
-            way = connection(url, auth, files=tls)
-            self._jobs = Client(way.url, way.auth, tls=way.tls, environment=self._environment)
+            found = connection(url, auth, files=tls)
+            self._jobs = Client(found.url, found.auth, tls=found.tls, environment=self._environment)
         else:
             self._jobs = Client(transport=transport, environment=self._environment)
         self._lives: list[Running] = []
@@ -173,19 +176,22 @@ class ZeebeClient:
     ) -> Job:
         """Start one job; without retries left it becomes an incident, kept as a dead letter."""
         meta = {HEADERS: dict(custom_headers)} if custom_headers else {}
-        stored = await self._jobs.enqueue(
-            task_type,
+        request = self._jobs.request(
+            "task",
             [dict(variables or {})],
             queue=self._queue,
             meta=meta,
             retry=RetryPolicy(max_attempts=retries, on_exhaustion="dead_letter"),
         )
+        # The server decides which types there are.
+        stored = await self._jobs.send(msgspec.structs.replace(request, type=task_type))
         return stored.job
 
     async def result(self, job: Job | str, *, timeout_s: float | None = None) -> dict[str, Any]:
-        """Wait until a job is completed; return its variables."""
-        variables: dict[str, Any] = await self._jobs.result(job, timeout_s=timeout_s)
-        return variables
+        """Wait until a job is completed; return its variables, with those of its completion."""
+        brought = await self._jobs.result(job, timeout_s=timeout_s)
+        stored = await self._jobs.get(job if isinstance(job, str) else job.id)
+        return variables_of(stored, brought)
 
     async def __aenter__(self) -> Self:
         """Run the workers beside the program's own tasks."""

@@ -7,7 +7,8 @@ from ojs_worker.client import Client
 from ojs_worker.context import BlockingContext, JobContext
 from ojs_worker.durations import Duration, milliseconds
 from ojs_worker.faults import Discard, Retry, fault_of
-from ojs_worker.settling import Failed, Outcome, Verdict, done
+from ojs_worker.handlers.outcomes import Failed, Outcome, Verdict, done
+from ojs_worker.job import Job
 from ojs_worker.zeebe.errors import AlreadyCompleted, BpmnError, LeaseExpired
 
 HEADERS: Final = "custom_headers"
@@ -24,8 +25,7 @@ class _Job:
         self._client = client
         self.key: Final = job.id
         self.type: Final = job.type
-        # Results of earlier steps override the initial variables.
-        variables = {**_named(job.args[:1]), **_named(_results(job.parent_results))}
+        variables = variables_of(job)
         if fetch_variables is not None:
             variables = {name: variables[name] for name in fetch_variables if name in variables}
         self.variables: Final = variables
@@ -47,7 +47,7 @@ class _Job:
         return self._context.settled
 
     def _completed(self, variables: Mapping[str, Any] | None) -> Outcome:
-        return done({**self.variables, **(variables or {})})
+        return done(dict(variables or {}))
 
     def _failed(self, message: str, retries: int | None, backoff: Duration) -> Outcome:
         left = self.retries - 1 if retries is None else retries
@@ -80,7 +80,7 @@ class ZeebeJob(_Job):
     """The job of a coroutine handler. `complete`, `fail` and `error` end it, once."""
 
     async def complete(self, variables: Mapping[str, Any] | None = None) -> None:
-        """Complete the job; these variables are merged into those of the job.
+        """Complete the job; these variables are its result, and count before those of the job.
 
         Raises `AlreadyCompleted` if another worker was faster.
         """
@@ -138,6 +138,12 @@ class BlockingZeebeJob(_Job):
     def update_timeout(self, duration: Duration) -> None:
         """As `ZeebeJob.update_timeout`."""
         self._wait(self._renewed(duration))
+
+
+def variables_of(job: Job, *brought: Any) -> dict[str, Any]:
+    """Return the variables of a job; results of earlier steps override its initial ones, and what
+    a completion brought all of them."""
+    return _named([*job.args[:1], *_results(job.parent_results), *brought])
 
 
 def _results(results: Any) -> list[Any]:

@@ -1,11 +1,12 @@
 """A page of the dashboard in the distribution's Chromium, and all that went wrong in it."""
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, Route, async_playwright
 
 DESKTOP: Final = (1280, 800)
 PHONE: Final = (360, 740)
@@ -14,6 +15,20 @@ addEventListener("securitypolicyviolation", event => {
   console.error(`CSP: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
 });
 """
+
+
+class Held:
+    """Requests of a page that wait until they are let go."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.free = asyncio.Event()
+
+    async def hold(self, route: Route) -> None:
+        """Hold one request; the handler of a route."""
+        self.asked.set()
+        await self.free.wait()
+        await route.continue_()
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Page, expect
 
-from tests.browser.driven import chromium, opened
+from tests.browser.driven import Held, chromium, opened
 from tests.browser.filled import V1, Filled
 from tests.e2e.node import Node, running
 
@@ -92,6 +92,28 @@ async def test_who_signs_in_comes_back_and_signs_out_everywhere(
         await expect(other.locator("h1")).to_have_text("Sign in")
         await page.reload()
         await expect(page.locator("h1")).to_have_text("Sign in")
+
+
+async def test_the_page_is_drawn_once_after_signing_in(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/job?id={filled.dead}", forgiven=UNKNOWN) as page:
+        await expect(page.locator("h1")).to_have_text("Sign in")
+        job = f"{node.url}{V1}/jobs/{filled.dead}"
+        reads: list[str] = []
+        page.on("request", lambda request: reads.append(request.url))
+        reader = Held()
+        await page.route("**/admin/stats", reader.hold)
+        await page.get_by_label("Key", exact=False).fill(KEYS["operator"])
+        await page.get_by_role("button", name="Sign in").click()
+        await reader.asked.wait()
+        # Time enough for a page that does not wait for the reader to read its job.
+        for _ in range(3):
+            await page.evaluate("(url) => fetch(url).then((answer) => answer.text())", node.url)
+        assert job not in reads
+        reader.free.set()
+        await expect(page.locator("h1")).to_contain_text("discarded")
+        assert reads.count(job) == 1
 
 
 async def test_a_viewer_is_told_what_needs_another_role(

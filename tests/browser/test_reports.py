@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from conformance.clauses import Clause
 from conformance.report.matrix import build_matrix
 from conformance.report.matrix_page import matrix_page
 from conformance.report.page import html_page
-from conformance.spec.clauses import Clause
-from conformance.verdict import Verdict
+from conformance.verdicts.result import Verdict
 from tests.browser.driven import DESKTOP, PHONE, chromium, opened
-from tests.conformance.test_reports import EVIL, failed, report, result
+from tests.conformance.report.test_reports import EVIL, failed, report, result
 
 pytestmark = pytest.mark.browser
 

@@ -11,14 +11,14 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
 
 import psycopg
 
-from conformance.nearest import nearest
+from conformance.language.nearest import nearest
 from tests.chaos.cluster import Cluster
 from tests.chaos.file_kinds import FILES
 from tests.chaos.files import Files
@@ -49,8 +49,8 @@ def main(arguments: Sequence[str] | None = None, output: Print = print) -> int:
     try:
         code = asyncio.run(_campaign(options, chosen, tally, run.folder, output))
     except* (TimeoutError, RuntimeError, psycopg.Error) as group:
-        for error in group.exceptions:
-            output(f"STOPPED: {error}")
+        for error in _leaves(group):
+            output(f"STOPPED: {type(error).__name__}: {error}")
         code = 1
     except* asyncio.CancelledError:
         output("ended by a signal; the round that was played is not counted")
@@ -60,6 +60,14 @@ def main(arguments: Sequence[str] | None = None, output: Print = print) -> int:
     for line in tally.lines():
         output(line)
     return 1 if tally.stories else code
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
 
 
 async def _campaign(
@@ -92,7 +100,7 @@ async def _campaign(
                 luck = random.Random(f"{tally.seed}:{phase}:{number}")
                 begun = time.monotonic()
                 plan = planned(kinds, min(left, ROUND[phase]), tally.done(kinds), luck)
-                size = Size(options.producers, options.workers)
+                size = Size(options.producers, options.workers, options.programs)
                 played = await play(database, nodes, f"{phase}-{number}", plan, luck, size)
                 stories = tally.add(phase, played, time.monotonic() - begun)
                 save(tally, options.state)
@@ -157,6 +165,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--nodes", type=int, default=2)
     parser.add_argument("--producers", type=int, default=Size().producers)
     parser.add_argument("--workers", type=int, default=Size().workers)
+    parser.add_argument("--programs", type=int, default=Size().programs)
     parser.add_argument(
         "--flush-ms", type=float, default=5, help="what a commit takes at least, as on a slow disk"
     )

@@ -7,7 +7,8 @@ which delivery they settle: then only an ACK or a FAIL of its holder ends a deli
 
 What counts:
 
-lost            An enqueue was answered 2xx and the job is not there after the round; or an ACK was
+lost            An enqueue was answered 2xx, or the row of the job's transaction is there, and the
+                job is not there after the round; or an ACK was
                 answered 2xx and the job is not completed, or was completed by another delivery; or
                 a FAIL was answered 2xx and its attempt is handed out again.
 ran after ACK   An answer to a FETCH that arrived after the end of an ACK hands the job out, whoever
@@ -20,7 +21,9 @@ two holders     Two answers to FETCHes hand out the same job, to two workers or 
                 what it may have claimed lies with its worker until the same `fetch_id` finds it.
 lease lost      The holder's first ACK or FAIL is refused, or a repeated ACK is refused and the job
                 is not completed, or a BEAT calls a job lost that its worker holds.
-stored twice    One enqueue, repeated with its id or its Idempotency-Key, made two jobs.
+stored twice    One enqueue, repeated with its id or its Idempotency-Key, made two jobs; or a
+                transaction's job has another id than its row says.
+orphan          Nobody enqueued the job over HTTP, and the row of its transaction is not there.
 refused         An enqueue, new or repeated, is answered 4xx.
 never finished  The job is there, nobody was told that it is completed, and the round is over.
 """
@@ -44,6 +47,7 @@ class Wrong(StrEnum):
     STORED_TWICE = "stored twice"
     REFUSED = "refused"
     NEVER_FINISHED = "never finished"
+    ORPHAN = "orphan"
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -53,6 +57,13 @@ class Kept(msgspec.Struct, frozen=True):
     id: str
     state: str
     attempt: int
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A row of a program, and the id of the job that was enqueued in its transaction."""
+
+    job: str
+    id: str
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -82,6 +93,7 @@ class Account(msgspec.Struct):
     # BEATs that called it lost.
     beats: list[Exchange] = []
     kept: Kept | None = None
+    row: Row | None = None
 
     def tries(self, delivery: tuple[str, int], act: Act | None = None) -> list[Exchange]:
         """The settlements of one delivery, as (worker, attempt), in the order of their tries."""
@@ -119,17 +131,21 @@ class Account(msgspec.Struct):
         return any(one.unknown and one.sent < last.sent for one in tries)
 
 
-def judge(exchanges: Sequence[Exchange], kept: Sequence[Kept]) -> list[Violation]:
+def judge(
+    exchanges: Sequence[Exchange], kept: Sequence[Kept], rows: Sequence[Row] = ()
+) -> list[Violation]:
     """Return the broken promises, at most one of a kind for each job."""
     return [
         Violation(wrong, account.job, said)
-        for account in accounts(exchanges, kept)
+        for account in accounts(exchanges, kept, rows)
         for wrong, rule in _RULES.items()
         if (said := next(rule(account), None)) is not None
     ]
 
 
-def accounts(exchanges: Sequence[Exchange], kept: Sequence[Kept]) -> list[Account]:
+def accounts(
+    exchanges: Sequence[Exchange], kept: Sequence[Kept], rows: Sequence[Row] = ()
+) -> list[Account]:
     """Gather the exchanges and the final state of each job."""
     found: dict[str, Account] = {}
 
@@ -154,6 +170,9 @@ def accounts(exchanges: Sequence[Exchange], kept: Sequence[Kept]) -> list[Accoun
     for stored in kept:
         of(stored.job).kept = stored
         of(stored.job).ids.add(stored.id)
+    for row in rows:
+        of(row.job).row = row
+        of(row.job).ids.add(row.id)
     return list(found.values())
 
 
@@ -161,6 +180,8 @@ def _lost(account: Account) -> Iterator[str]:
     kept = account.kept
     if kept is None and any(one.accepted for one in account.enqueues):
         yield "its enqueue was answered 2xx, and it is not there"
+    if kept is None and account.row is not None:
+        yield "the row of its transaction is there, and it is not"
     for one in account.confirmed():
         if kept is None:
             yield "its ACK was answered, and it is not there"
@@ -232,6 +253,11 @@ def _never_finished(account: Account) -> Iterator[str]:
         yield f"it is {kept.state} in attempt {kept.attempt}"
 
 
+def _orphan(account: Account) -> Iterator[str]:
+    if not account.enqueues and account.row is None:
+        yield "the row of its transaction is not there"
+
+
 def _says_completed(one: Exchange) -> bool:
     return one.fate is Fate.ANSWERED and one.status == 409 and one.state == "completed"
 
@@ -244,4 +270,5 @@ _RULES: Final[dict[Wrong, Callable[[Account], Iterator[str]]]] = {
     Wrong.STORED_TWICE: _stored_twice,
     Wrong.REFUSED: _refused,
     Wrong.NEVER_FINISHED: _never_finished,
+    Wrong.ORPHAN: _orphan,
 }

@@ -5,6 +5,7 @@ The calls block: they run beside the load in a thread.
 
 import os
 import shutil
+import signal
 import time
 from pathlib import Path
 from secrets import token_hex
@@ -13,10 +14,20 @@ from typing import Any, Final
 import msgspec
 import psycopg
 
-from tests.chaos.processes import LIMIT_S, LOOK_S, disown, living, postmaster, wait_until
+from tests.chaos.processes import (
+    LIMIT_S,
+    LOOK_S,
+    disown,
+    living,
+    orphans,
+    postmaster,
+    signalled,
+    wait_until,
+)
 from tests.postgres import Server
 
 DATABASE: Final = "ojs"
+ORPHANS_LEAVE_S: Final = 5.0
 # For pg_rewind, and for a standby that comes back quickly.
 _REPLICATED: Final = (
     "wal_log_hints=on",
@@ -95,12 +106,14 @@ class Cluster:
                 path.unlink()
             server.destroy()
 
-    def connect(self) -> psycopg.Connection[Any]:
+    def connect(self, database: str = "postgres") -> psycopg.Connection[Any]:
         """A connection of the superuser to the primary, once it takes any."""
         end = time.monotonic() + LIMIT_S
         while True:
             try:
-                return psycopg.connect(self.primary.url, autocommit=True, connect_timeout=5)
+                return psycopg.connect(
+                    self.primary.url, dbname=database, autocommit=True, connect_timeout=5
+                )
             except psycopg.OperationalError:
                 if time.monotonic() > end:
                     raise
@@ -109,14 +122,19 @@ class Cluster:
     def restart(self) -> None:
         """Start the primary again where it crashed."""
         disown(self.primary)
-        end = time.monotonic() + LIMIT_S
+        begun = time.monotonic()
         while True:
             try:
                 self.primary.start()
             except RuntimeError:
                 # Its orphans still hold the memory that they shared.
-                if time.monotonic() > end:
+                passed = time.monotonic() - begun
+                if passed > LIMIT_S:
                     raise
+                if passed > ORPHANS_LEAVE_S:
+                    # They wait for locks of processes that have left. Whoever starts services kills
+                    # what is left of them.
+                    signalled(orphans(self.primary), signal.SIGKILL)
                 time.sleep(LOOK_S)
             else:
                 return

@@ -13,6 +13,7 @@ from tests.chaos import cluster as databases
 from tests.chaos import processes
 from tests.chaos.cluster import Backend, Cluster
 from tests.chaos.history import History
+from tests.chaos.programs import Programs
 from tests.e2e.node import Node
 
 WRITES_IN_FLIGHT: Final = 20
@@ -30,6 +31,7 @@ class Scene(msgspec.Struct):
 
     cluster: Cluster
     nodes: Sequence[Node]
+    programs: Programs
     history: History
     luck: random.Random
 
@@ -103,6 +105,19 @@ async def _node(scene: Scene) -> None:
     node = scene.luck.choice(scene.nodes)
     await node.kill()
     await node.start()
+
+
+async def _program(scene: Scene) -> None:
+    """SIGKILL of a program, which mostly is within a transaction."""
+    await scene.moment("program")
+    await asyncio.sleep(scene.luck.uniform(0, _LONGEST_PAUSE_S))
+    scene.programs.kill_one(scene.luck)
+
+
+async def _relay(scene: Scene) -> None:
+    """SIGKILL of a relay, which may be between a call and the mark of its rows."""
+    await scene.moment("relay")
+    scene.programs.kill_relay(scene.luck)
 
 
 async def _start_in_recovery(scene: Scene) -> None:
@@ -187,6 +202,8 @@ KILLS: Final[dict[str, Callable[[Scene], Awaitable[None]]]] = {
     "terminate": _terminate,
     "cancel": _cancel,
     "node": _node,
+    "program": _program,
+    "relay": _relay,
     "start-in-recovery": _start_in_recovery,
 }
 FAILOVERS: Final[dict[str, Callable[[Scene], Awaitable[None]]]] = {

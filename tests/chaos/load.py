@@ -24,6 +24,7 @@ LIMIT_S: Final = 300.0
 BEAT_S: Final = 0.5
 WAIT_MS: Final = 100
 COUNT: Final = 4
+BACKLOG: Final = 150
 RETRY: Final = {
     "max_attempts": 1000,
     "initial_interval": "PT0.05S",
@@ -76,6 +77,12 @@ class Load:
         self.enough.set()
         async with asyncio.timeout(within_s):
             await asyncio.gather(*self._producers)
+
+    def may_enqueue(self) -> bool:
+        """Tell whether there is room for one more job."""
+        # Somebody always writes: workers that get no jobs have nothing to settle.
+        idle = self.history.writes_in_flight == 0
+        return self.backlog < BACKLOG or idle or self.enough.is_set()
 
     def random(self) -> random.Random:
         """Return a random generator for one client."""
@@ -165,8 +172,6 @@ def read(exchange: Exchange, answer: httpx.Response, listed: dict[str, str]) -> 
 class Producer(Client):
     """Enqueues jobs, named by its id, by an Idempotency-Key, or by both."""
 
-    BACKLOG: Final = 150
-
     async def run(self) -> None:
         """Enqueue until it is enough."""
         try:
@@ -177,7 +182,7 @@ class Producer(Client):
     async def _enqueue(self) -> None:
         load, number = self.load, 0
         while not load.enough.is_set():
-            await load.history.reach(self._may_enqueue, LIMIT_S)
+            await load.history.reach(load.may_enqueue, LIMIT_S)
             number += 1
             name = f"{self.name}-{number}"
             body: dict[str, Any] = {"type": "chaos.test", "args": [name]}
@@ -188,12 +193,6 @@ class Producer(Client):
             headers = None if named_by == "id" else {"Idempotency-Key": name}
             load.backlog += 1
             await self.insist(Act.ENQUEUE, name, body, headers=headers)
-
-    def _may_enqueue(self) -> bool:
-        load = self.load
-        # Somebody always writes: workers that get no jobs have nothing to settle.
-        idle = load.history.writes_in_flight == 0
-        return load.backlog < self.BACKLOG or idle or load.enough.is_set()
 
 
 class Worker(Client):

@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from tests.postgres import Server
@@ -38,6 +39,16 @@ def kill(server: Server, known: list[int] | None = None) -> None:
         doomed = of(server) if known is None else known
         signalled(doomed, signal.SIGKILL)
         wait_until(lambda: not living(doomed))
+
+
+def orphans(server: Server) -> list[int]:
+    """The processes in the folder of a server, whose first one is gone; as Linux tells."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cwd"):
+        with suppress(OSError):
+            if entry.readlink() == server.data:
+                found.append(int(entry.parent.name))
+    return found
 
 
 def signalled(pids: list[int], sig: signal.Signals) -> None:

@@ -12,13 +12,14 @@ from typing import Any, Final
 import httpx
 import msgspec
 
-from tests.chaos.accounting import Kept, Violation, judge
+from tests.chaos.accounting import Kept, Row, Violation, judge
 from tests.chaos.cluster import Cluster
 from tests.chaos.file_kinds import FILES, FileScene
 from tests.chaos.files import Files
 from tests.chaos.history import History
 from tests.chaos.kinds import FAILOVERS, KILLS, LIMIT_S, Scene
 from tests.chaos.load import NO_TLS, Load
+from tests.chaos.programs import Programs
 from tests.e2e.node import Node, running
 
 # Successful writes before the next kill.
@@ -42,6 +43,8 @@ class Size(msgspec.Struct, frozen=True):
 
     producers: int = 24
     workers: int = 12
+    # Processes whose rows and jobs share transactions; none where a server's files are its own.
+    programs: int = 4
 
 
 class Played(msgspec.Struct):
@@ -49,6 +52,8 @@ class Played(msgspec.Struct):
 
     history: History
     jobs: int
+    # Number of jobs that were enqueued in transactions of programs.
+    rows: int
     violations: list[Violation]
     # By the nodes' logs, so without those of nodes that were killed.
     unanswered_commits: int
@@ -82,17 +87,6 @@ async def file_stage(folder: Path) -> AsyncIterator[tuple[Files, list[Node]]]:
         yield files, [node]
 
 
-def strikes(
-    database: Cluster | Files, nodes: Sequence[Node], history: History, luck: random.Random
-) -> dict[str, Callable[[], Awaitable[None]]]:
-    """The kinds of kills that a database has."""
-    if isinstance(database, Files):
-        struck = FileScene(database, nodes[0], history, luck)
-        return {kind: partial(strike, struck) for kind, strike in FILES.items()}
-    scene = Scene(database, nodes, history, luck)
-    return {kind: partial(strike, scene) for kind, strike in (KILLS | FAILOVERS).items()}
-
-
 async def play(
     database: Cluster | Files,
     nodes: Sequence[Node],
@@ -105,8 +99,20 @@ async def play(
     history = History()
     for node in nodes:
         node.output.clear()
-    known = strikes(database, nodes, history, luck)
-    async with Load(nodes, history, queue, luck).running(size.producers, size.workers) as load:
+    rows: list[Row] = []
+    async with AsyncExitStack() as stack:
+        load = Load(nodes, history, queue, luck)
+        known: dict[str, Callable[[], Awaitable[None]]]
+        programs = None
+        if isinstance(database, Files):
+            struck = FileScene(database, nodes[0], history, luck)
+            known = {kind: partial(strike, struck) for kind, strike in FILES.items()}
+        else:
+            programs = Programs(database, nodes, load, size.programs)
+            scene = Scene(database, nodes, programs, history, luck)
+            known = {kind: partial(strike, scene) for kind, strike in (KILLS | FAILOVERS).items()}
+            await stack.enter_async_context(programs.running())
+        await stack.enter_async_context(load.running(size.producers, size.workers))
         for kind in kinds:
             try:
                 await known[kind]()
@@ -114,10 +120,13 @@ async def play(
             except TimeoutError as error:
                 raise RuntimeError(_stalled(kind, history, nodes)) from error
         await load.stop_producing(LIMIT_S)
+        if programs is not None:
+            rows = await programs.rows(LIMIT_S)
         await _drained(nodes, queue)
     kept = await _kept(nodes, queue)
     unanswered = sum(_UNANSWERED in line for node in nodes for line in node.output)
-    return Played(history, len(kept), judge(history.exchanges, kept), unanswered)
+    broken = judge(history.exchanges, kept, rows)
+    return Played(history, len(kept), len(rows), broken, unanswered)
 
 
 async def _recovered(history: History) -> None:

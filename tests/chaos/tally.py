@@ -27,6 +27,8 @@ class Tally(msgspec.Struct):
     rounds: dict[str, int] = {}
     kills: dict[str, int] = {}
     jobs: int = 0
+    # Number of those that were enqueued in transactions of programs.
+    rows: int = 0
     exchanges: dict[str, int] = {}
     deliveries: int = 0
     # Writes whose client never heard of their outcome at the first try, by call.
@@ -53,6 +55,7 @@ class Tally(msgspec.Struct):
         name = f"{phase} {self.rounds.get(phase, 0)}"
         self.rounds[phase] = self.rounds.get(phase, 0) + 1
         self.jobs += played.jobs
+        self.rows += played.rows
         self.seconds += seconds
         self.unanswered_commits += played.unanswered_commits
         exchanges, strikes = played.history.exchanges, played.history.strikes
@@ -87,7 +90,8 @@ class Tally(msgspec.Struct):
         mean = round(self.writes_in_flight / kills) if kills else 0
         lines = [
             f"seed {self.seed}: {kills} kills in {self.seconds:.0f} s ({_listed(self.kills)})",
-            f"jobs: {self.jobs}, handed out {self.deliveries} times; {_listed(self.exchanges)}",
+            f"jobs: {self.jobs}, {self.rows} of them in transactions of programs, handed out "
+            f"{self.deliveries} times; {_listed(self.exchanges)}",
             f"writes in flight at a kill: at least {self.least_in_flight or 0}, {mean} on average",
             f"COMMITs under way: {self.commits_in_flight}, in {self.kills_at_commit} kills; "
             f"COMMITs without an answer, by the nodes' logs: {self.unanswered_commits}",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.accounting import Kept, Wrong, judge
+from tests.chaos.accounting import Kept, Row, Wrong, judge
 from tests.chaos.history import Act, Exchange, Fate, Handed, Strike, told
 
 JOB = "j"
@@ -254,8 +254,26 @@ def test_each_broken_promise_is_convicted(name: str) -> None:
     assert {one.job for one in found} == {JOB}
 
 
+@pytest.mark.parametrize(
+    ("kept", "rows", "wrong"),
+    [
+        (DONE, [Row(JOB, "id-1")], set()),
+        ([], [], set()),
+        (DONE, [], {Wrong.ORPHAN}),
+        ([], [Row(JOB, "id-1")], {Wrong.LOST}),
+        (DONE, [Row(JOB, "id-2")], {Wrong.STORED_TWICE}),
+        ([Kept(JOB, "id-1", "available", 0)], [Row(JOB, "id-1")], {Wrong.NEVER_FINISHED}),
+    ],
+    ids=["both", "neither", "a job without its row", "a row without its job", "two", "open"],
+)
+def test_a_job_and_the_row_of_its_transaction_are_both_there_or_neither(
+    kept: list[Kept], rows: list[Row], wrong: set[Wrong]
+) -> None:
+    assert {one.wrong for one in judge([], kept, rows)} == wrong
+
+
 def test_every_kind_of_wrong_has_a_history() -> None:
-    assert set().union(*(wrong for wrong, _, _ in WRONG.values())) == set(Wrong)
+    assert {Wrong.ORPHAN}.union(*(wrong for wrong, _, _ in WRONG.values())) == set(Wrong)
 
 
 def test_a_job_that_was_handed_out_thrice_is_told_of_once() -> None:

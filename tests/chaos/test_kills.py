@@ -62,7 +62,9 @@ async def kills(programs: Path, run_folder: Path) -> None:
         cluster,
         nodes,
     ):
-        holds(await play(cluster, nodes, "killed", plan, luck, Size()), plan)
+        played = await play(cluster, nodes, "killed", plan, luck, Size())
+    holds(played, plan)
+    assert played.rows > 0
 
 
 def holds(played: Played, plan: list[str]) -> None:

@@ -5,7 +5,7 @@ import random
 from typing import Any
 
 from tests.chaos.history import Act, Exchange, History
-from tests.chaos.load import Load, Producer
+from tests.chaos.load import BACKLOG, Load, Producer
 
 
 class Once(Producer):
@@ -19,12 +19,12 @@ class Once(Producer):
 async def test_a_producer_goes_on_while_nothing_is_written() -> None:
     history = History()
     load = Load([], history, "q", random.Random(1))
-    load.backlog = Producer.BACKLOG
+    load.backlog = BACKLOG
     write = history.begin(Act.ACK, "w", "job")
     producing = asyncio.create_task(Once(load, "p").run())
     await asyncio.sleep(0)
-    assert load.backlog == Producer.BACKLOG
+    assert load.backlog == BACKLOG
     history.end(write, write.fate)
     async with asyncio.timeout(30):
         await producing
-    assert load.backlog == Producer.BACKLOG + 1
+    assert load.backlog == BACKLOG + 1

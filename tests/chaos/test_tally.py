@@ -22,7 +22,7 @@ def a_round(*kills: Strike, broken: bool = False) -> Played:
     ]
     history.strikes = list(kills)
     wrong = [Violation(Wrong.LOST, "j", "it is not there")] if broken else []
-    return Played(history, 1, wrong, unanswered_commits=2)
+    return Played(history, 2, 1, wrong, unanswered_commits=2)
 
 
 def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_the_sums_say_what_the_kills_met() -> None:
     tally.add("kills", a_round(Strike("node", 1, 30, 1), Strike("backend", 2, 20, 2)), 1.5)
     assert tally.lines() == [
         "seed 7: 2 kills in 2 s (1 backend, 1 node)",
-        "jobs: 1, handed out 0 times; 4 ENQUEUE",
+        "jobs: 2, 1 of them in transactions of programs, handed out 0 times; 4 ENQUEUE",
         "writes in flight at a kill: at least 20, 25 on average",
         "COMMITs under way: 3, in 2 kills; COMMITs without an answer, by the nodes' logs: 2",
         "connections that broke during a call: 1 ENQUEUE",

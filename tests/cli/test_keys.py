@@ -1,14 +1,18 @@
 """API keys: how they are read, whom they admit, and that none is ever shown."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ojs_server.domain.errors import Denied
+from ojs_server.http.access.authorization import identify
 from ojs_server.http.access.key_check import KeyCheck
 from ojs_server.http.access.keys import LEAST_LENGTH, Keys, parse_keys
 from ojs_server.http.access.roles import Role, written
-from ojs_server.metrics import Metrics
+from ojs_server.http.any_call import AnyCall
+from ojs_server.observe.metrics import Metrics
 from ojs_server.settings import SettingError, Settings, load_settings
 
 ADMIN, WORKER, PRODUCER = "admin-secret-0001", "worker-secret-001", "producer-secret-1"
@@ -19,9 +23,26 @@ def bearer(key: str) -> str:
     return f"Bearer {key}"
 
 
+class Shown(AnyCall):
+    """A call of which no more is known than the key that it shows."""
+
+    server: Any
+    address = "192.0.2.1"
+
+    def __init__(self, header: str | None, keys: Keys) -> None:
+        settings = Settings(keys=keys)
+        check = KeyCheck(settings, lambda: 0, Metrics())
+        self.server = SimpleNamespace(settings=settings, key_check=check)
+        self._headers = {b"authorization": header}
+
+    def header(self, name: bytes) -> str | None:
+        return self._headers.get(name)
+
+
 def admit(header: str | None, allowed: Role, keys: Keys = KEYS) -> str:
-    check = KeyCheck(Settings(keys=keys), lambda: 0, Metrics())
-    return check.admit(header, {"client": ("192.0.2.1", 80)}, frozenset({allowed}))
+    call = Shown(header, keys)
+    identify(call, frozenset({allowed}), None)
+    return call.key_holder
 
 
 def test_keys_come_from_the_environment_and_the_file(tmp_path: Path) -> None:

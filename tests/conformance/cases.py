@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from conformance.load import decode_case
-from conformance.model import Case, CaseFile, Step
+from conformance.language.load import decode_case
+from conformance.language.model import Case, CaseFile, Step
 
 
 def step(action: str = "GET", **keys: Any) -> dict[str, Any]:

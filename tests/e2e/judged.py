@@ -18,7 +18,7 @@ import psycopg
 from psycopg import sql
 
 from conformance.cases.access import APPLICATION, ROLES, key_of
-from conformance.cli import main
+from conformance.commands.cli import main
 from conformance.variants import MAIN
 from tests import postgres_programs
 from tests.postgres import Run, Server
@@ -118,10 +118,11 @@ def variants(start: str) -> dict[str, str]:
         "small": f"{start} {SMALL} {GRPC}",
         "zones": f"env PYTHONTZPATH={{dir}}/zones {start}",
         "blackboard": f"{start} --profile blackboard {TIMES}",
+        "board": f"{start} --profile blackboard",
         "jobmanager": f"{start} --profile jobmanager {TIMES}",
         "jobmanager_keys": f"env OJS_KEYS={keys} {start} --profile jobmanager",
         "jobmanager_sessions": f"{start} --profile jobmanager --session-grace 1s",
-        "zeebe": f"{start} --profile zeebe {GRPC}",
+        "zeebe": f"{start} --profile zeebe --max-streams 2 {GRPC}",
         "disordered": f"{start} {DISORDERED}",
     }
 

@@ -7,17 +7,19 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any
 
 import httpx
 
+from conformance.processes.ports import reserve_port
 from tests.forking import Forked, fork
 
 START_S = 30
 # This module is loaded once and forked; any other is started as a new process.
 SERVER = "ojs_server"
-_ADDRESS = re.compile(r"listens on (http://\S+:(\d+))")
-_GRPC = re.compile(r"serves gRPC on (\S+:(\d+))")
+_ADDRESS = re.compile(r"listens on (http://\S+:\d+)")
+_GRPC = re.compile(r"serves gRPC on (\S+:\d+)")
 
 
 class Node:
@@ -38,8 +40,8 @@ class Node:
         self._options = options
         self._wrapper = wrapper
         self._module = module
-        self._port = "0"
-        self._grpc_port = "0"
+        self._port = str(reserve_port())
+        self._grpc_port = str(reserve_port()) if ("--grpc-port", "0") in pairwise(options) else ""
         self._process: asyncio.subprocess.Process | Forked | None = None
         self._reader: asyncio.Task[None] | None = None
 
@@ -52,7 +54,7 @@ class Node:
     async def start(self) -> None:
         """Start, and return when the server says that it listens."""
         arguments = ("--port", self._port, "--database", self.database, *self._options)
-        if self.grpc:
+        if self._grpc_port:
             arguments = (*arguments, "--grpc-port", self._grpc_port)
         if self._wrapper or self._module != SERVER:
             self._process = await asyncio.create_subprocess_exec(
@@ -122,9 +124,9 @@ class Node:
             text = line.decode(errors="replace").rstrip()
             self.output.append(text)
             if match := _GRPC.search(text):
-                self.grpc, self._grpc_port = match[1], match[2]
+                self.grpc = match[1]
             if match := _ADDRESS.search(text):
-                self.url, self._port = match[1], match[2]
+                self.url = match[1]
                 listening.set()
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from conformance.case import own_cases
-from conformance.grpc_skips import BINDING
-from conformance.runner import Plan, run
-from conformance.verdict import Verdict
+from conformance.case import server_cases
+from conformance.runs.runner import Plan, run
+from conformance.verdicts.grpc_skips import BINDING
+from conformance.verdicts.result import Verdict
 from tests.faulty.fault import UNBROKEN
 from tests.faulty.judging import forked, server_commands
 
@@ -16,7 +16,7 @@ from tests.faulty.judging import forked, server_commands
 )
 async def test_a_case_is_judged_by_what_grpc_carries(fault: str, verdict: Verdict) -> None:
     plan = Plan(
-        own=[case for case in own_cases() if case.id == "fetch.order"],
+        own=[case for case in server_cases() if case.id == "fetch.order"],
         commands=server_commands(fault),
         spawn=forked,
         over_grpc=True,

@@ -95,6 +95,7 @@ async def there(workers: Any, presence: str, count: int) -> bool:
     return len(await workers(presence)) == count
 
 
+LAB = "/v1/joblib/rooms/lab"
 # A worker of a job manager whose one task never ends.
 HELD = """
 import sys, threading
@@ -132,18 +133,19 @@ async def fail_when_killed(client: httpx.AsyncClient, process: asyncio.subproces
         return "ojs_event_streams 2.0" in (await client.get("/metrics")).text
 
     async def offered() -> bool:
-        return bool((await client.get("/rooms/lab/jobs")).json()["jobs"])
+        return bool((await client.get(f"{LAB}/jobs")).json()["items"])
 
     await until(offered, 30)
-    task = (await client.post("/rooms/lab/tasks", json={"job": "hang", "payload": {}})).json()
+    path = f"{LAB}/tasks/lab:modifiers:hang"
+    task = (await client.post(path, json={"payload": {}})).json()
 
     async def is_now(status: str) -> bool:
-        return bool((await client.get(f"/tasks/{task['id']}")).json()["status"] == status)
+        return bool((await client.get(f"/v1/joblib/tasks/{task['id']}")).json()["status"] == status)
 
     await until(partial(is_now, "running"), 30)
     # The stream that wakes the worker, and its session.
     await until(is_held, 30)
     process.kill()
     await until(partial(is_now, "failed"), 30)
-    ended = (await client.get(f"/tasks/{task['id']}")).json()
+    ended = (await client.get(f"/v1/joblib/tasks/{task['id']}")).json()
     assert ended["error"] == "Worker disconnected"

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from conformance.case import own_cases
-from conformance.contract import own_contract
-from conformance.runner import Plan, run
+from conformance.case import server_cases
+from conformance.runs.runner import Plan, run
 from conformance.variants import MAIN
-from conformance.verdict import Verdict
+from conformance.verdicts.contract import own_contract
+from conformance.verdicts.result import Verdict
 from tests.e2e.judged import variants
 from tests.e2e.node import running
 
@@ -27,15 +27,13 @@ QUICK = (
     "versioning",
     "schemas",
     "late_completion",
-    "rooms",
     "presence",
-    "blackboard",
 )
 
 
 @pytest.mark.long
 async def test_quick_cases_pass(store_url: str) -> None:
-    chosen = [case for case in own_cases() if case.suite in QUICK and not case.own_server]
+    chosen = [case for case in server_cases() if case.suite in QUICK and not case.own_server]
     async with running(store_url, "--conformance", "--session-grace", "1s") as node:
         plan = Plan(own=chosen, url=node.url, checker=own_contract(), contract="fail")
         outcome = await run(plan)
@@ -51,7 +49,7 @@ async def test_quick_cases_pass(store_url: str) -> None:
 async def test_cases_pass_alone_on_a_fresh_server() -> None:
     # A sample: `make apart` plays all cases in this way.
     names = {"administration.pages", "workflows.wrong_workflows", "events.no_event_is_missed"}
-    chosen = [case for case in own_cases() if case.id in names]
+    chosen = [case for case in server_cases() if case.id in names]
     start = f"{sys.executable} -m ojs_server --port {{port}} --database {{dir}}/ojs.db"
     commands = {MAIN: variants(start)[MAIN]}
     outcome = await run(Plan(own=chosen, commands=commands, apart=1, jobs=3))

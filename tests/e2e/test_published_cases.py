@@ -6,12 +6,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from conformance.execute import run_cases
-from conformance.load import load_suites
-from conformance.model import CaseFile
-from conformance.reset import http_reset
-from conformance.runner import Plan, run
-from conformance.verdict import SkipReason, Verdict
+from conformance.language.load import load_suites
+from conformance.language.model import CaseFile
+from conformance.play.published_case import run_cases
+from conformance.play.reset import http_reset
+from conformance.runs.runner import Plan, run
+from conformance.verdicts.result import SkipReason, Verdict
 from tests.e2e.node import running
 
 ROOT = Path(__file__).parents[2]

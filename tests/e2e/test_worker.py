@@ -46,7 +46,7 @@ async def test_a_step_that_a_killed_worker_has_ended_is_not_run_again(
     node: Node, tmp_path: Path
 ) -> None:
     marks, gate = tmp_path / "marks", tmp_path / "gate"
-    target = "tests.worker.handlers:worker"
+    target = "tests.worker.bad_handlers:worker"
     async with Client(node.url) as client:
         job = await client.enqueue("ships.once", [str(marks), str(gate)], retry=5)
 

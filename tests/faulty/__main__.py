@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from conformance.contract import Contract, own_contract
-from conformance.nearest import nearest
-from conformance.verdict import CaseResult
+from conformance.language.nearest import nearest
+from conformance.verdicts.contract import Contract, own_contract
+from conformance.verdicts.result import CaseResult
 from tests.faulty.fault import Fault, all_faults
 from tests.faulty.judging import Finding, Found, judged, not_passed, shared_cases
 from tests.faulty.table import last_line, listed, row, unbroken_lines

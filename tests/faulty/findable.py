@@ -8,11 +8,20 @@ A process of its own, because it forks for each fault, which takes long in a pro
 import json
 import os
 import sys
+from typing import Protocol
 
-from tests.faulty.fault import Fault, Kind, faults
+from tests.faulty.fault import Kind, Plant, faults
 
 
-def planted(fault: Fault) -> str:
+class Plantable(Protocol):
+    """A mistake that can be planted in a process."""
+
+    @property
+    def plant(self) -> Plant:
+        """Return the function that plants it."""
+
+
+def planted(fault: Plantable) -> str:
     """Plant a fault in a forked process; return the error, if there was one."""
     read, write = os.pipe()
     child = os.fork()

@@ -12,12 +12,14 @@ from typing import Final
 
 import msgspec
 
-from conformance.case import OwnCase, Titled, own_cases, worker_cases
-from conformance.contract import Contract
-from conformance.program import Running, spawn
-from conformance.runner import Plan, run
-from conformance.verdict import CaseResult, Verdict
-from conformance.worker_runner import WorkerPlan, run_worker
+from conformance.case import OwnCase, ServerCase, server_cases, worker_cases
+from conformance.processes.program import Running, spawn
+from conformance.runs.runner import Plan, run
+from conformance.runs.worker_runner import WorkerPlan, run_worker
+from conformance.verdicts.contract import Contract
+from conformance.verdicts.exchanges import Exchange
+from conformance.verdicts.grpc_statuses import Status
+from conformance.verdicts.result import CaseResult, Verdict
 from tests.e2e.judged import TIMES, variants
 from tests.faulty.fault import UNBROKEN, Fault, Kind, all_faults
 from tests.forking import SERVER, fork
@@ -85,9 +87,9 @@ async def forked(parts: Sequence[str], environ: Mapping[str, str]) -> Running:
     return await fork(parts[python + 2 :], {**environ, **more}, _loaded())
 
 
-def cases_of(fault: Fault) -> Sequence[Titled]:
+def cases_of(fault: Fault) -> Sequence[OwnCase]:
     """The cases that name the clause of a fault."""
-    known: Sequence[Titled] = own_cases() if fault.kind == "servers" else worker_cases()
+    known: Sequence[OwnCase] = server_cases() if fault.kind == "servers" else worker_cases()
     return [case for case in known if fault.clause in case.clauses]
 
 
@@ -148,12 +150,17 @@ def verdict_on(fault: Fault, results: Sequence[CaseResult]) -> Finding:
 
 
 def _is_catch(result: CaseResult, kind: Kind) -> bool:
-    """True if a check failed although the target answered every call, with no status 500."""
+    """True if a check failed although the target answered every call, and none with a crash."""
     if result.verdict is not Verdict.FAIL or not result.failures:
         return False
-    if kind == "servers" and any(exchange.status == 500 for exchange in result.exchanges):
+    if kind == "servers" and any(map(_is_crash, result.exchanges)):
         return False
     return all(failure.field != "transport" for failure in result.failures)
+
+
+def _is_crash(exchange: Exchange) -> bool:
+    # A call of gRPC whose code raises ends with UNKNOWN.
+    return exchange.status == (Status.UNKNOWN if exchange.method == "RPC" else 500)
 
 
 def _is_sound(result: CaseResult) -> bool:
@@ -162,8 +169,8 @@ def _is_sound(result: CaseResult) -> bool:
     )
 
 
-def is_apart(case: Titled) -> bool:
-    return isinstance(case, OwnCase) and bool(case.own_server)
+def is_apart(case: OwnCase) -> bool:
+    return isinstance(case, ServerCase) and bool(case.own_server)
 
 
 async def played(
@@ -205,7 +212,7 @@ async def _run(
 ) -> None:
     if kind == "servers":
         plan = Plan(
-            own=[case for case in own_cases() if case.id in cases],
+            own=[case for case in server_cases() if case.id in cases],
             commands=server_commands(name, program),
             spawn=forked,
             checker=checker,

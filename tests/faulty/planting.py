@@ -17,6 +17,13 @@ def put(owner: object, name: str, value: object) -> None:
     wrap(owner, name, lambda _: value)
 
 
+def put_member(table: Any, name: str, value: object) -> None:
+    """Put something else in the place of a member of a table that others hold."""
+    if name not in table:
+        raise KeyError(name)
+    table[name] = value
+
+
 def after(owner: object, name: str, change: Callable[..., Any]) -> None:
     """Change what a function returns; `change` is given the result and then the arguments."""
 

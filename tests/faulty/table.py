@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from conformance.verdict import CaseResult
+from conformance.verdicts.result import CaseResult
 from tests.faulty.fault import Fault
 from tests.faulty.judging import Finding, Found
 

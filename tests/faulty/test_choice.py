@@ -5,7 +5,7 @@ from itertools import chain
 
 import pytest
 
-from conformance.spec.clauses import own_spec
+from conformance.clauses import own_spec
 from tests.faulty import planting
 from tests.faulty.__main__ import main
 from tests.faulty.fault import all_faults, fault, faults

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from conformance.case import own_cases
-from conformance.verdict import CaseResult, FailedCheck, SkipReason, Verdict
-from conformance.wire import Exchange
+from conformance.case import server_cases
+from conformance.verdicts.exchanges import Exchange
+from conformance.verdicts.grpc_statuses import Status
+from conformance.verdicts.result import CaseResult, FailedCheck, SkipReason, Verdict
 from tests.faulty.__main__ import judge
 from tests.faulty.fault import UNBROKEN, Fault, Kind, faults
 from tests.faulty.judging import Found, judged, verdict_on
@@ -52,8 +53,21 @@ def test_a_demand_of_its_clause_that_is_not_met_catches_a_fault() -> None:
             failures=(NOT_MET,),
             exchanges=(Exchange(method="GET", url="/", status=500),),
         ),
+        result(
+            Verdict.FAIL,
+            failures=(NOT_MET,),
+            exchanges=(Exchange(method="RPC", url="Ack", status=Status.UNKNOWN),),
+        ),
     ],
-    ids=["passed", "skipped", "another clause", "no end", "no answer", "a crash"],
+    ids=[
+        "passed",
+        "skipped",
+        "another clause",
+        "no end",
+        "no answer",
+        "a crash",
+        "a crash of gRPC",
+    ],
 )
 def test_nothing_else_does(other: CaseResult) -> None:
     assert found(SOUND, other)[0] is Found.MISSED
@@ -86,7 +100,7 @@ async def test_a_fault_that_plants_nothing_is_missed() -> None:
 
 
 def cases() -> list[str]:
-    return [case.id for case in own_cases() if CLAUSE in case.clauses]
+    return [case.id for case in server_cases() if CLAUSE in case.clauses]
 
 
 @pytest.mark.parametrize(("kind", "clause"), [("servers", CLAUSE), ("workers", "OJS-WPR-008")])

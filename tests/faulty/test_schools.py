@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from conformance.case import own_cases
-from conformance.load import load_suites
+from conformance.case import server_cases
+from conformance.language.load import load_suites
 from conformance.report.mending import mendings
-from conformance.runner import Plan, run
+from conformance.runs.runner import Plan, run
 from conformance.variants import MAIN
-from conformance.verdict import CaseResult, Verdict
-from tests.conformance.test_sample import FOLDER
+from conformance.verdicts.result import CaseResult, Verdict
+from tests.conformance.language.test_sample import FOLDER
 from tests.faulty.judging import forked
 
 CORE = ("fetch", "settle", "retry")
@@ -22,7 +22,7 @@ async def judged(school: str) -> list[CaseResult]:
     command = shlex.join((sys.executable, "-m", "tests.faulty.schools", school))
     chosen = [
         case
-        for case in own_cases()
+        for case in server_cases()
         if case.suite in CORE and case.level == 0 and not (case.capability or case.own_server)
     ]
     start = f"{command} --port {{port}} --database {{dir}}/ojs.db --log-level error"

@@ -14,6 +14,7 @@ from grpc import aio
 from ojs_server.app import Server
 from ojs_server.grpc.serving import GrpcServer
 from ojs_server.http.access.keys import Keys
+from ojs_server.http.tracing import Tracing
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
 from tests.http.clock import Hands
@@ -82,11 +83,14 @@ def serve(store_url: str) -> Serve:
 
     @asynccontextmanager
     async def start(
-        clock: Hands | None = None, connections: int = CONNECTIONS, **settings: Any
+        clock: Hands | None = None,
+        connections: int = CONNECTIONS,
+        tracing: Tracing | None = None,
+        **settings: Any,
     ) -> AsyncIterator[Server]:
         made = Settings(**{"keys": Keys(), **settings})
-        server = Server(made, open_store(store_url, clock=clock))
-        beside = GrpcServer(0)
+        server = Server(made, open_store(store_url, clock=clock), tracing=tracing)
+        beside = GrpcServer(0, server.system.services())
         async with server.running():
             server.ports.grpc = await beside.start(server.services, server.routes, connections)
             try:

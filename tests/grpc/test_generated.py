@@ -6,28 +6,33 @@ from pathlib import Path
 from grpc_tools import protoc
 
 import conformance.rpc
-import ojs_server.grpc.proto
+from ojs_server.grpc import proto as ojs_v1
+from ojs_server.systems.zeebe.grpc import proto as zeebe
 
 KEPT_BY_THE_JUDGE = Path(conformance.rpc.__file__).parent / "messages.binpb"
-PLACE = Path(ojs_server.grpc.proto.__file__).parent
+PLACES = [Path(package.__path__[0]) for package in (ojs_v1, zeebe)]
+SOURCES = [source for place in PLACES for source in sorted(place.glob("*.proto"))]
+INCLUDED = Path(str(resources.files("grpc_tools") / "_proto"))
+
+
+def make(*options: str, sources: list[Path], places: list[Path]) -> None:
+    paths = [f"--proto_path={place}" for place in (*places, INCLUDED)]
+    assert protoc.main(["protoc", *paths, *options, *map(str, sources)]) == 0
 
 
 def test_the_modules_of_messages_are_current(tmp_path: Path) -> None:
-    sources = sorted(PLACE.glob("*.proto"))
-    assert sources
-    code = protoc.main(
-        [
-            "protoc",
-            f"--proto_path={PLACE}",
-            f"--proto_path={resources.files('grpc_tools') / '_proto'}",
-            f"--python_out={tmp_path}",
-            f"--pyi_out={tmp_path}",
-            "--include_imports",
-            f"--descriptor_set_out={tmp_path / KEPT_BY_THE_JUDGE.name}",
-            *map(str, sources),
-        ]
-    )
-    assert code == 0
-    made = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-    kept = {file.name: file.read_bytes() for file in (*PLACE.glob("*_pb2.py*"), KEPT_BY_THE_JUDGE)}
-    assert kept == made, "run `make proto`"
+    for place in PLACES:
+        sources = sorted(place.glob("*.proto"))
+        assert sources
+        made = tmp_path / place.parts[-3]
+        made.mkdir()
+        make(f"--python_out={made}", f"--pyi_out={made}", sources=sources, places=[place])
+        kept = {file.name: file.read_bytes() for file in place.glob("*_pb2.py*")}
+        assert kept == {file.name: file.read_bytes() for file in made.iterdir()}, "run `make proto`"
+
+
+def test_the_messages_that_the_judge_keeps_are_current(tmp_path: Path) -> None:
+    file = tmp_path / KEPT_BY_THE_JUDGE.name
+    made = f"--descriptor_set_out={file}"
+    make("--include_imports", made, sources=SOURCES, places=PLACES)
+    assert file.read_bytes() == KEPT_BY_THE_JUDGE.read_bytes(), "run `make proto`"

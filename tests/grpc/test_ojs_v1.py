@@ -22,6 +22,7 @@ from ojs_server.grpc.values import EXACT, value_of
 from ojs_server.http.access.keys import parse_keys
 from ojs_server.ops.jobs.enqueue import Enqueue
 from ojs_server.ops.jobs.settle import Ack
+from ojs_server.store.records import EventFilter
 from ojs_wire.values import UUID7
 from tests.grpc.conftest import LIMIT_S, Serve, Stub, connect, info_of
 from tests.http.keys import KEYS
@@ -220,6 +221,24 @@ async def test_a_job_is_cancelled(ojs: Stub) -> None:
     assert answer.job.state == pb.JOB_STATE_CANCELLED
 
 
+async def test_a_cancelled_job_may_be_cancelled_again_and_no_other_that_has_ended(
+    ojs: Stub, server: Server
+) -> None:
+    job = await enqueue(ojs)
+    first = (await ojs.CancelJob(job_id=job.id)).job
+    again = (await ojs.CancelJob(job_id=job.id)).job
+    assert again == first
+    assert (again.id, again.state) == (job.id, pb.JOB_STATE_CANCELLED)
+    done = await enqueue(ojs)
+    await fetch(ojs)
+    await ojs.Ack(job_id=done.id)
+    error = await ojs.error("CancelJob", job_id=done.id)
+    assert error.code() is StatusCode.FAILED_PRECONDITION
+    logged = await server.engine.read(lambda reader: reader.events(0, EventFilter(), 100))
+    cancelled = [one for one in logged.events if one.event.type == "job.cancelled"]
+    assert [one.event.subject for one in cancelled] == [job.id]
+
+
 async def test_a_heartbeat_extends_the_job_that_it_names(ojs: Stub) -> None:
     job = await enqueue(ojs)
     await fetch(ojs)
@@ -235,6 +254,50 @@ async def test_a_heartbeat_extends_the_job_that_it_names(ojs: Stub) -> None:
     quiet = await ojs.Heartbeat(worker_id="w1", current_state=pb.WORKER_STATE_QUIET)
     assert quiet.directed_state == pb.WORKER_STATE_QUIET
     assert not quiet.HasField("new_deadline")
+
+
+async def test_a_heartbeat_tells_that_its_job_is_cancelled(ojs: Stub) -> None:
+    job, other = await enqueue(ojs), await enqueue(ojs)
+    await fetch(ojs, 2)
+    await ojs.CancelJob(job_id=job.id)
+    for worker_id in ("w1", ""):
+        beat = ojs.Heartbeat(id=job.id, worker_id=worker_id)
+        assert not (await beat).HasField("new_deadline")
+        assert cancelled_in(await beat.trailing_metadata()) == job.id
+        beat = ojs.Heartbeat(id=other.id, worker_id=worker_id)
+        assert (await beat).HasField("new_deadline")
+        assert cancelled_in(await beat.trailing_metadata()) is None
+
+
+def cancelled_in(metadata: Any) -> str | None:
+    """The value of the metadata that name cancelled jobs."""
+    found: str | None = dict(tuple(metadata or ())).get("x-ojs-cancelled-jobs")
+    return found
+
+
+@pytest.mark.parametrize("worker_id", ["w1", ""])
+async def test_a_heartbeat_of_a_job_needs_no_worker(ojs: Stub, worker_id: str) -> None:
+    job = await enqueue(ojs)
+    await fetch(ojs, worker_id=worker_id)
+    before = (await ojs.GetJob(job_id=job.id)).job.started_at.seconds
+    answer = await ojs.Heartbeat(
+        id=job.id, extend_by=Duration(seconds=7200), current_state=pb.WORKER_STATE_QUIET
+    )
+    assert answer.new_deadline.seconds >= before + 7200
+    # The server has nothing to say to a worker that it does not know.
+    assert answer.directed_state == pb.WORKER_STATE_QUIET
+    assert (await ojs.Heartbeat(id=job.id)).HasField("new_deadline")
+    await ojs.Ack(job_id=job.id)
+    assert not (await ojs.Heartbeat(id=job.id)).HasField("new_deadline")
+    assert (await ojs.error("Heartbeat", id=UNKNOWN)).code() is StatusCode.NOT_FOUND
+
+
+async def test_a_heartbeat_of_a_worker_may_name_it_twice(ojs: Stub) -> None:
+    answer = await ojs.Heartbeat(id="w1", worker_id="w1")
+    assert answer.directed_state == pb.WORKER_STATE_RUNNING
+    status, message = await ojs.refused("Heartbeat")
+    assert status is StatusCode.INVALID_ARGUMENT
+    assert "`worker_id`" in message
 
 
 async def test_queues_are_listed_counted_and_paused(ojs: Stub) -> None:
@@ -397,6 +460,22 @@ async def test_events_of_one_job_are_streamed(ojs: Stub, server: Server) -> None
     await ojs.CancelJob(job_id=job.id)
     event = await stream.read()
     assert (event.type, event.job_id) == ("job.cancelled", job.id)
+    stream.cancel()
+
+
+@pytest.mark.parametrize(
+    "wished", [["job.dead"], ["job.discarded"], ["job.d*"], ["job.de*"], ["job.dis*"], []]
+)
+async def test_a_dead_letter_has_the_name_of_the_binding(
+    ojs: Stub, server: Server, wished: list[str]
+) -> None:
+    job = await enqueue(ojs)
+    await fetch(ojs)
+    stream = await following(ojs.StreamEvents(event_types=wished), server)
+    await ojs.Nack(job_id=job.id, error=pb.JobError(code="x", retryable=False))
+    while (event := await stream.read()).type != "job.dead":
+        assert not wished, event
+    assert event.job_id == job.id
     stream.cancel()
 
 

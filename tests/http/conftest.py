@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import httpx
+import msgspec
 import pytest
 
 from ojs_server.app import Application, Server
@@ -18,6 +19,8 @@ from tests.http.contract import contract
 from tests.http.keys import KEYS
 
 NO_KEYS = Keys()
+# A server with all calls of the contract: those of the blackboard need its profile.
+ALL_CALLS = msgspec.structs.replace(OJS, system="blackboard")
 Serve = Callable[..., AbstractAsyncContextManager[Server]]
 
 

@@ -9,7 +9,8 @@ from typing import Any, cast
 import uvicorn
 
 from ojs_server.app import Application, Server
-from ojs_server.http.server.connection import Connection
+from ojs_server.connection.connection import Connection
+from ojs_server.http.refusals import refusal
 
 
 @asynccontextmanager
@@ -18,7 +19,7 @@ async def on_a_socket(server: Server, app: Application | None = None) -> AsyncIt
     config = uvicorn.Config(
         app or Application(server),
         port=0,
-        http=cast(Any, partial(Connection, take=server.dispatcher.take)),
+        http=cast(Any, partial(Connection, refusal=refusal, take=server.dispatcher.take)),
         ws="none",
         lifespan="on" if app else "off",
         log_config=None,

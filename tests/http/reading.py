@@ -8,8 +8,9 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from ojs_server.http.server.connection import Connection
-from ojs_server.http.server.exchange import Exchange
+from ojs_server.connection.connection import Connection
+from ojs_server.connection.exchange import Exchange
+from ojs_server.http.refusals import refusal
 
 _TOLD: Final = ("type", "method", "path", "raw_path", "query_string", "http_version", "headers")
 
@@ -90,7 +91,9 @@ class Reading:
         self.answer = asyncio.Event()
         self.state = ServerState()
         self.wire = Wire()
-        more: Any = {"take": self._take} if issubclass(protocol, Connection) else {}
+        more: Any = (
+            {"refusal": refusal, "take": self._take} if issubclass(protocol, Connection) else {}
+        )
         self.protocol: Any = protocol(config, self.state, {}, loop, **more)
         self.wire.set_protocol(self.protocol)
         self.protocol.connection_made(self.wire)

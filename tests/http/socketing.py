@@ -36,6 +36,11 @@ class Talking:
         """Read again."""
         self._reading.set()
 
+    @property
+    def all_is_received(self) -> bool:
+        """True once the server has received all that was sent."""
+        return self._said.empty()
+
     def say(self, **order: Any) -> None:
         """Send a message."""
         self.send_text(msgspec.json.encode(order).decode())

@@ -61,6 +61,8 @@ class Listening:
         self.status = 0
         self.headers: dict[str, str] = {}
         self.body = b""
+        # True once the server has said that this was all.
+        self.whole = False
         self.last_id: str | None = None
         self.ended = asyncio.Event()
         self.left = asyncio.Event()
@@ -136,6 +138,7 @@ class Listening:
             for text in whole:
                 self._frames.put_nowait(parse(text))
         if not message.get("more_body"):
+            self.whole = True
             self._frames.put_nowait(None)
 
 

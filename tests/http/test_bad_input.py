@@ -11,10 +11,12 @@ import pytest
 
 from ojs_server.app import Application, Server
 from ojs_server.http.routes import ROUTES
+from ojs_server.systems import blackboard
 from ojs_wire.codec import MAX_DEPTH
-from tests.http.conftest import Serve, connect
+from tests.http.conftest import ALL_CALLS, Serve, connect
 from tests.http.steps import JOBS, V1, WORKERS, Json, body, enqueue, error_of, job_id, stored_jobs
 
+ALL = (*ROUTES, *blackboard.ROUTES)
 BODIES = {
     "nothing": b"",
     "blank": b" \r\n\t",
@@ -66,11 +68,18 @@ async def test_what_is_not_an_object_in_json_is_refused(
             assert await stored_jobs(client) == 0
 
 
+@pytest.fixture
+async def server(serve: Serve) -> AsyncIterator[Server]:
+    """A server with all calls of the contract."""
+    async with serve(profile=ALL_CALLS) as running:
+        yield running
+
+
 async def test_every_route_with_a_body_refuses_bad_json(client: httpx.AsyncClient) -> None:
     await client.post(f"{WORKERS}/heartbeat", json={"worker_id": job_id(9)})
     # Without keys there is no login, and the body of a logout is ignored.
     own = (f"{V1}/login", f"{V1}/logout")
-    routes = [one for one in ROUTES if one.method in ("POST", "PATCH") and one.path not in own]
+    routes = [one for one in ALL if one.method in ("POST", "PATCH") and one.path not in own]
     assert len(routes) > 20
     for route in routes:
         path = route.path.replace("{id}", job_id(9)).replace("{name}", "email")

@@ -4,6 +4,7 @@ test_exchanges.py)."""
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.http.steps import JOBS, V1, WORKERS, Json, body, enqueue, error_of, job_id
 
@@ -33,11 +34,10 @@ async def test_a_client_without_a_version_gets_the_exact_media_type(
 ) -> None:
     response = await client.post(JOBS, json={"type": "a", "args": []})
     assert response.headers["content-type"] == OPENJOBSPEC
-    # A reader of the top level finds the job there, too.
-    assert body(response)["state"] == "available"
 
 
-WRAPPED = {"id", "type", "queue", "state", "job"}
+# As the public command line sends it.
+PLAIN = {"Content-Type": OPENJOBSPEC, "Accept": OPENJOBSPEC}
 
 
 def copied(answer: Json, *more: str) -> Json:
@@ -48,13 +48,12 @@ def copied(answer: Json, *more: str) -> Json:
     return job
 
 
-async def test_sdks_find_a_whole_job_at_the_top(client: httpx.AsyncClient) -> None:
+@pytest.mark.parametrize("headers", [SDK, PLAIN], ids=["SDK", "command line"])
+async def test_clients_find_a_whole_job_at_the_top(
+    client: httpx.AsyncClient, headers: dict[str, str]
+) -> None:
     async def ask(method: str, path: str, **body_of: Any) -> Json:
-        plain = {name: value for name, value in SDK.items() if name != "OJS-Version"}
-        if method == "GET":
-            without = body(await client.get(path, headers=plain))
-            assert without.keys() == WRAPPED
-        answer = await client.request(method, path, headers=SDK, json=body_of or None)
+        answer = await client.request(method, path, headers=headers, json=body_of or None)
         assert answer.status_code in (200, 201), answer.text
         return body(answer)
 
@@ -76,6 +75,8 @@ async def test_sdks_find_a_whole_job_at_the_top(client: httpx.AsyncClient) -> No
     revived = await ask("POST", f"{V1}/dead-letter/{first['id']}/retry")
     assert copied(revived)["max_attempts"] == 3
     assert revived["job"]["re_enqueued_at"] == revived["job"]["enqueued_at"]
+    prioritised = await ask("PATCH", f"{V1}/admin/jobs/{first['id']}", priority=3)
+    assert copied(prioritised)["priority"] == 3
     cancelled = await ask("DELETE", path)
     assert copied(cancelled)["previous_state"] == "available"
     for answer in (revived, cancelled):
@@ -83,15 +84,18 @@ async def test_sdks_find_a_whole_job_at_the_top(client: httpx.AsyncClient) -> No
         assert "result" not in answer
 
 
-async def test_a_copy_hides_nothing_that_means_something_else(client: httpx.AsyncClient) -> None:
+@pytest.mark.parametrize("headers", [SDK, PLAIN], ids=["SDK", "command line"])
+async def test_a_copy_hides_nothing_that_means_something_else(
+    client: httpx.AsyncClient, headers: dict[str, str]
+) -> None:
     hidden = {"job": "mine", "warnings": 1, "job_id": "mine", "deduplicated": True, "cron": 1}
     unknown = {**hidden, "x": {"y": 1}}
     job = {"id": job_id(1), "type": "a", "args": [], **unknown}
-    answer = body(await client.post(JOBS, json=job, headers=SDK))
+    answer = body(await client.post(JOBS, json=job, headers=headers))
     assert answer["job"]["job"] == "mine"
     assert (answer["x"], answer["args"]) == ({"y": 1}, [])
     assert answer.keys() & hidden == {"job"}
-    repeated = body(await client.post(JOBS, json=job, headers=SDK))
+    repeated = body(await client.post(JOBS, json=job, headers=headers))
     assert repeated["deduplicated"] is True
     assert repeated["job"]["id"] == job_id(1)
 
@@ -104,26 +108,30 @@ async def test_lists_batches_and_fetch_have_no_copy(client: httpx.AsyncClient) -
     assert body(fetched).keys() == {"jobs"}
 
 
-async def test_sdks_find_a_cron_entry_at_the_top(client: httpx.AsyncClient) -> None:
+@pytest.mark.parametrize("headers", [SDK, PLAIN], ids=["SDK", "command line"])
+async def test_clients_find_a_cron_entry_at_the_top(
+    client: httpx.AsyncClient, headers: dict[str, str]
+) -> None:
     given = {"name": "n", "cron": "@hourly", "type": "a", "args": [7]}
     path = f"{V1}/cron/n"
     for method, at, sent in (
         ("POST", f"{V1}/cron", given),
         ("GET", path, None),
+        ("GET", f"{V1}/crons/n", None),
         ("PATCH", path, {"description": "d"}),
         ("POST", f"{path}/pause", None),
         ("POST", f"{path}/resume", None),
+        ("POST", f"{path}/trigger", None),
         ("DELETE", path, None),
     ):
-        answer = body(await client.request(method, at, json=sent, headers=SDK))
-        assert answer["cron"] == "@hourly"
+        answer = body(await client.request(method, at, json=sent, headers=headers))
         entry = answer["cron_job"]
-        assert {name: answer[name] for name in entry} == entry
-        if method == "GET":
-            plain = body(await client.get(at))
-            assert plain == {"cron": entry, "cron_job": entry}
-            listed = body(await client.get(f"{V1}/cron", headers=SDK))
-            assert listed["entries"] == listed["crons"] == [entry]
-            fired = body(await client.post(f"{path}/trigger", headers=SDK))
-            assert (fired["cron"], fired["args"]) == ("@hourly", [7])
-            assert fired["cron_job"]["run_count"] == 1
+        assert entry["cron"] == "@hourly"
+        assert answer["cron"] == ("@hourly" if headers is SDK else entry)
+        if at.endswith("trigger"):
+            assert answer["args"] == answer["job"]["args"] == [7]
+            assert entry["run_count"] == 1
+        else:
+            assert {name: answer[name] for name in entry} == {**entry, "cron": answer["cron"]}
+    listed = body(await client.get(f"{V1}/cron", headers=headers))
+    assert listed["entries"] == listed["crons"] == []

@@ -18,14 +18,15 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ojs_server.app import Application, Server
+from ojs_server.connection.exchange import Exchange
 from ojs_server.domain.errors import Unavailable
 from ojs_server.environment import machine
 from ojs_server.http import responses
 from ojs_server.http.access.keys import parse_keys
 from ojs_server.http.hot_dispatch import Dispatcher
-from ojs_server.http.server.exchange import Exchange
 from ojs_server.http.tracing import Tracing
-from ojs_server.ops.engine.group_commit import Caller, GroupCommit
+from ojs_server.ops.engine.caller import Caller
+from ojs_server.ops.engine.group_commit import GroupCommit
 from ojs_server.settings import Settings
 from ojs_server.store.open import open_store
 from ojs_wire import codes
@@ -41,6 +42,7 @@ NACK = f"{WORKERS}/nack"
 SETTLE = f"{WORKERS}/settle"
 ACME = {"X-OJS-Tenant": "acme"}
 BETA = {"X-OJS-Tenant": "beta"}
+MINIMAL = {"Prefer": "return=minimal"}
 NOTHING: Mapping[str, str] = {}
 JOB: Json = {"type": "t", "args": [1]}
 LATE = {"job_id": job_id(5), "attempt": 1, "outcome": "ack"}
@@ -214,6 +216,9 @@ STORIES = {
     "enqueue no object": Story(JOBS, 400, b"[]"),
     "enqueue within a limit": Story(JOBS, 201, {**JOB, "options": LIMITED}),
     "enqueue with patience": Story(JOBS, 201, JOB, {"OJS-Block-Timeout": "1"}),
+    "enqueue in short": Story(JOBS, 201, JOB, MINIMAL),
+    "enqueue twice in short": Story(JOBS, 200, {**JOB, "id": job_id(1)}, MINIMAL),
+    "enqueue many in short": Story(f"{JOBS}/batch", 201, {"jobs": [JOB, JOB]}, MINIMAL),
     "fetch nothing": Story(FETCH, 200, {"queues": ["none"]}),
     "fetch in vain": Story(FETCH, 200, {"queues": ["none"], "wait_ms": 1}),
     "fetch from no queue": Story(FETCH, 400, {"queues": []}),

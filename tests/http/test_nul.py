@@ -2,14 +2,18 @@
 fails."""
 
 import re
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 
 from ojs_server.app import Server
 from ojs_server.http.routes import ROUTES
+from ojs_server.systems import blackboard
+from tests.http.conftest import ALL_CALLS, Serve
 from tests.http.socketing import talk
 
+ALL = (*ROUTES, *blackboard.ROUTES)
 PARAMETER = re.compile(r"\{\w+\}")
 FILTERS = (
     *("after", "cursor", "event_type", "group", "job_type", "key", "name", "period", "queue"),
@@ -18,10 +22,17 @@ FILTERS = (
 )
 
 
+@pytest.fixture
+async def server(serve: Serve) -> AsyncIterator[Server]:
+    """A server with all calls of the contract."""
+    async with serve(profile=ALL_CALLS) as running:
+        yield running
+
+
 @pytest.mark.parametrize("written", ["%00", "01a1f0c0-0000-7000-8000-00000000000%00"])
 async def test_a_path_with_a_nul_is_not_found(client: httpx.AsyncClient, written: str) -> None:
     answered = {}
-    for route in ROUTES:
+    for route in ALL:
         if "{" in route.path:
             path = PARAMETER.sub(written, route.path)
             response = await client.request(route.method, path, content=b"{}")
@@ -32,7 +43,7 @@ async def test_a_path_with_a_nul_is_not_found(client: httpx.AsyncClient, written
 
 async def test_no_query_with_a_nul_fails(client: httpx.AsyncClient) -> None:
     failed = []
-    for route in ROUTES:
+    for route in ALL:
         # Streams begin to answer, and go on.
         if "{" in route.path or route.method != "GET" or route.waits or route.alias_of:
             continue

@@ -10,7 +10,7 @@ from ojs_server.app import Server
 from ojs_server.domain.profile import OJS
 from ojs_server.http.prefer_header import Preference, parse
 from tests.http.conftest import Serve, connect
-from tests.http.steps import JOBS, V1, WORKERS, active_job, body, enqueue, error_of
+from tests.http.steps import JOBS, V1, WORKERS, Json, active_job, body, enqueue, error_of, job_id
 from tests.http.waiting import entered
 
 APPLIED = "preference-applied"
@@ -39,6 +39,11 @@ APPLIED = "preference-applied"
         ('foo="\\", wait=3, bar', Preference(3)),
         ("wait=" + "9" * 100, Preference(10**9)),
         (",, ;=,wait=5", Preference(5)),
+        ("return=minimal", Preference(minimal=True)),
+        ('Return = "minimal"; foo, wait=1', Preference(1, minimal=True)),
+        ("return=representation, return=minimal", Preference()),
+        ("return=maximal", Preference()),
+        ("return", Preference()),
         ('"\\' * 5000 + ", wait=5", Preference()),
     ],
 )
@@ -136,16 +141,59 @@ async def test_a_wait_for_a_result_that_is_over_is_no_error_where_that_is_prefer
     assert (answer.status_code, answer.headers[APPLIED]) == (202, "respond-async")
 
 
-async def test_a_task_is_waited_for_as_preferred(client: httpx.AsyncClient) -> None:
-    job = await active_job(client)
-    path = f"{V1}/tasks/{job['id']}"
-    answer = await client.get(path, headers=prefer("wait=0"))
-    assert answer.headers[APPLIED] == "wait=0"
-    assert APPLIED not in (await client.get(f"{path}?wait=0", headers=prefer("wait=9"))).headers
-    waiting = asyncio.create_task(client.get(path, headers=prefer("wait=25")))
-    await client.post(f"{WORKERS}/ack", json={"job_id": job["id"]})
-    answer = await waiting
-    assert (body(answer)["status"], answer.headers[APPLIED]) == ("completed", "wait=25")
+MINIMAL = prefer("return=minimal")
+
+
+async def test_an_enqueue_is_answered_in_short_where_that_is_preferred(
+    client: httpx.AsyncClient,
+) -> None:
+    job = {"id": job_id(1), "type": "a", "args": ["x" * 1000], "queue": "q"}
+    short = {"id": job_id(1), "queue": "q", "state": "available"}
+    stored = await client.post(JOBS, json=job, headers=MINIMAL)
+    assert (stored.status_code, body(stored)) == (201, {"job": short})
+    assert stored.headers[APPLIED] == "return=minimal"
+    assert stored.headers["location"] == f"{JOBS}/{job_id(1)}"
+    again = await client.post(JOBS, json=job, headers=MINIMAL)
+    assert (again.status_code, body(again)) == (200, {"job": short, "deduplicated": True})
+    whole = await client.post(JOBS, json=job, headers=prefer("return=representation"))
+    assert body(whole)["args"] == body(whole)["job"]["args"] == job["args"]
+    assert APPLIED not in whole.headers
+    refused = await client.post(JOBS, json={}, headers=MINIMAL)
+    error_of(refused, 400, "invalid_request")
+    assert APPLIED not in refused.headers
+
+
+async def test_many_jobs_are_answered_in_short_where_that_is_preferred(
+    client: httpx.AsyncClient,
+) -> None:
+    uniform = [{"type": "a", "args": [number]} for number in range(3)]
+    alike = {"type": "a", "args": [], "unique": {"on_conflict": "ignore"}}
+    first: Json = {}
+    for jobs, known in ((uniform, [None] * 3), ([alike, alike], [None, True])):
+        batch = await client.post(f"{JOBS}/batch", json={"jobs": jobs}, headers=MINIMAL)
+        assert (batch.status_code, batch.headers[APPLIED]) == (201, "return=minimal")
+        answer = body(batch)
+        assert answer["count"] == len(jobs)
+        assert [one.pop("deduplicated", None) for one in answer["jobs"]] == known
+        first = answer["jobs"][0]
+        for one in answer["jobs"]:
+            whole = body(await client.get(f"{JOBS}/{one['id']}"))
+            assert one == {name: whole[name] for name in ("id", "queue", "state")}
+    bulk = await client.post(f"{JOBS}/bulk", json={"jobs": [alike, {}]}, headers=MINIMAL)
+    assert (bulk.status_code, bulk.headers[APPLIED]) == (207, "return=minimal")
+    shown, refused = body(bulk)["items"]
+    assert shown["job"] == {**first, "deduplicated": True}
+    assert refused["error"]["code"] == "invalid_request"
+
+
+async def test_warnings_are_in_a_short_answer(client: httpx.AsyncClient) -> None:
+    schema = {"type": "array", "maxItems": 0}
+    request = {"schema": schema, "enforcement": "warn"}
+    registered = await client.put(f"{V1}/schemas/a/1.0.0", json=request)
+    assert registered.status_code == 201, registered.text
+    job = {"type": "a", "args": [1], "version": "1.0.0"}
+    answer = body(await client.post(JOBS, json=job, headers=MINIMAL))
+    assert answer.keys() == {"job", "warnings"}
 
 
 async def test_a_producer_waits_for_room_as_preferred(client: httpx.AsyncClient) -> None:
@@ -159,3 +207,7 @@ async def test_a_producer_waits_for_room_as_preferred(client: httpx.AsyncClient)
         await client.post(f"{WORKERS}/fetch", json={"queues": ["default"]})
         answer = await client.post(path, json=request, headers=prefer("wait=25"))
         assert (answer.status_code, answer.headers[APPLIED]) == (201, "wait=25")
+        await client.post(f"{WORKERS}/fetch", json={"queues": ["default"]})
+        both = {**prefer("wait=25, return=minimal"), "OJS-Block-Timeout": "0"}
+        answer = await client.post(path, json=request, headers=both)
+        assert (answer.status_code, answer.headers[APPLIED]) == (201, "return=minimal")

@@ -7,12 +7,12 @@ from typing import Final
 
 from ojs_server.app import Server
 
-LONGEST_S: Final = 10
+LONGEST_S: Final = 10.0
 
 
-async def until(holds: Callable[[], bool]) -> None:
+async def until(holds: Callable[[], bool], within_s: float = LONGEST_S) -> None:
     """Wait until a condition holds; it is checked every two milliseconds."""
-    async with asyncio.timeout(LONGEST_S):
+    async with asyncio.timeout(within_s):
         for _ in repeat(None):
             if holds():
                 return

@@ -1,4 +1,4 @@
-"""Source files, each of which is parsed once for all rules, and their imports."""
+"""Source files as they are parsed, and their imports, which are read once for all rules."""
 
 import ast
 from collections.abc import Iterator
@@ -19,9 +19,12 @@ class Import:
     lazy: bool
 
 
-@cache
 def parsed(file: Path) -> ast.Module:
-    """Return a file as it is parsed."""
+    """Return a file as it is parsed.
+
+    No tree is kept: those of all files are millions of objects, through which each later full
+    collection of garbage in the process would go.
+    """
     return ast.parse(file.read_text(encoding="utf-8"), str(file))
 
 

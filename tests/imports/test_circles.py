@@ -12,6 +12,8 @@ PACKAGES = (
     "ojs_server",
     "ojs_ui",
     "ojs_worker",
+    "ojs_django",
+    "ojs_starlette",
     "pytest_ojs",
     "conformance",
     "demo",
@@ -29,7 +31,10 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert circles(found) == set()
 
 
-@pytest.mark.parametrize("package", ["ojs_server.ops", "ojs_server.http", "ojs_server.domain"])
+@pytest.mark.parametrize(
+    "package",
+    ["ojs_server.ops", "ojs_server.http", "ojs_server.domain", "ojs_worker", "conformance"],
+)
 def test_folders_use_each_other_one_way(package: str) -> None:
     assert mutual(graph(ROOT, [package.replace(".", "/")]), package) == set()
 

@@ -10,9 +10,22 @@ import pytest
 from tests.imports.source import ROOT, Import, imports
 
 OURS = frozenset(
-    {"ojs_wire", "ojs_server", "ojs_ui", "ojs_worker", "ojs_cli", "pytest_ojs", "conformance"}
+    {
+        *("ojs_wire", "ojs_server", "ojs_ui", "ojs_worker", "ojs_django", "ojs_starlette"),
+        *("ojs_cli", "pytest_ojs", "conformance"),
+    }
+)
+SYSTEMS = sorted(
+    folder.name
+    for folder in (ROOT / "ojs_server" / "systems").iterdir()
+    if (folder / "__init__.py").exists()
 )
 STANDARD_LIBRARY = frozenset(sys.stdlib_module_names)
+# The folders of the SDK, each of which may use those before it.
+SDK = (
+    *("transport", "client", "handlers", "processes", "running", "supervision", "outbox"),
+    *("blackboard", "jobmanager", "zeebe"),
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +44,12 @@ class Rule:
     def forbids(self, name: str) -> bool:
         """Return True if the rule forbids this absolute module or member name."""
         return _within(name, self.never) or (self.only is not None and not _within(name, self.only))
+
+
+def _folders(*names: str) -> frozenset[str]:
+    """Return the names of folders of the conformance suite as packages."""
+    assert all((ROOT / "conformance" / name).is_dir() for name in names)
+    return frozenset(f"conformance.{name}" for name in names)
 
 
 RULES = (
@@ -56,6 +75,11 @@ RULES = (
         never=frozenset({"ojs_server.http"}),
     ),
     Rule(
+        "ojs_server.connection",
+        "a connection is below the handlers, and gives its requests to any application",
+        never=frozenset({"ojs_server.http"}),
+    ),
+    Rule(
         "ojs_server.ops.engine",
         "the engine carries out operations of any subject, and knows none of them",
         never=frozenset(
@@ -63,6 +87,25 @@ RULES = (
             for file in (ROOT / "ojs_server" / "ops").iterdir()
             if (file / "__init__.py").exists() and file.name != "engine"
         ),
+    ),
+    *(
+        Rule(
+            f"ojs_server.{layer}",
+            "other systems add to the server, which knows none of them",
+            never=frozenset({"ojs_server.systems"}),
+        )
+        for layer in (
+            *("domain", "store", "ops", "http", "grpc", "loops", "webhooks"),
+            *("connection", "observe"),
+        )
+    ),
+    *(
+        Rule(
+            f"ojs_server.systems.{name}",
+            "a system is served without the others",
+            never=frozenset(f"ojs_server.systems.{other}" for other in SYSTEMS if other != name),
+        )
+        for name in SYSTEMS
     ),
     Rule(
         "ojs_worker",
@@ -80,6 +123,26 @@ RULES = (
         "whoever runs a worker does not load what tests it",
         never=frozenset({"ojs_worker.testing"}),
         apart="ojs_worker.testing",
+    ),
+    *(
+        Rule(
+            f"ojs_worker.{folder}",
+            "a folder of the SDK serves those after it, and knows none of them",
+            never=frozenset(f"ojs_worker.{later}" for later in SDK[number + 1 :]),
+        )
+        for number, folder in enumerate(SDK)
+    ),
+    Rule(
+        "ojs_starlette",
+        "an adapter of a framework uses the SDK as other programs do",
+        never=OURS - {"ojs_wire", "ojs_worker", "ojs_starlette"},
+    ),
+    Rule(
+        "ojs_django",
+        "it is for Django what the SDK does for every program, and nothing of ours is built on it",
+        only=STANDARD_LIBRARY
+        | {"ojs_wire", "ojs_worker", "ojs_django", "asgiref", "django", "django_tasks", "msgspec"},
+        never=frozenset({"ojs_worker.testing"}),
     ),
     Rule(
         "pytest_ojs",
@@ -108,6 +171,38 @@ RULES = (
         "the judge shares no code with what it judges, or a shared mistake would pass",
         never=OURS - {"conformance"},
     ),
+    Rule(
+        "conformance.language",
+        "a case file means the same for every server, and is read without one",
+        only=STANDARD_LIBRARY | {"conformance.language", "msgspec"},
+        never=frozenset({"asyncio", "socket", "subprocess", "time", "random", "secrets"}),
+    ),
+    Rule(
+        "conformance.verdicts",
+        "a verdict follows from what was recorded, not from how it was sent",
+        never=_folders("play", "played", "rpc", "compat", "runs", "report", "commands", "cases"),
+    ),
+    Rule(
+        "conformance.play",
+        "one case is played without regard to the others, and to what is reported",
+        never=_folders(
+            *("compat", "runs", "report", "commands", "spec"),
+            *("cases", "worker_cases", "adapter_cases"),
+        ),
+    ),
+    Rule(
+        "conformance.report",
+        "reports are made of results alone, those of earlier runs included",
+        never=_folders("play", "played", "rpc", "compat", "runs", "commands", "processes"),
+    ),
+    *(
+        Rule(
+            f"conformance.{cases}",
+            "a case cannot depend on how it was chosen, and on how it is reported",
+            never=_folders("compat", "runs", "report", "commands", "spec"),
+        )
+        for cases in ("cases", "worker_cases", "adapter_cases")
+    ),
 )
 
 
@@ -129,22 +224,36 @@ def test_imports_go_one_way(rule: Rule) -> None:
         ("ojs_server/store/sqlite/store.py", "from ...http import errors"),
         ("ojs_server/store/base.py", "from ojs_server import domain, http"),
         ("ojs_server/ops/claim.py", "if TYPE_CHECKING:\n    import ojs_server.http.body"),
+        ("ojs_server/connection/deadlines.py", "from ojs_server.http.errors import answer_of"),
         ("ojs_server/ops/engine/batch.py", "from ojs_server.ops.workers.claim import Claim"),
+        ("ojs_server/ops/claim.py", "def f():\n    from ojs_server.systems import zeebe"),
+        ("ojs_server/systems/zeebe/jobs.py", "import ojs_server.systems.jobmanager.domain.names"),
         ("ojs_worker/client.py", "def start():\n    import ojs_server.app"),
         ("ojs_worker/testing/server.py", "from ojs_server.app import build"),
         ("ojs_worker/testing/deep/er.py", "if x:\n    from ojs_server.app import build"),
         ("ojs_worker/testings.py", "def serve():\n    from ojs_server.app import build"),
         ("ojs_worker/testing/life.py", "def f():\n    import pytest"),
-        ("ojs_worker/testing/life.py", "def f():\n    import conformance.cli"),
+        ("ojs_worker/testing/life.py", "def f():\n    import conformance.commands.cli"),
         ("ojs_worker/worker.py", "def f():\n    from ojs_worker.testing import Sandbox"),
         ("ojs_worker/worker.py", "def f():\n    from .testing.clock import Clock"),
+        ("ojs_worker/transport/tls.py", "from ojs_worker.running import beats"),
+        ("ojs_worker/client/events.py", "if x:\n    from ..handlers.registry import Handler"),
+        ("ojs_worker/running/engine.py", "def f():\n    import ojs_worker.supervision.reload"),
+        ("ojs_worker/supervision/reload.py", "from ojs_worker import zeebe"),
+        ("ojs_starlette/jobs.py", "from ojs_server.app import Application"),
         ("pytest_ojs/__init__.py", "from ojs_worker import Worker"),
         ("pytest_ojs/__init__.py", "import msgspec"),
         ("pytest_ojs/__init__.py", "def f():\n    import ojs_server"),
         ("ojs_ui/files.py", "from ojs_server.http import answers"),
         ("ojs_cli/commands/server.py", "from ojs_server.cli import main"),
-        ("ojs_cli/session.py", "def f():\n    import conformance.cli"),
-        ("conformance/match.py", "async def run():\n    from ojs_wire import codec"),
+        ("ojs_cli/session.py", "def f():\n    import conformance.commands.cli"),
+        ("conformance/case.py", "async def run():\n    from ojs_wire import codec"),
+        ("conformance/language/match.py", "from conformance.verdicts import verdict"),
+        ("conformance/language/load.py", "import httpx"),
+        ("conformance/verdicts/reply.py", "def f():\n    from conformance.play.wire import Wire"),
+        ("conformance/play/stage.py", "from conformance.runs.runner import Plan"),
+        ("conformance/report/page.py", "from ..processes import server"),
+        ("conformance/worker_cases/beats.py", "from conformance.report import console"),
     ],
 )
 def test_a_planted_violation_is_found(tmp_path: Path, path: str, source: str) -> None:
@@ -164,8 +273,9 @@ def test_a_planted_violation_is_found(tmp_path: Path, path: str, source: str) ->
         ("ojs_worker/testing/server.py", "def serve():\n    from ojs_server.app import build"),
         ("ojs_worker/testing/life.py", "if TYPE_CHECKING:\n    from ojs_server.app import Server"),
         ("ojs_worker/testing/__init__.py", "from ojs_worker.testing.clock import Clock"),
+        ("ojs_worker/running/engine.py", "from ojs_worker.processes.pool import ProcessPool"),
         ("pytest_ojs/__init__.py", "import pytest\ndef f():\n    import ojs_worker.testing"),
-        ("conformance/match.py", "from conformance.model import Case\nimport httpx"),
+        ("conformance/play/wire.py", "from conformance.verdicts import exchanges\nimport httpx"),
     ],
 )
 def test_an_allowed_import_passes(tmp_path: Path, path: str, source: str) -> None:

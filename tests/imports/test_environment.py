@@ -4,12 +4,14 @@ Exceptions are listed with their reasons, so that a simulation knows what it doe
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.imports.source import ROOT, parsed
+
+Modules = Sequence[tuple[str, ast.Module]]
 
 PACKAGES = ("ojs_server", "ojs_worker", "ojs_wire")
 MACHINE = frozenset(
@@ -38,9 +40,11 @@ ROOTS = {
     "ojs_server/store/sqlite/store.py",
     "ojs_worker/blackboard/worker.py",
     "ojs_worker/blackboard/workflow.py",
-    "ojs_worker/client/asynchronous.py",
+    "ojs_worker/client/sender.py",
+    "ojs_worker/connections.py",
     "ojs_worker/jobmanager/manager.py",
-    "ojs_worker/supervisor.py",
+    "ojs_worker/outbox/relay.py",
+    "ojs_worker/supervision/supervisor.py",
     "ojs_worker/worker.py",
     "ojs_worker/zeebe/client.py",
 }
@@ -56,23 +60,22 @@ PROCESSES = "signals and child processes are the machine's own"
 NO_LOOP = "programs without an event loop wait in threads"
 # Modules that use the machine directly (files or folders), with the reason.
 EXCEPTIONS: Mapping[str, str] = {
-    "ojs_server/http/server/incomplete_requests.py": "it answers before there is an application",
+    "ojs_server/http/refusals.py": "it answers before there is an application",
     "ojs_server/store/postgres": REAL_TIME,
     "ojs_wire/lines.py": "log lines have the time of their writing",
-    "ojs_worker/blocking.py": NO_LOOP,
-    "ojs_worker/child.py": PROCESSES,
+    "ojs_worker/running/blocking.py": NO_LOOP,
+    "ojs_worker/processes/child.py": PROCESSES,
     "ojs_worker/cli.py": PROCESSES,
     "ojs_worker/client/blocking.py": NO_LOOP,
     "ojs_worker/demo.py": "its handlers compute for as long as they are asked to",
-    "ojs_worker/direct.py": "its connections are sockets",
     "ojs_worker/encryption.py": "a nonce that a seed decides would give the key away",
-    "ojs_worker/over_http_client.py": "its connections are sockets",
-    "ojs_worker/signals.py": PROCESSES,
-    "ojs_worker/supervised.py": PROCESSES,
+    "ojs_worker/transport/over_http_client.py": "its connections are sockets",
+    "ojs_worker/running/signals.py": PROCESSES,
+    "ojs_worker/supervision/supervised.py": PROCESSES,
     "ojs_worker/testing/clock.py": "a sandbox begins at the present, unless told otherwise",
     "ojs_worker/testing/here.py": NO_LOOP,
     "ojs_worker/threads.py": "its threads are those that the environment hands out",
-    "ojs_worker/watch.py": "an environment says whether it watches",
+    "ojs_worker/running/watch.py": "an environment says whether it watches",
 }
 # Types whose objects change with each use; kept in a module, they would remember earlier runs.
 STATEFUL = frozenset(
@@ -91,8 +94,14 @@ STATEFUL = frozenset(
 REMEMBER = {"ojs_server/store/postgres/pipe.py"}
 
 
-def test_only_the_environment_asks_the_machine() -> None:
-    asking = {path for path, tree in _files(ROOT) if _used(tree, MACHINE)} - ASKED_FOR_IN
+@pytest.fixture(scope="module")
+def files() -> Modules:
+    """The modules as they are parsed, which are gone after these tests."""
+    return list(_files(ROOT))
+
+
+def test_only_the_environment_asks_the_machine(files: Modules) -> None:
+    asking = {path for path, tree in files if _used(tree, MACHINE)} - ASKED_FOR_IN
     excepted = {
         path: name for path in asking for name in EXCEPTIONS if Path(path).is_relative_to(name)
     }
@@ -100,12 +109,12 @@ def test_only_the_environment_asks_the_machine() -> None:
     assert set(EXCEPTIONS) - set(excepted.values()) == set(), "these ask for nothing any more"
 
 
-def test_environments_are_made_at_the_roots_alone() -> None:
-    assert {path for path, tree in _files(ROOT) if _used(tree, MADE_BY)} == ROOTS
+def test_environments_are_made_at_the_roots_alone(files: Modules) -> None:
+    assert {path for path, tree in files if _used(tree, MADE_BY)} == ROOTS
 
 
-def test_no_module_remembers_earlier_runs() -> None:
-    assert {path for path, tree in _files(ROOT) if _remembers(tree)} == REMEMBER
+def test_no_module_remembers_earlier_runs(files: Modules) -> None:
+    assert {path for path, tree in files if _remembers(tree)} == REMEMBER
 
 
 @pytest.mark.parametrize(

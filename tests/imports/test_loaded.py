@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 import ojs_worker
+from ojs_server.domain.profile import PROFILES
 
 TESTING: Final = ("ojs_worker.testing", "ojs_server", "pytest", "pytest_ojs", "starlette", "apsw")
 # Each costs about as much as Python itself, or more.
@@ -66,6 +67,27 @@ def _seen() -> dict[str, str]:
 def test_the_sdk_comes_without_its_testing_tools_and_without_the_server() -> None:
     names = ", ".join(ojs_worker.__all__)
     assert loaded(f"from ojs_worker import {names}", TESTING) == "[]"
+
+
+# Print the modules of other systems that a server of a profile has loaded.
+SERVER: Final = """
+import sys
+from ojs_server.app import create_app
+from ojs_server.domain.profile import PROFILES
+from ojs_server.settings import Settings
+create_app(Settings(database=":memory:", profile=PROFILES["{}"]))
+found = {{name.split(".")[2] for name in sys.modules if name.startswith("ojs_server.systems.")}}
+print(*sorted(found - {{"system"}}))
+"""
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_server_loads_the_system_of_its_profile_alone(profile: str) -> None:
+    program = SERVER.format(profile)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == [name for name in (PROFILES[profile].system,) if name]
 
 
 def test_a_module_of_the_sdk_comes_without_the_others() -> None:

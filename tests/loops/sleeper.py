@@ -3,8 +3,10 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
+
+import pytest
 
 from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.ops.engine.availability import Availability, refusal
@@ -13,11 +15,27 @@ from ojs_server.ops.engine.signs import Signs
 from ojs_server.ops.engine.wakeups import Wakeups
 from ojs_server.ops.rules import Rules
 from ojs_server.ops.sweep import Sweep, Swept
+from ojs_server.ops.time_limit import at_most
 from ojs_server.ops.workers.signs_of_life import SignsOfLife
 from ojs_server.store.base import StoreUnavailable
 from ojs_server.store.records import DueTimes, QueueCounts
 
 AT = 1_700_000_000_000
+LIMIT_S = 30
+
+
+def sleeping(monkeypatch: pytest.MonkeyPatch, loop: ModuleType) -> asyncio.Event:
+    """Let a loop wait for what wakes it and no longer poll; the event tells that it sleeps."""
+    asleep = asyncio.Event()
+
+    async def noted(wake: Awaitable[object], pause: float) -> None:
+        if pause > LIMIT_S:
+            asleep.set()
+        await at_most(wake, pause)
+
+    monkeypatch.setattr(loop, "SLOW_POLL_S", 10.0 * LIMIT_S)
+    monkeypatch.setattr(loop, "at_most", noted)
+    return asleep
 
 
 class Surroundings:

@@ -1,7 +1,6 @@
 """Due times are announced to all nodes at once, not found by their next poll."""
 
 import asyncio
-from collections.abc import Awaitable
 from contextlib import closing
 
 import pytest
@@ -12,34 +11,25 @@ from ojs_server.loops.housekeeping import Housekeeping
 from ojs_server.loops.runner import Loops
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.rules import Rules
-from ojs_server.ops.time_limit import at_most
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.fetch import fetch
+from ojs_server.store.base import Callbacks
 from ojs_server.store.open import open_store
+from tests.loops.sleeper import LIMIT_S, sleeping
 from tests.ops.bench import enqueue, environment
-
-LIMIT_S = 30
 
 
 async def test_another_node_promotes_the_jobs_of_one_that_is_gone(
     postgres_store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asleep = asyncio.Event()
-
-    async def noted(wake: Awaitable[object], pause: float) -> None:
-        if pause > LIMIT_S:
-            asleep.set()
-        await at_most(wake, pause)
-
-    monkeypatch.setattr(housekeeping, "SLOW_POLL_S", 10.0 * LIMIT_S)
-    monkeypatch.setattr(housekeeping, "at_most", noted)
+    asleep = sleeping(monkeypatch, housekeeping)
     listens = asyncio.Event()
     loops = Loops()
     with closing(open_store(postgres_store)) as store, closing(open_store(postgres_store)) as other:
         node, gone = Engine(store, Rules(), environment()), Engine(other, Rules(), environment())
         sweeper = Housekeeping(node, machine().monotonic_ms, shared=True)
         node.on_due = sweeper.expect
-        listener = store.listener(lambda queues: listens.set(), on_due=sweeper.expect)
+        listener = store.listener(Callbacks(lambda queues: listens.set(), on_due=sweeper.expect))
         assert listener is not None
         loops.start("housekeeping", sweeper.run)
         loops.start("listener", listener.run)

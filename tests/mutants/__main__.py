@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from conformance.contract import Contract, own_contract
-from conformance.verdict import CaseResult
+from conformance.verdicts.contract import Contract, own_contract
+from conformance.verdicts.result import CaseResult
 from tests.faulty.judging import is_apart, played
 from tests.faulty.tenth import TENTHS, tenth_of, tenth_on, today
 from tests.mutants.known import EQUIVALENT, UNCAUGHT

@@ -15,13 +15,21 @@ from tests.mutants.known import SETTINGS
 from tests.mutants.operators import Site, changed, sites
 
 ROOT: Final = Path(__file__).parents[2]
-DOMAIN: Final = ROOT / "ojs_server" / "domain"
+SERVER: Final = ROOT / "ojs_server"
+DOMAIN: Final = SERVER / "domain"
+# The rules of other systems.
+SYSTEMS: Final = (
+    *(SERVER / "systems" / "jobmanager" / "domain").glob("*.py"),
+    SERVER / "systems" / "blackboard" / "domain.py",
+    SERVER / "systems" / "zeebe" / "variables.py",
+)
 
 
 class Mutant(msgspec.Struct, frozen=True, order=True):
     """One change in one function."""
 
-    subject: str  # the module below `domain`, such as `jobs.retry`
+    # The module below `domain`, such as `jobs.retry`, or that of another system.
+    subject: str
     site: Site
     function: str
 
@@ -42,7 +50,8 @@ class Mutant(msgspec.Struct, frozen=True, order=True):
 
     def plant(self) -> None:
         """Change the function in this process, wherever it was imported already."""
-        module = importlib.import_module(f"ojs_server.domain.{self.subject}")
+        path = _path(self.subject).relative_to(ROOT).with_suffix("")
+        module = importlib.import_module(".".join(path.parts))
         tree = changed(_tree(self.subject), self.site)
         code = compile(tree, str(module.__file__), "exec")
         _function(module, self.function).__code__ = _code(code, self.function)
@@ -53,8 +62,8 @@ def all_mutants() -> list[Mutant]:
     """Return every mutant of the rules in clauses, in the order of the files and of writing."""
     return [
         Mutant(subject, site, function)
-        for path in sorted(DOMAIN.rglob("*.py"))
-        if (subject := ".".join(path.relative_to(DOMAIN).with_suffix("").parts)) not in SETTINGS
+        for path in (*sorted(DOMAIN.rglob("*.py")), *sorted(SYSTEMS))
+        if (subject := _subject(path)) not in SETTINGS
         for function, node in _functions(_tree(subject))
         for site in sorted(set(sites(node)))
     ]
@@ -69,9 +78,19 @@ def sample(count: int, seed: int) -> list[Mutant]:
     return sorted(sorted(all_mutants(), key=rank)[:count])
 
 
+def _subject(path: Path) -> str:
+    base = DOMAIN if path.is_relative_to(DOMAIN) else SERVER
+    return ".".join(path.relative_to(base).with_suffix("").parts)
+
+
+def _path(subject: str) -> Path:
+    base = SERVER if subject.startswith("systems.") else DOMAIN
+    return base.joinpath(*subject.split(".")).with_suffix(".py")
+
+
 @cache
 def _source(subject: str) -> str:
-    return DOMAIN.joinpath(*subject.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+    return _path(subject).read_text(encoding="utf-8")
 
 
 @cache

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from conformance.case import OwnCase, own_cases
+from conformance.case import ServerCase, server_cases
 
 _JOBS: Final = ("enqueue", "envelope", "lifecycle", "jobs", "fetch", "settle")
 # By the longest beginning of a module's name.
@@ -11,12 +11,6 @@ SUITES: Final[dict[str, tuple[str, ...]]] = {
     "access": ("access",),
     "admin": ("administration",),
     "admin.statistics": ("administration", "queues"),
-    "compat.blackboard": ("blackboard", "presence"),
-    "compat.joblib": ("job_manager", "job_manager_socketio"),
-    "compat.kind": ("blackboard", "job_manager", "rooms"),
-    "compat.provider": ("job_manager", "job_manager_socketio"),
-    "compat.room": ("rooms", "job_manager"),
-    "compat.variables": ("zeebe",),
     "cron": ("cron",),
     "cron.ownership": ("cron", "access"),
     "errors": ("errors", "enqueue"),
@@ -51,10 +45,14 @@ SUITES: Final[dict[str, tuple[str, ...]]] = {
     "schemas": ("schemas",),
     "streams": ("streams", "websocket", "events"),
     "suggestions": ("errors", "http"),
+    "systems.blackboard": ("blackboard", "presence"),
+    "systems.jobmanager": ("job_manager", "job_manager_socketio"),
+    "systems.zeebe": ("zeebe",),
     "tenants": ("tenants",),
     "version": ("versioning",),
     "webhooks": ("webhooks", "deliveries"),
     "workers": ("workers", "presence", "versioning", "fetch", "administration"),
+    "workers.kind": ("blackboard", "job_manager"),
     "workers.fetch_policy": ("workers", "presence", "fetch", "profiles"),
     "workflows": ("workflows",),
     "workflows.lifecycle": ("workflows", "bulk"),
@@ -70,7 +68,7 @@ def suites_of(subject: str) -> tuple[str, ...]:
     raise LookupError(f"no suites are named for {subject}")
 
 
-def cases_of(subject: str) -> Sequence[OwnCase]:
+def cases_of(subject: str) -> Sequence[ServerCase]:
     """Return the cases about a module of the domain."""
     suites = suites_of(subject)
-    return [case for case in own_cases() if case.suite in suites]
+    return [case for case in server_cases() if case.suite in suites]

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from conformance.case import own_cases
-from conformance.contract import own_contract
+from conformance.case import server_cases
+from conformance.verdicts.contract import own_contract
 from tests.mutants.__main__ import judge, main
 from tests.mutants.known import EQUIVALENT, UNCAUGHT
 from tests.mutants.mutant import all_mutants, sample
@@ -47,7 +47,7 @@ def test_there_are_many_each_with_a_name_of_its_own() -> None:
 
 
 def test_every_module_has_suites_that_exist() -> None:
-    suites = {case.suite for case in own_cases()}
+    suites = {case.suite for case in server_cases()}
     assert {suite for named in SUITES.values() for suite in named} <= suites
     for subject in {each.subject for each in all_mutants()}:
         assert cases_of(subject), subject

@@ -12,11 +12,11 @@ ROOT: Final = Path(__file__).parents[2]
 
 
 @contextmanager
-def serving(database: str) -> Iterator[str]:
+def serving(database: str, *options: str) -> Iterator[str]:
     """The URL of a server in a process of its own."""
     command = [sys.executable, "-m", "ojs_server", "--port", "0", "--database", database]
     with subprocess.Popen(
-        [*command, "--conformance", "--max-wait-ms", "50", "--log-level", "error"],
+        [*command, "--conformance", "--max-wait-ms", "50", "--log-level", "error", *options],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -8,9 +8,11 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from ojs_server.http.dialects import ALIASES
 from ojs_server.http.routes import ROUTES
+from ojs_server.systems import blackboard
 from ojs_wire import codes
 from tests.http.contract import FREE_TEXT, METHODS, NDJSON, document
 
+ALL = (*ROUTES, *blackboard.ROUTES)
 OPERATIONS = {
     (method.upper(), path): operation
     for path, item in document()["paths"].items()
@@ -52,7 +54,7 @@ def test_no_description_is_cut_at_a_comma() -> None:
 
 
 def test_every_route_is_documented_and_every_operation_is_served() -> None:
-    assert {(route.method, route.path) for route in ROUTES} == OPERATIONS.keys()
+    assert {(route.method, route.path) for route in ALL} == OPERATIONS.keys()
 
 
 def test_aliases_say_what_they_stand_for() -> None:
@@ -79,7 +81,7 @@ def test_each_operation_has_a_name_a_summary_and_a_known_tag() -> None:
 
 
 def test_each_operation_documents_what_can_always_happen() -> None:
-    for route in ROUTES:
+    for route in ALL:
         operation = OPERATIONS[route.method, route.path]
         open_to_all = "anyone" in route.roles
         assert (operation.get("security") == []) is open_to_all, route

@@ -19,6 +19,7 @@ from tests.users_stores import on_users_stores
 LIMIT_S = 1500  # for a hang; a loaded machine may take many minutes
 # Each of them brings it about by itself, as a rule; the first one brings about the most else, too.
 SEEDS = (38, 16, 1, 12, 14, 6, 31, 24)
+WITHOUT_THE_BOARD = ("--exclude-path-regex", "^/ojs/v1/blackboard/")
 # Events that the stories must have caused, among others.
 HAPPENED = {"job.started", "job.completed", "job.failed", "job.discarded", "job.cancelled"}
 
@@ -93,7 +94,7 @@ def test_stories_keep_the_contract(store_url: str) -> None:
         stock(url)
         # A round ends early when a replay meets other jobs than its story had; the next goes on.
         for seed in SEEDS:
-            played(url, FILE, "--phases", "stateful", "--seed", str(seed))
+            played(url, FILE, "--phases", "stateful", "--seed", str(seed), *WITHOUT_THE_BOARD)
             if happened(url) >= HAPPENED:
                 break
         assert happened(url) >= HAPPENED
@@ -105,7 +106,8 @@ def test_stories_keep_the_contract(store_url: str) -> None:
 def test_single_calls_keep_the_contract(store_url: str, tmp_path: Path) -> None:
     # Requests of the coverage phase are checked before a store is used, so one store is enough for
     # them; the random ones go to the other. Other tests send each example of the contract to both.
-    with serving(store_url) as url:
+    # All calls of the contract are served under this profile.
+    with serving(store_url, "--profile", "blackboard") as url:
         if store_url.startswith("postgres"):
             played(url, FILE, "--phases", "fuzzing", "--seed", "1")
         else:

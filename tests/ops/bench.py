@@ -98,8 +98,11 @@ class Bench:
 
     def do(self, op: Any) -> Any:
         """One operation; raises what it was refused with."""
-        (outcome,) = self.commit(op).outcomes
+        committed = self.commit(op)
+        (outcome,) = committed.outcomes
         if isinstance(outcome, BaseException):
+            if committed.refused is not None:
+                outcome.add_note(committed.refused)
             raise outcome
         return outcome
 

@@ -1,11 +1,11 @@
-"""Find all kinds of operations in the modules of `ops`."""
+"""Find all kinds of operations in the modules of `ops` and of the other systems."""
 
 from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import walk_packages
 from typing import Any, Final
 
-from ojs_server import ops
+from ojs_server import ops, systems
 from ojs_server.ops.operation import Composite, Operation
 
 Kind = type[Operation[Any]]
@@ -23,10 +23,12 @@ def _is_base(kind: Kind) -> bool:
 
 
 def _kinds() -> Iterator[Kind]:
-    for module in walk_packages(ops.__path__, f"{ops.__name__}."):
-        import_module(module.name)
+    for package in (ops, systems):
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
+    places = f"{ops.__name__}.", f"{systems.__name__}."
     for kind in dict.fromkeys(_below(Operation)):
-        if kind.__module__.startswith(f"{ops.__name__}.") and not _is_base(kind):
+        if kind.__module__.startswith(places) and not _is_base(kind):
             yield kind
 
 

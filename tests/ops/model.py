@@ -196,7 +196,7 @@ class Model:
             job.state, job.holder = "available", None
 
     def leave(self, worker: str, now: int, *, died: bool = False) -> None:
-        """A worker says goodbye or is found dead."""
+        """A worker says goodbye, be it after its death, or is found dead."""
         for job in self.held(worker):
             self.lose(job, now)
         self.workers[worker].gone, self.workers[worker].died = True, died

@@ -7,13 +7,13 @@ from typing import Any, Final
 import pytest
 
 from ojs_server.domain.admin.maintenance import MaintenanceOrder
-from ojs_server.domain.compat.kind import Kind
-from ojs_server.domain.compat.provider import Provider
 from ojs_server.domain.cron.request import parse_changes as cron_changes
+from ojs_server.domain.errors import InvalidRequest
 from ojs_server.domain.fairness.pool import Pool
 from ojs_server.domain.fairness.weighted_fair import Schedulers
 from ojs_server.domain.jobs.progress import ProgressReport
 from ojs_server.domain.jobs.reported_error import parse_fault
+from ojs_server.domain.jobs.validate import parse_draft
 from ojs_server.domain.jobs.version_routing import parse_routing
 from ojs_server.domain.limits.rate_limit import Policy
 from ojs_server.domain.schemas.schema import registered
@@ -22,23 +22,33 @@ from ojs_server.domain.version import Version
 from ojs_server.domain.webhooks.delivery import Reply
 from ojs_server.domain.webhooks.request import parse_changes as webhook_changes
 from ojs_server.domain.webhooks.target import Reach
+from ojs_server.domain.workers.kind import Kind
 from ojs_server.domain.workers.worker import Directive, WorkerState
 from ojs_server.ops.access.logins import LogIn, LogOut
 from ojs_server.ops.admin.maintenance import Collect, Maintain, Reset
-from ojs_server.ops.compat.providers import Ask, Provide, RecordAnswer, SendAgain, Withdraw
-from ojs_server.ops.compat.rooms import Begin, Join
 from ojs_server.ops.cron import entries as cron
 from ojs_server.ops.engine import batch
 from ojs_server.ops.engine.probe import Probe
 from ojs_server.ops.fairness.pools import DropPool, SavePool
 from ojs_server.ops.jobs.amend import Amend
+from ojs_server.ops.jobs.begin import Begin
 from ojs_server.ops.jobs.bulk import Bulk
 from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue
 from ojs_server.ops.jobs.checkpoint import Clear, Save
 from ojs_server.ops.jobs.numeric_ids import Number
 from ojs_server.ops.jobs.priority import Prioritize
 from ojs_server.ops.jobs.progress import Advance
-from ojs_server.ops.jobs.settle import Ack, Activate, Cancel, Fail, Remove, Rerun, Revive
+from ojs_server.ops.jobs.settle import (
+    Ack,
+    Activate,
+    Cancel,
+    CancelOnce,
+    Fail,
+    Remove,
+    Rerun,
+    Revive,
+)
+from ojs_server.ops.jobs.staged import EnqueueStaged, RefuseStaged
 from ojs_server.ops.jobs.version_routing import DropRouting, SaveRouting
 from ojs_server.ops.limits.reopening import Override, Reopen
 from ojs_server.ops.operation import Operation
@@ -59,10 +69,22 @@ from ojs_server.ops.webhooks.subscriptions import (
 from ojs_server.ops.workers import presence
 from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.heartbeat import Beat
+from ojs_server.ops.workers.join import Join
 from ojs_server.ops.workers.sessions import DropSession, OpenSession
 from ojs_server.ops.workers.signs_of_life import SignsOfLife
 from ojs_server.ops.workflows import operations as workflow
 from ojs_server.store.open import open_store
+from ojs_server.store.records import Staged
+from ojs_server.systems.jobmanager.domain.provider import Provider
+from ojs_server.systems.jobmanager.ops import (
+    Ask,
+    Provide,
+    RecordAnswer,
+    SendAgain,
+    Withdraw,
+)
+from ojs_server.systems.zeebe.incidents import RaiseIncident
+from ojs_server.systems.zeebe.variables import merging
 from tests.ops.bench import Bench, HandClock, enqueue
 from tests.ops.flows import Flows, group, request
 from tests.ops.kinds import KINDS
@@ -98,7 +120,12 @@ class World:
         self.available, self.moved, self.completed = (bench.put(**limited) for _ in range(3))
         bench.do(Cancel(self.completed))
         self.pending = bench.put(pending=True, **limited)
-        template = {"name": name, "cron": "* * * * *", "overlap_policy": "cancel_previous"}
+        # Entries are due in the opposite order of their jobs.
+        template = {
+            "name": name,
+            "cron": "*/5 * * * *" if name == "a" else "* * * * *",
+            "overlap_policy": "cancel_previous",
+        }
         self.cron = cron_changes({**template, "type": "t", "options": {"queue": self.queue}})
         do(cron.RegisterEntry(name, self.cron))
         do(cron.Trigger(name))
@@ -116,6 +143,9 @@ class World:
         )
         do(Provide(self.provider, new=False))
         do(LogIn(f"hash.{name}", "local", MINUTE))
+        self.staged = [f"0190a0f0-0000-7000-8000-00000000{name}{n:03}" for n in range(2)]
+        with bench.store.transaction() as tx:
+            tx.insert_staged([Staged(job_id, None, "{}", 0) for job_id in self.staged])
         with bench.store.reader() as reader:
             (hook,) = reader.webhooks([self.hook.id])
             do(Spread(look(reader, [hook], hook.cursor), "ojs://test"))
@@ -154,11 +184,16 @@ class World:
         yield cron.Trigger(name)
         yield cron.Fire()
         yield enqueue(**{**self.job, "unique": {"keys": ["type"]}})
+        body = {**self.job, "id": self.staged[0], "unique": {"keys": ["type"]}}
+        yield EnqueueStaged((parse_draft(body),), staged_id=self.staged[0])
+        yield RefuseStaged(staged_id=self.staged[1], error=InvalidRequest("no"))
         yield BulkEnqueue(tuple(enqueue(**self.job).drafts))
         yield request(group(self.job, self.job))
         yield Ack(active, worker)
         yield Fail(active, parse_fault("boom"), worker)
+        yield RaiseIncident(active, parse_fault("boom"))
         yield Cancel(active)
+        yield CancelOnce(active)
         yield Activate(self.pending)
         yield Revive(self.discarded)
         yield Rerun(self.discarded)
@@ -170,7 +205,7 @@ class World:
         yield Clear(active)
         yield Advance(active, ProgressReport(0.5))
         yield Prioritize(self.available, 7)
-        yield Amend(active, retries=5, variables={"a": 1}, lease_ms=60_000)
+        yield Amend(active, retries=5, change=merging({"a": 1}), lease_ms=60_000)
         yield Number(active)
         yield Purge((self.available, self.second), self.queue, ("available", "active"), cancel=True)
         yield Drop(self.queue)

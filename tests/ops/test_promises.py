@@ -294,7 +294,7 @@ class Promises(Watched):
             return
         told = self.attempt(Deregister(worker))
         self.expect(told, "missing" if peer is None else "ok", f"goodbye of {worker}")
-        if peer is not None and not peer.gone:
+        if peer is not None:
             self.model.leave(worker, self.now)
 
     # Time.

@@ -18,16 +18,21 @@ from typing import Any, Final
 
 import click
 
+import ojs_django
 import ojs_worker
-from conformance.cli import make_parser as conformance_parser
+from conformance.commands.cli import make_parser as conformance_parser
 from ojs_cli.grammar import Root
 from ojs_server.options import make_parser as server_parser
 from ojs_worker import BlockingClient
 from ojs_worker.cli import make_parser as worker_parser
+from ojs_worker.client.surface import Listing, Method
 
 FOLDER: Final = Path(__file__).parent
 # Modules that the documentation imports from, without a list of their own.
-_MODULES: Final = ("ojs_worker.encryption", "ojs_worker.otel")
+_MODULES: Final = (
+    *("ojs_worker.encryption", "ojs_worker.otel", "ojs_worker.outbox.relay"),
+    "ojs_worker.transactional",
+)
 _OURS: Final = ("ojs_worker", "ojs_wire")
 _STARS: Final[Mapping[Any, str]] = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
 _PARSERS: Final[Mapping[str, Callable[[], argparse.ArgumentParser]]] = {
@@ -62,11 +67,13 @@ def _modules() -> Iterator[tuple[Any, Iterable[str]]]:
     for info in walk_packages(ojs_worker.__path__, "ojs_worker."):
         if info.ispkg and hasattr(module := import_module(info.name), "__all__"):
             yield module, module.__all__
-    yield ojs_worker, ojs_worker.__all__
+    for package in (ojs_worker, ojs_django):
+        yield package, package.__all__
     for name in _MODULES:
         module = import_module(name)
-        own = (key for key, value in vars(module).items() if _is_of(value, name))
-        yield module, [key for key in own if not key.startswith("_")]
+        own = [key for key, value in vars(module).items() if _is_of(value, name)]
+        listed = getattr(module, "__all__", own)
+        yield module, [key for key in listed if not key.startswith("_")]
 
 
 def _is_of(value: object, module: str) -> bool:
@@ -92,6 +99,8 @@ def _members(name: str, owner: type) -> Iterator[str]:
 
 def _parameters(value: object) -> str:
     """The parameters of a call as one writes them; an optional one ends with `=`."""
+    if isinstance(value, Method | Listing):
+        value = value.make
     if isinstance(value, classmethod | staticmethod):
         value = value.__func__
     if not isinstance(value, type | FunctionType):

@@ -4,13 +4,13 @@ import asyncio
 import json
 import os
 import re
-import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from conformance.processes.ports import reserve_port
 from tests.packaging.page import missing, values
 
 LONGEST_S: Final = 120
@@ -138,7 +138,7 @@ async def shell(
 ) -> AsyncIterator[Shell]:
     """A shell in a folder, which has Python, what the machine has, and an environment if it is
     named; what the tests have installed is not on its path. Some texts of the page are replaced."""
-    ports = _free_ports()
+    ports = {port: reserve_port() for port in PORTS}
     programs = folder / "programs"
     programs.mkdir(exist_ok=True)
     python = programs / "python3"
@@ -177,12 +177,3 @@ async def shell(
         async with asyncio.timeout(LONGEST_S):
             await process.wait()
             await reading
-
-
-def _free_ports() -> dict[str, int]:
-    """Find a free port for each port of the pages."""
-    holders = [socket.create_server(("127.0.0.1", 0)) for _ in PORTS]
-    found = {name: holder.getsockname()[1] for name, holder in zip(PORTS, holders, strict=True)}
-    for holder in holders:
-        holder.close()
-    return found

@@ -17,15 +17,19 @@ pytestmark = pytest.mark.timeout(600)
 Play = Callable[[Page, Reader], Awaitable[None]]
 PLAYS: Final[dict[str, tuple[Play, ...]]] = {
     "README.md": (guides.readme,),
+    "docs/adapters.md": (operations.adapters,),
     "docs/any-language.md": (judge.any_language,),
     "docs/cli.md": (guides.command_line,),
     "docs/clients.md": (operations.clients,),
     "docs/conformance.md": (judge.conformance,),
     "docs/dashboard.md": (guides.dashboard,),
+    "docs/django.md": (guides.django,),
+    "docs/fastapi.md": (operations.fastapi,),
     "docs/operations.md": (operations.operations,),
     "docs/package.md": (guides.package,),
     "docs/production.md": (operations.production,),
     "docs/testing.md": (guides.testing,),
+    "docs/transactions.md": (operations.transactions,),
     "docs/tutorial.md": (guides.tutorial, guides.tutorial_with_keys),
     "docs/worker.md": (worker.worker, worker.worker_with_keys),
 }

@@ -18,9 +18,14 @@ import pytest
 from tests.packaging.installing import Installed, install
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("ojs_wire", "ojs_server", "ojs_ui", "ojs_worker", "ojs_cli", "conformance")
+PACKAGES = (
+    *("ojs_wire", "ojs_server", "ojs_ui", "ojs_worker", "ojs_starlette", "ojs_cli"),
+    "conformance",
+)
 # Loaded by pytest, which no command needs.
 PLUGIN = "pytest_ojs"
+# Loaded by Django.
+APP = "ojs_django"
 # Run inside the installed environment: every file of the packages named, with its digest.
 LIST_DATA = """
 import hashlib, json, sys
@@ -36,6 +41,7 @@ print(json.dumps({k: v for name in sys.argv[1:] for k, v in below(files(name), n
 """
 
 
+JOB_MANAGER = ROOT / "ojs_server" / "systems" / "jobmanager"
 # Modules that need more than what is always installed.
 OF_EXTRAS = {
     **{
@@ -45,16 +51,21 @@ OF_EXTRAS = {
     "ojs_server.http.tracing": "otel",
     **{
         ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): "grpc"
-        for file in sorted((ROOT / "ojs_server" / "grpc").rglob("*.py"))
+        for folder in ("grpc", "systems/zeebe/grpc")
+        for file in sorted((ROOT / "ojs_server" / folder).rglob("*.py"))
     },
     **{
         ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): "socketio"
-        for file in sorted((ROOT / "ojs_server" / "socketio").rglob("*.py"))
+        for file in sorted(
+            (ROOT / "ojs_server" / "systems" / "jobmanager" / "socketio").rglob("*.py")
+        )
     },
     # Python brings what it needs from 3.14 on.
     **({"ojs_worker.compression": "encryption"} if sys.version_info < (3, 14) else {}),
+    APP: "django",
     "ojs_worker.encryption": "encryption",
     "ojs_worker.otel": "otel",
+    **{f"ojs_worker.outbox.{name}": "outbox" for name in ("relay", "rows", "sending", "serving")},
 }
 
 
@@ -160,7 +171,7 @@ def test_every_module_imports_where_there_is_no_unix(installed: Installed) -> No
 
 def test_every_module_imports_with_the_declared_dependencies_alone(installed: Installed) -> None:
     plain = plain_modules(PACKAGES)
-    assert set(OF_EXTRAS) <= set(all_modules(PACKAGES))
+    assert set(OF_EXTRAS) <= set(all_modules([*PACKAGES, APP]))
     installed.run("python", "-c", "\n".join(f"import {module}" for module in plain))
 
 
@@ -203,8 +214,15 @@ def test_pytest_is_told_of_the_plugin(installed: Installed) -> None:
     (information,) = installed.packages.glob("ojs_reference-*.dist-info")
     found = PathDistribution(information).entry_points.select(group="pytest11")
     assert [(point.name, point.value) for point in found] == [("ojs", PLUGIN)]
-    brought = {file.name for file in _files(installed.packages / PLUGIN)}
-    assert brought == {file.name for file in _files(ROOT / PLUGIN)}
+
+
+@pytest.mark.parametrize("package", [PLUGIN, APP])
+def test_a_package_that_other_programs_load_is_whole(installed: Installed, package: str) -> None:
+    brought, expected = (
+        {file.relative_to(folder) for file in _files(folder / package)}
+        for folder in (installed.packages, ROOT)
+    )
+    assert brought == expected
 
 
 @pytest.mark.parametrize(
@@ -218,7 +236,7 @@ def test_a_store_brings_its_statements(installed: Installed, folder: str) -> Non
 def test_nothing_but_the_packages_is_installed(installed: Installed) -> None:
     record = (next(installed.packages.glob("ojs_reference-*.dist-info")) / "RECORD").read_text()
     tops = {re.split("[/,]", line, maxsplit=1)[0] for line in record.splitlines()}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {*PACKAGES, PLUGIN, ".."}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {*PACKAGES, PLUGIN, APP, ".."}
 
 
 def _files(folder: Path) -> list[Path]:

@@ -1,5 +1,7 @@
-"""``python -m tests.reference``: write docs/reference/ from the docstrings of the SDK."""
+"""``python -m tests.reference``: write docs/reference/ from the docstrings of the SDK, and the
+tables of the nouns of `ojs`."""
 
+from tests.reference import nouns
 from tests.reference.pages import FOLDER, texts
 
 
@@ -10,6 +12,7 @@ def main() -> None:
         old.unlink()
     for name, text in texts().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
+    nouns.FILE.write_text(nouns.text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -4,13 +4,16 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, is_typeddict
+from typing import Any, Final, get_args, get_origin, is_typeddict
 
 import msgspec
+
+from ojs_worker.client.surface import Blocking, InLoop
 
 OURS: Final = ("ojs_worker", "ojs_wire")
 # Longer signatures have a line for each parameter.
@@ -61,18 +64,64 @@ def _class(value: type, node: ast.ClassDef) -> Described:
     methods: dict[str, Described] = {}
     signature = ""
     # Names of the class itself come first, and hide those of its bases.
+    meant = _meant(value)
     for base in _bases(value):
         home = sys.modules[base.__module__]
         for member in _class_node(base).body:
             if isinstance(member, Function):
                 if member.name == "__init__" and not signature:
-                    signature = _signature(home, member, node.name, answers=False)
+                    made = _bound(member, meant)
+                    signature = _signature(home, made, node.name, answers=False)
                 elif not member.name.startswith("_") and member.name not in fields:
-                    _keep(methods, _function(home, member))
+                    _keep(methods, _function(home, _bound(member, meant)))
             elif (field := _field(home, member)) is not None:
                 fields.setdefault(field.name, field)
     text = inspect.cleandoc(ast.get_docstring(node) or "")
     return Described(node.name, signature, text, tuple(fields.values()), tuple(methods.values()))
+
+
+def _meant(value: type) -> Mapping[str, str]:
+    """Return the names of type variables of a class's bases, with what they mean in the class."""
+    found: dict[str, str] = {}
+    for base in value.__mro__:
+        for generic in vars(base).get("__orig_bases__", ()):
+            names = getattr(get_origin(generic), "__parameters__", ())
+            for name, given in zip(map(str, names), get_args(generic), strict=False):
+                found.setdefault(name.lstrip("~"), _word(given))
+    return found
+
+
+def _word(given: Any) -> str:
+    inside = ", ".join(map(_word, get_args(given)))
+    name: str = getattr(given, "__name__", str(given))
+    return f"{name}[{inside}]" if inside else name
+
+
+def _bound(node: Function, meant: Mapping[str, str]) -> Function:
+    """Return a call that both kinds of clients have as it is in one of them."""
+    bound = _Meant(meant).visit(deepcopy(node))
+    kind = meant.get("M")
+    sends = {ast.unparse(word) for word in node.decorator_list} & {"composed", "method"}
+    if kind == InLoop.__name__ and sends:
+        bound = ast.AsyncFunctionDef(**vars(bound))
+    elif kind == Blocking.__name__:
+        bound = ast.FunctionDef(**vars(bound))
+        answer = ast.unparse(bound.returns) if bound.returns else ""
+        if found := re.fullmatch(r"AsyncGenerator\[(\w+), None\]", answer):
+            bound.returns = ast.Name(f"Iterator[{found[1]}]")
+    assert isinstance(bound, Function)
+    return bound
+
+
+class _Meant(ast.NodeTransformer):
+    """Puts what they mean in the place of type variables."""
+
+    def __init__(self, meant: Mapping[str, str]) -> None:
+        self._meant = meant
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        """Replace a name."""
+        return ast.Name(self._meant.get(node.id, node.id))
 
 
 def _keep(methods: dict[str, Described], found: Described) -> None:

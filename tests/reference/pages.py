@@ -30,7 +30,7 @@ PAGES: Final[Mapping[str, Page]] = {
         {
             "ojs_worker": "Worker Router Job Context BlockingContext JobContext StopReason "
             "current_context depends add_form",
-            "ojs_worker.registry": "Handler",
+            "ojs_worker.handlers.registry": "Handler",
         },
         {"ojs_worker.client.calls": "Overlap"},
     ),
@@ -38,7 +38,7 @@ PAGES: Final[Mapping[str, Page]] = {
         "Clients",
         "`BlockingClient` is `Client` for programs without an event loop.",
         {"ojs_worker": "Client BlockingClient JobHandle BlockingJobHandle JobRequest CronEntry"},
-        {"ojs_worker.access": "Auth"},
+        {"ojs_worker.transport.access": "Auth"},
     ),
     "calls": Page(
         "Calls by noun",
@@ -82,6 +82,15 @@ PAGES: Final[Mapping[str, Page]] = {
         "[Encrypted arguments](../worker.md#encrypted-arguments) and [traces](../worker.md#traces) "
         "need an extra each.",
         {"ojs_worker.encryption": "Encryption new_key", "ojs_worker.otel": "instrument"},
+    ),
+    "outbox": Page(
+        "The outbox",
+        "[Jobs and transactions](../transactions.md#outbox) says how to use it.",
+        {
+            "ojs_worker.outbox": "enqueue enqueue_blocking statements undo NoTable NoTransaction",
+            "ojs_worker.outbox.relay": "Relay",
+        },
+        {"ojs_worker.connections": "Dialect"},
     ),
     "systems": Page(
         "Interfaces of other systems",

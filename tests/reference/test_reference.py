@@ -4,6 +4,7 @@ import pytest
 
 import ojs_worker
 from ojs_worker import blackboard, client, jobmanager, testing, zeebe
+from tests.reference import nouns
 from tests.reference.described import Described
 from tests.reference.pages import FOLDER, all_described, names, texts
 
@@ -16,6 +17,16 @@ def test_the_pages_are_those_of_the_code() -> None:
 @pytest.mark.parametrize("module", [ojs_worker, blackboard, client, jobmanager, testing, zeebe])
 def test_every_public_name_is_on_a_page(module: object) -> None:
     assert {*vars(module)["__all__"]} - names() == set()
+
+
+def test_the_tables_of_nouns_are_those_of_their_modules() -> None:
+    assert nouns.FILE.read_text(encoding="utf-8") == nouns.text(), "run `make reference`"
+
+
+def test_no_two_nouns_have_an_alias_in_common() -> None:
+    found = nouns.entries()
+    aliases = [alias for entry in found.values() for alias in entry.aliases]
+    assert len({*aliases, *found}) == len(aliases) + len(found)
 
 
 def test_nothing_is_without_a_sentence() -> None:

@@ -1,8 +1,8 @@
-"""Run one simulation, and write its log to the output."""
+"""`python -m tests.simulation`: simulate whole systems, seed by seed; `make simulate`."""
 
 import sys
-from pathlib import Path
 
-from tests.simulation.world import simulated
+from tests.simulation.commands.command import main
 
-sys.stdout.buffer.write(simulated(Path(sys.argv[1]), int(sys.argv[2])))
+if __name__ == "__main__":
+    sys.exit(main(output=lambda line: print(line, flush=True)))

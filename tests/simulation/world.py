@@ -1,174 +1,192 @@
-"""A server and a worker in simulated time, with a record of every byte between them."""
+"""A world: the nodes, workers, clients, network and disk of one scenario."""
 
-import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import apsw
+import msgspec
 
-from ojs_server import environment as of_server
-from ojs_server.app import Application, Server
+from ojs_server.domain.profile import OJS
+from ojs_server.environment import Environment
+from ojs_server.loops.opening import opens
 from ojs_server.settings import Settings
+from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
-from ojs_wire.values import RisingIds
-from ojs_worker import Client, Context, Retry, Worker, chain, group
-from ojs_worker import environment as of_worker
-from ojs_worker.testing.asgi import AsgiTransport
-from ojs_worker.transport import Reply, Request
-from tests.simulation.loop import Hands, NoPool, NoThreads, TurnedLoop
-
-START_MS = 1_900_000_000_000
-HOST, PROCESS = "simulated", 7
-JOBS = 40
-
-
-class NotingTransport:
-    """A transport that notes what is said, and when."""
-
-    def __init__(self, transport: AsgiTransport, hands: Hands) -> None:
-        self._transport = transport
-        self._hands = hands
-        self.lines: list[bytes] = []
-
-    async def send(self, request: Request) -> Reply:
-        """Send one request."""
-        self._note(b">", f"{request.method} {request.path}".encode(), request.body or b"")
-        reply = await self._transport.send(request)
-        self._note(b"<", str(reply.status).encode(), reply.body)
-        return reply
-
-    async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
-        """The pieces of an answer that goes on."""
-        self._note(b">", request.path.encode())
-        async for piece in self._transport.stream(request):
-            self._note(b"~", piece)
-            yield piece
-
-    async def close(self) -> None:
-        """Give the connections up."""
-        await self._transport.close()
-
-    def _note(self, *parts: bytes) -> None:
-        self.lines.append(b" ".join((f"{self._hands():.6f}".encode(), *parts)))
+from ojs_worker import Worker
+from ojs_worker.environment import Environment as WorkerEnvironment
+from ojs_worker.transport.direct import transport_to
+from tests.simulation.clients import ClientProcess
+from tests.simulation.handlers.worker import make_worker
+from tests.simulation.hook import Hook
+from tests.simulation.ledger import Ledger
+from tests.simulation.machine.disk import Disk
+from tests.simulation.machine.loop import Lane, SimulatedLoop
+from tests.simulation.machine.network import Network
+from tests.simulation.machine.threads import SimulatedExecutor
+from tests.simulation.observed import Observed
+from tests.simulation.processes import (
+    PORT,
+    Node,
+    WorkerProcess,
+    server_environment,
+    worker_environment,
+)
+from tests.simulation.scenario import Scenario, stream
+from tests.simulation.shared_store import NodeStore, SharedDatabase
 
 
-def server_environment(seed: int, hands: Hands) -> of_server.Environment:
-    """The environment of a server whose time the hands tell, and whose chance the seed."""
-    return of_server.Environment(
-        chance=of_server.chance(seed),
-        secret=random.Random(seed).randbytes,
-        wall_ms=lambda: START_MS + round(hands() * 1000),
-        monotonic=hands,
-        threads=NoThreads(),
-        host=HOST,
-        process=PROCESS,
-    )
+class Notices(msgspec.Struct):
+    """The shares of notices that get lost, are late, or come twice."""
+
+    lost: float = 0.0
+    late: float = 0.0
+    doubled: float = 0.0
+
+    def delays(self, chance: random.Random, fired: Counter[str]) -> list[float]:
+        """Return the delay of each delivery of a notice."""
+        if self.lost and chance.random() < self.lost:
+            fired["notice lost"] += 1
+            return []
+        delays = [0.0005 + 0.005 * chance.random()]
+        if self.late and chance.random() < self.late:
+            fired["notice late"] += 1
+            delays[0] += 20 * chance.random() ** 2
+        if self.doubled and chance.random() < self.doubled:
+            fired["notice doubled"] += 1
+            delays.append(delays[0] + chance.random())
+        return delays
 
 
-def worker_environment(seed: int, hands: Hands) -> of_worker.Environment:
-    """The environment of a worker and its clients in the same time."""
-    drawn = random.Random(seed)
-    return of_worker.Environment(
-        random_bits=drawn.getrandbits,
-        random=drawn.random,
-        rising_id=RisingIds(drawn.getrandbits),
-        wall_ms=lambda: START_MS + round(hands() * 1000),
-        monotonic=hands,
-        elapsed=hands,
-        pool=NoPool,
-        watched=False,
-        host=HOST,
-        process=PROCESS,
-    )
+class World:
+    """Everything that a scenario needs."""
 
-
-def make_worker(transport: NotingTransport, environment: of_worker.Environment) -> Worker:
-    """A worker whose handlers take their time, fail, and block."""
-    worker = Worker(transport=transport, environment=environment, concurrency=3, wake="stream")
-
-    @worker.job("slow")
-    async def slow(ctx: Context, seconds: float) -> float:
-        await asyncio.sleep(seconds)
-        return seconds
-
-    @worker.job("fails")
-    async def fails(ctx: Context, often: int) -> str:
-        if ctx.job.attempt <= often:
-            raise Retry(f"attempt {ctx.job.attempt}")
-        return "at last"
-
-    @worker.job("blocks")
-    def blocks(ctx: Any, text: str) -> dict[str, Any]:
-        return {"text": text, "of": {word: len(word) for word in text.split()}}
-
-    return worker
-
-
-@asynccontextmanager
-async def running(path: Path, seed: int, hands: Hands) -> AsyncIterator[NotingTransport]:
-    """A server over a file."""
-    environment = server_environment(seed, hands)
-    store = open_store(str(path), environment=environment)
-    server = Server(Settings(database=str(path)), store, environment)
-    async with server.running():
-        yield NotingTransport(AsgiTransport(Application(server)), hands)
-
-
-async def play(path: Path, seed: int, hands: Hands) -> list[bytes]:
-    """Run jobs, a workflow and a cron entry, from their enqueue to their end."""
-    async with running(path, seed, hands) as heard:
-        environment = worker_environment(seed + 1, hands)
-        chance = random.Random(seed + 2)
-        client = Client(transport=heard, environment=environment)
-        async with make_worker(heard, environment):
-            jobs = []
-            steps = client.request("slow", [1.5]), client.request("fails", [1])
-            flow = await client.start(chain(*steps, group(*steps)))
-            await client.put_cron("often", "*/10 * * * * *", "blocks", ["by the clock"])
-            for number in range(JOBS):
-                job = await client.enqueue(
-                    *chance.choice(
-                        (
-                            ("slow", [chance.random() * 10]),
-                            ("fails", [chance.randrange(3)]),
-                            ("blocks", [f"job {number}"]),
-                        )
-                    ),
-                    priority=chance.randrange(5),
-                    delay=float(chance.randrange(20)),
-                )
-                jobs.append(job)
-                await asyncio.sleep(chance.random())
-            for job in jobs:
-                await client.result(job)
-            await client.delete_cron("often")
-            await asyncio.sleep(60)
-            await client.get_workflow(flow.id)
-        return heard.lines
-
-
-def simulated(path: Path, seed: int) -> bytes:
-    """All that is said in one play, and the rows that are left."""
-    with asyncio.Runner(loop_factory=TurnedLoop) as runner:
-        loop: Any = runner.get_loop()
-        lines = runner.run(play(path, seed, loop.hands))
-    return b"\n".join([*lines, *rows(path)])
-
-
-def rows(path: Path) -> list[bytes]:
-    """Every row of a database, table by table."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    try:
-        tables = connection.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
-        ).fetchall()
-        return [
-            f"{table} {row}".encode()
-            for (table,) in tables
-            for row in connection.execute(f'SELECT * FROM "{table}" ORDER BY 1, 2')
+    def __init__(
+        self, scenario: Scenario, folder: Path, trace: Callable[[str], None] | None
+    ) -> None:
+        options = scenario.options
+        self.scenario = scenario
+        self.folder = folder
+        self.ledger = Ledger()
+        self.loop = SimulatedLoop(self.chance("schedule"), trace)  # type: ignore[abstract]
+        self.network = Network(self.loop, self.chance("network"))
+        self.loop.network = self.network
+        self.loop.hidden = str(folder)
+        self.loop.work = SimulatedExecutor(100, self.chance("threads"), options.pace.read_s)
+        self.fired: Counter[str] = self.network.fired
+        self.file = self.folder / "ojs.db"
+        # Nodes that share a database do not notice its disk.
+        self.disk = None if options.shared else Disk(self.chance("disk"))
+        self.notices = Notices()
+        self._notice_chance = self.chance("notices")
+        # The present store of each node.
+        self.stores: dict[str, NodeStore] = {}
+        self.database = self._shared_database() if options.shared else None
+        self.nodes = [self._node(f"node{number}") for number in range(1, options.nodes + 1)]
+        self.workers = [
+            WorkerProcess(
+                self.loop,
+                name := f"worker{number}",
+                self._make_worker,
+                options.pace,
+                self.chance(name),
+            )
+            for number in range(1, options.workers + 1)
         ]
-    finally:
-        connection.close()
+        self.clients = [self.client(f"client{number}") for number in range(options.clients)]
+        self.hook = Hook(self.loop, self.chance("hook"), self.ledger)
+        # Takes back after the storm what clients have done to queues and limits.
+        self.operator = self.client("operator")
+
+    def chance(self, name: str) -> Any:
+        """Return the stream of chance of one component."""
+        return stream(self.scenario.seed, name)
+
+    def urls(self, name: str) -> str:
+        """Return the addresses of all nodes, in an order of the process that is to call them: it
+        stays with the first one until that fails."""
+        urls = [f"http://{node.name}:{PORT}" for node in self.nodes]
+        self.chance(f"addresses of {name}").shuffle(urls)
+        return ",".join(urls)
+
+    def _node(self, name: str) -> Node:
+        grace_ms = round(1000 * self.scenario.options.session_grace_s) or None
+        settings = Settings(
+            host=name,
+            port=PORT,
+            database=str(self.file),
+            insecure=True,
+            webhook_private=True,
+            webhook_plain=True,
+            stream_buffer=self.scenario.options.stream_buffer,
+            profile=msgspec.structs.replace(OJS, session_grace_ms=grace_ms),
+        )
+        return Node(
+            self.loop,
+            name,
+            settings,
+            self.scenario.options.pace,
+            self.chance(name),
+            self._open_store,
+        )
+
+    def crashed(self, node: Node, *, power: bool) -> None:
+        """Leave of the store of a node what a dead process does."""
+        if self.database is not None:
+            self.database.disconnect(node.lane.name)
+        elif self.disk is not None:
+            self.disk.crash(str(self.file), power=power)
+
+    def _open_store(self, lane: Lane, environment: Environment) -> Store:
+        if self.database is None:
+            return open_store(str(self.file), environment=environment)
+        self.stores[lane.host] = store = NodeStore(
+            self.database, lane.name, environment.monotonic, at_once=False
+        )
+        opens(store)
+        return store
+
+    def _shared_database(self) -> SharedDatabase:
+        """Make the database, on a host of its own."""
+        lane = self.loop.lane("database", "database")
+        chance = self.chance("database")
+        environment = server_environment(self.loop, lane, chance, self.scenario.options.pace, 1)
+        return SharedDatabase(self.file, environment, chance, self._send_notice)
+
+    def _send_notice(self, sender: str, receiver: str, deliver: Callable[[], None]) -> None:
+        """Deliver a notice to a node, unless it gets lost; late or twice, perhaps."""
+        lane = next((node.lane for node in self.nodes if node.lane.name == receiver), None)
+        if lane is None:
+            return
+        for delay in self.notices.delays(self._notice_chance, self.fired):
+            self.loop.post_in(delay, lane, deliver)
+
+    def _make_worker(self, name: str, environment: WorkerEnvironment) -> Worker:
+        options = self.scenario.options
+        transport = Observed(transport_to(self.urls(name), None), self.loop, self.ledger, name)
+        return make_worker(
+            name,
+            environment,
+            transport,
+            self.loop,
+            self.ledger,
+            {
+                "concurrency": options.concurrency,
+                "wake": options.wake,
+                "heartbeat_interval": options.heartbeat_s,
+                "visibility_timeout": options.lease_s,
+                "queues": ["default", "other"],
+            },
+        )
+
+    def client(self, name: str) -> ClientProcess:
+        """Start a program with a client."""
+        lane = self.loop.lane(name, name)
+        environment = worker_environment(
+            self.loop, lane, self.chance(name), self.scenario.options.pace, 1
+        )
+        transport = Observed(transport_to(self.urls(name), None), self.loop, self.ledger, name)
+        stage = None if self.database is None else self.database.stage
+        hosts = [(node.name, PORT) for node in self.nodes]
+        return ClientProcess(self.loop, lane, self.ledger, environment, transport, stage, hosts)

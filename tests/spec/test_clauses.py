@@ -9,7 +9,8 @@ from ojs_server.domain.jobs.job import STATES
 from ojs_server.domain.jobs.retry import DEFAULT
 from ojs_server.domain.jobs.retry import MEMBERS as RETRY_MEMBERS
 from ojs_server.http.dialects import ALIASES
-from ojs_server.http.routes import CAMUNDA, CANONICAL, JOBLIB, ROUTES
+from ojs_server.http.routes import CANONICAL, ROUTES
+from ojs_server.systems import blackboard, jobmanager, zeebe
 from ojs_wire import codes
 from tests.spec.clauses import (
     FILE,
@@ -24,8 +25,9 @@ from tests.spec.clauses import (
     sources,
 )
 
+OF_SYSTEMS = (*blackboard.ROUTES, *jobmanager.ROUTES, *zeebe.ROUTES)
 STRENGTHS = {"must", "should", "may"}
-SIDES = {"server", "worker", "client"}
+SIDES = {"server", "worker", "client", "adapter"}
 LEAST = 150
 CLAUSES = all_clauses()
 IDS = {clause.id for clause in CLAUSES}
@@ -110,14 +112,14 @@ def test_the_introduction_lists_every_file() -> None:
 
 
 def test_every_path_is_one_of_the_servers() -> None:
-    known = {(route.method, route.path) for route in ROUTES + JOBLIB + CAMUNDA}
+    known = {(route.method, route.path) for route in (*ROUTES, *OF_SYSTEMS)}
     for name, text in texts().items():
         assert set(CALL.findall(text)) <= known, name
 
 
 def test_every_path_of_the_server_is_in_a_clause() -> None:
     named = {call for path in files() for call in CALL.findall(path.read_text(encoding="utf-8"))}
-    assert {(route.method, route.path) for route in CANONICAL + JOBLIB + CAMUNDA} <= named
+    assert {(route.method, route.path) for route in (*CANONICAL, *OF_SYSTEMS)} <= named
 
 
 def test_the_other_spellings_are_those_of_the_server() -> None:

@@ -15,7 +15,7 @@ import ojs_worker.testing
 from ojs_cli.grammar import Root
 from ojs_worker import settings
 from ojs_worker.client.options import NAMES
-from ojs_worker.registry import Handler
+from ojs_worker.handlers.registry import Handler
 from ojs_worker.transport import Reply, Request
 from tests.spec.clauses import ROOT
 

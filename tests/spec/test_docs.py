@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ojs_server.http.access.roles import ROLES
-from ojs_server.metrics import Metrics
+from ojs_server.observe.metrics import Metrics
 from ojs_server.settings import (
     CONFIG_ENV,
     KEYS_ENV,

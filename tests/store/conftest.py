@@ -7,7 +7,11 @@ import pytest
 
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
+from ojs_server.systems.jobmanager import tables as jobmanager_tables  # noqa: F401
 from tests.store.records import HandClock
+
+# The tables of other systems are imported above: rules on all statements then see theirs as well,
+# whichever tests run in the process.
 
 OpenNode = Callable[[str], Store]
 

@@ -11,8 +11,10 @@ from ojs_server.store.columns import RECORDS, rows_of
 from ojs_server.store.postgres.statements import STATEMENTS, statement_of
 from ojs_server.store.queries import Dialect, Part, Query, queries_of, returned, split_parts
 from ojs_server.store.sqlite.statements import DIALECT, QUERIES, of_list, of_rows
-from ojs_server.store.tables.contract import WIPED
+from ojs_server.store.tables.catalog import wiped_tables
+from ojs_server.systems.jobmanager import tables
 
+JOB_MANAGER = tables.__name__.rpartition(".")[0]
 # Nodes, notices, locks and lost commits: what one file with one server does not have.
 ONLY_POSTGRES = {
     "fold_rows",
@@ -32,6 +34,7 @@ ONLY_POSTGRES = {
     "forget_plans",
     "forget_returns",
     "insert_jobs",
+    "insert_workers",
     "leases_of",
     "lock_configs",
     "lock_jobs",
@@ -50,6 +53,7 @@ ONLY_POSTGRES = {
     "next_types",
     "plan_by_index",
     "primary",
+    "snapshot",
     "note_outcome",
     "note_returns",
     "ask_outcome",
@@ -114,7 +118,7 @@ def test_both_stores_take_and_return_the_same() -> None:
 
 
 def test_a_wipe_empties_all_that_statements_of_both_stores_change() -> None:
-    assert {table for query in QUERIES.values() for table in query.changes} == set(WIPED)
+    assert {table for query in QUERIES.values() for table in query.changes} == set(wiped_tables())
 
 
 def test_each_part_that_changes_rows_counts() -> None:
@@ -235,12 +239,18 @@ def test_a_statement_that_each_store_has_of_its_own_says_why() -> None:
 
 
 def _texts_of(store: str) -> list[str]:
-    folder = resources.files(f"ojs_server.store.{store}").joinpath("sql")
-    return [file.read_text(encoding="utf-8") for file in folder.iterdir()]
+    folders = (
+        resources.files(f"ojs_server.store.{store}").joinpath("sql"),
+        # Files outside of a folder of one store are for all.
+        resources.files(JOB_MANAGER).joinpath("sql", *(() if store == "tables" else (store,))),
+    )
+    files = [file for folder in folders for file in folder.iterdir() if file.is_file()]
+    return [file.read_text(encoding="utf-8") for file in files]
 
 
 def test_records_are_read_where_they_are_named() -> None:
-    for module in resources.files("ojs_server.store.tables").iterdir():
+    modules = resources.files("ojs_server.store.tables").iterdir()
+    for module in (*modules, resources.files(JOB_MANAGER).joinpath("tables.py")):
         text = module.read_text(encoding="utf-8") if module.name.endswith(".py") else ""
         for record, name in re.findall(r'\b(?:read|read_ids|made)\((\w+), "(\w+)"', text):
             for queries in (QUERIES, STATEMENTS):

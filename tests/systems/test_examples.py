@@ -111,6 +111,6 @@ async def test_a_scene_is_changed_by_its_room(store_url: str, roles: str) -> Non
         "Lab 1:modifiers:Rotate completed: {'angle': 35.0, 'size': 1.0}",
         "Lab 1:modifiers:Scale completed: {'angle': 35.0, 'size': 2.0}",
         "Lab 1:modifiers:Scale failed: a factor must be positive",
-        "Lab 1:measure completed: 2 cm",
+        "Lab 1:modifiers:measure completed: 2 cm",
     ]
     assert scene == {"angle": 35.0, "size": 2.0}

@@ -17,7 +17,7 @@ from ojs_server.app import Server
 from ojs_server.settings import Settings
 from ojs_server.store.base import Store
 from ojs_server.store.open import open_store
-from ojs_worker.blocking import LoopThread
+from ojs_worker.running.blocking import LoopThread
 from tests.http.listening import on_a_socket
 
 ROOT = Path(__file__).parents[2]

@@ -10,8 +10,12 @@ import click
 from ojs_cli.grammar import Root
 
 HERE = Path(__file__).parent
-# They serve, complete or copy files, and are tested in processes or without a server.
-APART = {"top", "ui", "server", "worker", "conformance", "completion", "backup", "restore"}
+# They serve, complete, copy files or are about a program's database, and are tested in processes or
+# without a server.
+APART = {
+    *("top", "ui", "server", "worker", "conformance", "completion", "backup", "restore"),
+    "outbox",
+}
 # Commands that read; they report what a minimal server lacks.
 READING = {
     "list",

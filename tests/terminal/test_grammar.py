@@ -12,7 +12,7 @@ from ojs_cli import failures, names
 from ojs_cli.cli import main
 from ojs_cli.commands import events
 from ojs_cli.failures import CLOSED_PIPE, INTERRUPTED, MISUSED, OK
-from ojs_cli.grammar import SECTIONS
+from ojs_cli.nouns import SECTIONS
 from tests.terminal.conftest import ROOT, Ojs, program
 from tests.terminal.foreign import LEAST, answering
 
@@ -42,6 +42,13 @@ def test_programs_are_handed_their_words(run: Ojs, name: str) -> None:
     with pytest.raises(SystemExit) as end:
         run(name, "--help")
     assert end.value.code == 0
+
+
+def test_a_program_gets_the_command_of_another_as_it_is(run: Ojs) -> None:
+    chosen = ("worker", "--case", "starting.first_beat")
+    said = run("conformance", *chosen, "--", "/no/such", "--port", "1")
+    assert said.code == 1
+    assert "cannot run '/no/such'" in said.out
 
 
 @pytest.mark.parametrize(

@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import Final
 
 PACKAGES: Final = frozenset(
-    {"ojs_wire", "ojs_server", "ojs_ui", "ojs_worker", "ojs_cli", "pytest_ojs", "conformance"}
+    {
+        *("ojs_wire", "ojs_server", "ojs_ui", "ojs_worker", "ojs_django", "ojs_starlette"),
+        *("ojs_cli", "pytest_ojs", "conformance"),
+    }
 )
 _PRIVATE: Final = frozenset(
     {
         *("told", "tell", "tells", "untold", "said", "say", "says", "asked", "asks", "asking"),
         *("heard", "unheard", "hear", "hears", "wanted", "meant", "met", "sees", "spoken"),
-        *("judge", "judged", "judges", "foreseen", "doomed", "bury", "buried", "farewell"),
+        *("judge", "judged", "judges", "judgement", "foreseen", "doomed", "bury", "buried"),
         *("vain", "patient", "patiently", "outlast", "apart", "aside", "beside", "happened"),
         *("whose", "whoever", "nobody", "anybody", "everybody", "somebody"),
-        *("desk", "staffed", "unserved", "wear", "certainty", "dice", "wish", "passes"),
+        *("farewell", "desk", "staffed", "unserved", "wear", "certainty", "dice", "wish", "passes"),
     }
 )
 # Names that stay, with the reason.

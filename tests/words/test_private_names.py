@@ -63,7 +63,7 @@ def test_the_name_of_a_module_is_a_name() -> None:
         ("ojs_server/app.py", True),
         ("conformance/report/page.js", True),
         ("ojs_server/grpc/ojs_pb2.py", False),
-        ("tests/conformance/test_cli.py", False),
+        ("tests/conformance/commands/test_cli.py", False),
         ("Makefile", False),
     ],
 )

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from ojs_worker import Worker, pauses
-from ojs_worker.running import Running
+from ojs_worker import Worker
+from ojs_worker.running.lifetime import Running
+from ojs_worker.transport import pauses
 from tests.http.conftest import serve
 from tests.worker.scripted import ALL, MemoryTransport, ScriptedServer
 

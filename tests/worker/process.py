@@ -5,7 +5,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -76,9 +76,15 @@ class WorkerProcess:
 
 @asynccontextmanager
 async def worker(
-    url: str, *options: str, target: str = "ojs_worker.demo:worker", **environ: Any
+    url: str,
+    *options: str,
+    target: str = "ojs_worker.demo:worker",
+    command: Sequence[str] = (),
+    folder: Path | str = ROOT,
+    **environ: Any,
 ) -> AsyncIterator[WorkerProcess]:
-    """A worker with short times, killed at the end if it still runs."""
+    """A worker with short times, killed at the end if it still runs; `command` are the module and
+    arguments that start another one than the target's."""
     settings = {
         "OJS_URL": url,
         "OJS_GRACE_PERIOD": "1",
@@ -91,10 +97,10 @@ async def worker(
     }
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("OJS_")}
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "ojs_worker", "run", target, *options),
+        *(sys.executable, "-m", *(command or ("ojs_worker", "run", target)), *options),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
-        cwd=ROOT,
+        cwd=folder,
         env={**inherited, **settings},
         start_new_session=True,
     )

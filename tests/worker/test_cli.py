@@ -70,7 +70,7 @@ def test_the_worker_is_found_by_its_name() -> None:
     with pytest.raises(NoWorker, match="is a Handler, no Worker"):
         find_worker("ojs_worker.demo:echo")
     with pytest.raises(NoWorker, match="has none"):
-        find_worker("ojs_worker.backoff")
+        find_worker("ojs_worker.transport.backoff")
 
 
 def test_the_demo_has_the_standard_handlers() -> None:

@@ -22,9 +22,9 @@ from ojs_worker import (
     batch,
     chain,
 )
-from ojs_worker.extensions import MANIFEST
-from ojs_worker.over_httpx import HttpTransport
 from ojs_worker.transport import Reply, Request
+from ojs_worker.transport.extensions import MANIFEST
+from ojs_worker.transport.over_httpx import HttpTransport
 from tests.http.conftest import Serve
 from tests.http.contract import OPENJOBSPEC, Contract, contract, document, escape
 

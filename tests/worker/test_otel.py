@@ -20,29 +20,32 @@ from ojs_worker.testing import Sandbox
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-worker = Worker()
 seen: list[Any] = []
 
 
-@worker.job("email.send")
-async def send_email(ctx: Context) -> str:
-    seen.append((get_current_span().get_span_context().span_id, baggage.get_baggage("user")))
-    return "sent"
+def instrumented(provider: TracerProvider) -> Worker:
+    """A worker of its own for each sandbox: several spans of one job would be nested."""
+    worker = Worker()
+    instrument(worker, provider)
 
+    @worker.job("email.send")
+    async def send_email(ctx: Context) -> str:
+        seen.append((get_current_span().get_span_context().span_id, baggage.get_baggage("user")))
+        return "sent"
 
-@worker.job("thread.wait")
-def wait(ctx: BlockingContext) -> None:
-    seen.append((get_current_span().get_span_context().span_id, None))
+    @worker.job("thread.wait")
+    def wait(ctx: BlockingContext) -> None:
+        seen.append((get_current_span().get_span_context().span_id, None))
 
+    @worker.job("fail.once")
+    async def fail(ctx: Context) -> None:
+        raise ValueError("boom")
 
-@worker.job("fail.once")
-async def fail(ctx: Context) -> None:
-    raise ValueError("boom")
+    @worker.job("sleep.on")
+    async def sleep_on(ctx: Context) -> None:
+        raise Snooze("1m")
 
-
-@worker.job("sleep.on")
-async def sleep_on(ctx: Context) -> None:
-    raise Snooze("1m")
+    return worker
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +57,7 @@ def exporter() -> InMemorySpanExporter:
 def sandbox(exporter: InMemorySpanExporter) -> Iterator[Sandbox]:
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    instrument(worker, provider)
-    with Sandbox(worker) as ojs:
+    with Sandbox(instrumented(provider)) as ojs:
         instrument(ojs.client, provider)
         instrument(ojs.blocking_client, provider)
         yield ojs

@@ -9,7 +9,7 @@ import pytest
 from ojs_worker import BlockingClient, Client, Worker
 from ojs_worker.config import SettingError
 from ojs_worker.settings import load, variables_of
-from ojs_worker.tls import connection
+from ojs_worker.transport.tls import connection
 from ojs_worker.zeebe import ZeebeClient
 from tests.worker.scripted import ScriptedServer, job, listening
 

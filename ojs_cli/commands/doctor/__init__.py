@@ -8,7 +8,7 @@ import click
 from ojs_cli.commands.doctor import access, deployment, work
 from ojs_cli.commands.doctor.findings import Check, Unchecked
 from ojs_cli.failures import NOT_SO, OK
-from ojs_cli.grammar import Verb
+from ojs_cli.grammar import Entry, Section, Verb
 from ojs_cli.output import column
 from ojs_cli.session import Session
 from ojs_worker.errors import NotFound, PermissionDenied, ServerTrouble, Unreachable
@@ -16,7 +16,7 @@ from ojs_worker.errors import NotFound, PermissionDenied, ServerTrouble, Unreach
 Json = dict[str, Any]
 COLUMNS = (
     column("CHECK", "check"),
-    column("RESULT", "result", states=True),
+    column("RESULT", "result", states={"ok": "green", "wrong": "bold red"}),
     column("WHAT", "what", cut=True),
     column("HOW TO MEND IT", "hint", cut=True),
 )
@@ -34,6 +34,8 @@ CHECKS: Final[Mapping[str, Check]] = {
     "switches": work.switches,
     "access": access.access,
 }
+
+ENTRY = Entry(Section.SEE, 2, "what is wrong with a deployment, and how to mend it")
 
 
 @click.command("doctor", cls=Verb)

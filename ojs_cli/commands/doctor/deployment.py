@@ -133,8 +133,8 @@ def _server_ms(session: Session) -> tuple[int, int] | None:
     """The server's time, as every answer over HTTP tells it, in whole seconds."""
     import httpx
 
-    from ojs_worker.tls import tls_of
     from ojs_worker.transport import urls_of
+    from ojs_worker.transport.tls import tls_of
 
     for url in urls_of(session.config.url):
         where = f"{url}/ojs/v1/health"

@@ -33,7 +33,7 @@ def client_address(
     order. Where an address is hidden or malformed, the proxy that sent it counts as the client; if
     the two headers disagree, so does the peer, since a client may have written one of them.
     """
-    known = _address(peer)
+    known = _address(peer) if trusted else None
     if known is None or not _is_in(known, trusted):
         return peer
     found = {

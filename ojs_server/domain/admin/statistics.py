@@ -146,6 +146,14 @@ def quantile(runs: Mapping[int, int], part: float) -> int | None:
     return _EDGES[max(runs)][1]
 
 
+def error_percentage(minutes: Sequence[Period], now: int) -> float:
+    """Return the share of attempts that failed among those that ended within the last minute, in
+    percent; 0 where none did."""
+    failed = per_minute(minutes, now, "failed")
+    ended = failed + per_minute(minutes, now, "processed")
+    return round(100 * failed / ended, 1) if ended else 0.0
+
+
 def per_minute(minutes: Sequence[Period], now: int, kind: str) -> float:
     """Return an estimate of the number of events within the last minute.
 

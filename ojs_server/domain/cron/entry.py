@@ -1,5 +1,6 @@
 """A cron entry: its record, its next run time, and its policy for overlapping runs."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
@@ -136,6 +137,12 @@ def definition_of(entry: CronEntry) -> CronTemplate:
     return _definition.decode(entry.definition)
 
 
+def queue_of(template: Mapping[str, Any]) -> str:
+    """Return the queue of the jobs of an entry."""
+    options = template.get("options") or {}
+    return options.get("queue") or template.get("queue") or "default"
+
+
 def counted(entry: CronEntry, since: int) -> CronEntry:
     """Return the entry with its next run computed from a moment; none while it is disabled."""
     next_run_at = None
@@ -176,9 +183,16 @@ def meet(entry: CronEntry, *, outstanding: bool) -> Meeting:
 
 
 def draft_of(
-    entry: CronEntry, run_at: int, now: int, *, lease_ms: int, strict: bool = False
+    entry: CronEntry,
+    run_at: int,
+    now: int,
+    *,
+    lease_ms: int,
+    strict: bool = False,
+    any_type: bool = True,
 ) -> Draft:
-    """Return the draft of the job of one run. `lease_ms` is the server's visibility timeout."""
+    """Return the draft of the job of one run. `lease_ms` is the server's visibility timeout. The
+    type of an entry that is stored was checked before."""
     template = definition_of(entry).job_template
     tenant, name = entry.scoped_name
     meta = {
@@ -187,7 +201,8 @@ def draft_of(
         "cron_scheduled_at": format_timestamp(run_at),
         "cron_triggered_at": format_timestamp(now),
     }
-    draft = parse_draft({**template, "meta": meta}, strict=strict, tenant=tenant)
+    body = {**template, "meta": meta}
+    draft = parse_draft(body, strict=strict, any_type=any_type, tenant=tenant)
     if draft.shape.limits.lease_ms is None and lease_ms < MIN_LEASE_MS:
         limits = msgspec.structs.replace(draft.shape.limits, lease_ms=MIN_LEASE_MS)
         return draft.shaped(limits=limits)

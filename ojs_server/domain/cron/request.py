@@ -97,7 +97,7 @@ def parse_name(value: object) -> str:
 
 
 def registered(
-    changes: CronChanges, known: CronEntry | None, now: int, *, strict: bool
+    changes: CronChanges, known: CronEntry | None, now: int, *, strict: bool, any_type: bool = False
 ) -> CronEntry:
     """Return the entry after a registration, which may replace one of the same name.
 
@@ -129,10 +129,12 @@ def registered(
             run_count=known.run_count,
             held=known.held,
         )
-    return _checked(entry, known, now, strict=strict)
+    return _checked(entry, known, now, strict=strict, any_type=any_type)
 
 
-def changed(changes: CronChanges, known: CronEntry, now: int, *, strict: bool) -> CronEntry:
+def changed(
+    changes: CronChanges, known: CronEntry, now: int, *, strict: bool, any_type: bool = False
+) -> CronEntry:
     """Return the entry after a change of some of its members."""
     if changes.name not in (None, known.name):
         raise invalid(
@@ -152,12 +154,14 @@ def changed(changes: CronChanges, known: CronEntry, now: int, *, strict: bool) -
         definition=encoded(definition),
         updated_at=now,
     )
-    return _checked(entry, known, now, strict=strict)
+    return _checked(entry, known, now, strict=strict, any_type=any_type)
 
 
-def _checked(entry: CronEntry, known: CronEntry | None, now: int, *, strict: bool) -> CronEntry:
+def _checked(
+    entry: CronEntry, known: CronEntry | None, now: int, *, strict: bool, any_type: bool = False
+) -> CronEntry:
     # Built with the longest times that can stand in its meta.
-    draft_of(entry, MAX_TIME, MAX_TIME, lease_ms=0, strict=strict)
+    draft_of(entry, MAX_TIME, MAX_TIME, lease_ms=0, strict=strict, any_type=any_type)
     size = len(entry.definition)
     if size > MAX_DEFINITION:
         raise TooLarge(

@@ -7,12 +7,12 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.fields import PRIORITIES, parse_queue
+from ojs_server.domain.fields import PRIORITIES, is_job_type, parse_queue
 from ojs_server.domain.jobs.dead_letter import error_type_of
 from ojs_server.domain.jobs.job import STATES, Job, State
 from ojs_server.domain.suggestions import nearest, refuse_unknown
 from ojs_wire import codec
-from ojs_wire.values import JOB_TYPE, MAX_NAME, kind_of, parse_duration, parse_timestamp
+from ojs_wire.values import MAX_NAME, kind_of, parse_duration, parse_timestamp
 
 MEMBERS: Final = frozenset(
     {
@@ -118,6 +118,7 @@ def parse_filter(
     ended: bool = False,
     tenant: str | None = None,
     unique: bool = False,
+    any_type: bool = False,
 ) -> JobFilter:
     """Check a filter; `states` are its default.
 
@@ -125,7 +126,7 @@ def parse_filter(
     """
     refuse_unknown(where, given, MEMBERS)
     queue = _text(given, "queue", where)
-    job_type, prefix = _type(given, where)
+    job_type, prefix = _type(given, where, any_type)
     since = [_moment(given, name, where) for name in ("since", "enqueued_after")]
     until = [_moment(given, name, where) for name in ("until", "enqueued_before")]
     until.append(_age(given, now, where))
@@ -181,14 +182,14 @@ def _searched(given: Mapping[str, Any], where: str) -> str | None:
     return value
 
 
-def _type(given: Mapping[str, Any], where: str) -> tuple[str | None, str | None]:
+def _type(given: Mapping[str, Any], where: str, any_type: bool) -> tuple[str | None, str | None]:
     """Return an exact type, or the prefix before a trailing `*`."""
     value = _text(given, "type", where)
     if value is None:
         return None, None
     whole = value.removesuffix("*")
     # A prefix may end anywhere, even behind a dot or a hyphen.
-    if not JOB_TYPE.fullmatch(whole + "x" if value != whole else whole):
+    if not is_job_type(whole + "x" if value != whole else whole, any_type=any_type):
         raise invalid(f"{where}type", "must be a job type, like email.send, or email.* for many")
     return (None, whole) if value != whole else (value, None)
 

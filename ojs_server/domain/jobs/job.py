@@ -144,9 +144,15 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     pool: str | None = None
 
     @property
+    def is_of_job(self) -> bool:
+        """True if the subject of the event is a job."""
+        has_job = self.job_type is not None and self.queue is not None
+        return has_job and not self.type.startswith("cron.")
+
+    @property
     def data(self) -> bytes:
         """Return the data of the event as JSON; events of jobs begin with the job's members."""
-        if self.job_type is None or self.queue is None or self.type.startswith("cron."):
+        if not self.is_of_job:
             return self.own
         about = encode({"job_id": self.subject, "job_type": self.job_type, "queue": self.queue})
         return about[:-1] + (b"," if len(self.own) > 2 else b"") + self.own[1:]

@@ -112,6 +112,12 @@ def fail(
     return _failed(job, lease, fault, now, random, keep)
 
 
+def fail_late(job: Job, fault: Fault, *, now: int, keep: Retention) -> Change:
+    """A final FAIL by a worker whose lease was lost, and whose ACK would have counted."""
+    require(job, "ack_late")
+    return _discard(job, job, fault, (), now, keep, dead_letter=True)
+
+
 def lapse(
     job: Job,
     lease: Lease,

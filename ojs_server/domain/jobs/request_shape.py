@@ -17,7 +17,7 @@ from ojs_server.domain.jobs.options import KNOWN, OTHER_NAME, merge, refuse_unkn
 from ojs_server.domain.jobs.retry import DEFAULT, parse_policy
 from ojs_server.domain.jobs.unique import UniquePolicy, parse_unique
 from ojs_server.domain.limits.rate_limit import RateLimit, parse_rate_limit
-from ojs_server.domain.version import Version, parse_version
+from ojs_server.domain.version import Version, parse_version, read_version
 from ojs_wire import codec
 from ojs_wire.values import MAX_NAME
 
@@ -50,29 +50,31 @@ class Shape(msgspec.Struct, frozen=True):
     plain: bool
 
 
-def shape_of(shared: dict[str, Any], *, strict: bool = False) -> Shape:
+def shape_of(shared: dict[str, Any], *, strict: bool = False, any_type: bool = False) -> Shape:
     """Check a request without the job's own members, which were removed before."""
     text = codec.encode(shared)
-    return _remembered(text, strict) if len(text) <= _MAX_TEXT else _check(shared, strict)
+    if len(text) <= _MAX_TEXT:
+        return _remembered(text, strict, any_type)
+    return _check(shared, strict, any_type)
 
 
 @lru_cache(maxsize=MAX_REMEMBERED)
-def _remembered(text: bytes, strict: bool) -> Shape:
+def _remembered(text: bytes, strict: bool, any_type: bool) -> Shape:
     # Keyed by the text, not the value: to Python `true`, `1` and `1.0` are equal.
-    return _check(codec.decode(text), strict)
+    return _check(codec.decode(text), strict, any_type)
 
 
-def _check(body: dict[str, Any], strict: bool) -> Shape:
-    body = _with_version(body)
+def _check(body: dict[str, Any], strict: bool, any_type: bool) -> Shape:
+    body = _with_version(body, any_type)
     options = fields.object_of("options", body.get("options")) or _NOTHING
     given = merge(body, options)
     outranked = None
     if any(name in body or OTHER_NAME.get(name) in body for name in options):
         # Members overridden by `options` must be valid, too: another client may read them.
-        outranked = _check({**body, "options": None}, strict).unique
+        outranked = _check({**body, "options": None}, strict, any_type).unique
     if strict:
         refuse_unknown_members(options, given)
-    job_type = fields.job_type(body)
+    job_type = fields.job_type(body, any_type=any_type)
     metadata = fields.object_of("metadata", given.get("metadata")) or {}
     retry, other = given.get("retry"), given.get("retry_policy")
     policies = [parse_policy(spelling) for spelling in (retry, other) if spelling is not None]
@@ -108,12 +110,15 @@ def _check(body: dict[str, Any], strict: bool) -> Shape:
     )
 
 
-def _with_version(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the request with the version of a type such as `email.send@2.0` as a member."""
+def _with_version(body: dict[str, Any], any_type: bool) -> dict[str, Any]:
+    """Return the request with the version of a type such as `email.send@2.0` as a member. If a type
+    may be any text, what is no version belongs to the type."""
     named = body.get("type")
     if not isinstance(named, str) or "@" not in named or len(named) > MAX_NAME:
         return body
     job_type, _, version = named.partition("@")
+    if any_type and read_version(version) is None:
+        return body
     parse_version("type", version)
     given = body.get("version")
     return {**body, "type": job_type, "version": version if given is None else given}

@@ -32,7 +32,9 @@ class UniformDrafts(Sequence[Draft]):
         return Draft(self.shape, self.args[place], NO_META)
 
 
-def parse_uniform(bodies: Sequence[object], *, strict: bool = False) -> UniformDrafts | None:
+def parse_uniform(
+    bodies: Sequence[object], *, strict: bool = False, any_type: bool = False
+) -> UniformDrafts | None:
     """Check jobs that differ only in `args`; None if they differ more, or one may be invalid."""
     if set(map(type, bodies)) != {dict}:
         return None
@@ -49,7 +51,7 @@ def parse_uniform(bodies: Sequence[object], *, strict: bool = False) -> UniformD
         return None
     texts = codec.texts(args)
     with suppress(OjsError):
-        shape = shape_of(shared[0], strict=strict)
+        shape = shape_of(shared[0], strict=strict, any_type=any_type)
         if shape.plain and max(map(len, texts)) + len(shape.spec) < MAX_META:
             return UniformDrafts(shape, texts)
     return None

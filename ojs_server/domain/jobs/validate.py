@@ -66,11 +66,12 @@ def parse_draft(
     body: object,
     *,
     strict: bool = False,
+    any_type: bool = False,
     tenant: str | None = None,
     request_id: str | None = None,
 ) -> Draft:
     """Check one enqueue request; `tenant` is that of the caller, if any, and `request_id` the
-    caller's id of the request, if it sends one."""
+    caller's id of the request, if it sends one. With `any_type` the type may be any text."""
     if not isinstance(body, dict):
         raise InvalidRequest(f"a job must be a JSON object, not {kind_of(body)}")
     shared = body.copy()
@@ -79,7 +80,7 @@ def parse_draft(
     if not plain:
         for name in OWN:
             shared.pop(name, None)
-    shape = shape_of(shared, strict=strict)
+    shape = shape_of(shared, strict=strict, any_type=any_type)
     if plain and shape.plain and type(args) is list:
         text = codec.encode(args)
         # Too small to exceed any limit, so the size checks are skipped.

@@ -21,6 +21,8 @@ STRATEGIES: Final = ("reject", "block", "drop_oldest")
 MAX_BOUND: Final = 2**53
 MAX_TYPES: Final = 1000
 _RETENTION: Final = ("completed", "cancelled", "discarded")
+# The ends that one duration alone is for. Discarded jobs wait for somebody to look at them.
+_WELL_ENDED: Final = ("completed", "cancelled")
 # The members of the documents, with the part of the configuration that each belongs to.
 _PARTS: Final[Mapping[str, str]] = {
     "concurrency": "policy",
@@ -47,6 +49,7 @@ MEMBERS: Final = frozenset(_PARTS)
 # All job types, or all producers.
 ALL: Final = ["*"]
 _BOUNDS: Final = frozenset({"max_depth", "max_size_bytes", "strategy", "warning_threshold"})
+_DEPTHS: Final = frozenset({"max_size", "max_depth"})
 # Members from the protocol's documents that are not implemented here.
 _NOT_BUILT: Final = ("dead_letter_queue", "late_ack")
 
@@ -98,7 +101,7 @@ NO_CONFIG: Final = QueueConfig()
 
 
 def parse_config(body: Mapping[str, Any], *, strict: bool, base: QueueConfig) -> QueueConfig:
-    """Check a configuration; each part that it names replaces that part of `base`."""
+    """Check a configuration; the members that it names replace those of `base`, null unsets."""
     for name in _NOT_BUILT:
         if body.get(name) is not None:
             raise Unsupported(
@@ -115,9 +118,10 @@ def parse_config(body: Mapping[str, Any], *, strict: bool, base: QueueConfig) ->
     named = {_PARTS[name] for name in body if name in _PARTS} - {"anybody"}
     made: dict[str, Any] = {}
     for part in sorted(named):
-        made[part] = (
-            _policy(body, strict, base) if part == "policy" else _READERS[part](body, strict)
-        )
+        if part in _MERGED:
+            made[part] = _MERGED[part](body, strict, base)
+        else:
+            made[part] = _READERS[part](body, strict)
     return msgspec.structs.replace(base, **made)
 
 
@@ -171,17 +175,19 @@ def _policy(body: Mapping[str, Any], strict: bool, base: QueueConfig) -> Policy:
         base.policy.concurrency
         if concurrency is None and "concurrency" not in body
         else concurrency,
-        outer.rate
-        or inner.rate
+        inner.rate
+        or outer.rate
         or (None if {"rate", "rate_limit"} & body.keys() else base.policy.rate),
         outer.throttle or inner.throttle or (None if "throttle" in body else base.policy.throttle),
     )
 
 
-def _bounds(body: Mapping[str, Any], strict: bool) -> Bounds | None:
+def _bounds(body: Mapping[str, Any], strict: bool, base: QueueConfig) -> Bounds | None:
     nested = object_of("backpressure", body.get("backpressure")) or {}
     if strict:
         refuse_unknown("backpressure.", nested, _BOUNDS)
+    # `backpressure` replaces all bounds, another member only its own.
+    before = Bounds() if "backpressure" in body else base.bounds or Bounds()
     # Every spelling is checked, even where another one wins.
     depths = (
         _bound(nested, "backpressure.max_depth", "max_depth"),
@@ -196,9 +202,12 @@ def _bounds(body: Mapping[str, Any], strict: bool) -> Bounds | None:
         _strategy("backpressure.strategy", nested.get("strategy")),
         _strategy("overflow_policy", body.get("overflow_policy")),
     )
-    depth, size = (next(filter(None, of), None) for of in (depths, sizes))
+    depth = next(filter(None, depths), None if _DEPTHS & body.keys() else before.depth)
+    size = next(filter(None, sizes), None if "max_size_bytes" in body else before.bytes)
     strategy = next(filter(None, strategies), None)
-    warning = nested.get("warning_threshold", 0.8)
+    if strategy is None and "overflow_policy" not in body:
+        strategy = before.strategy
+    warning = nested.get("warning_threshold", before.warning)
     if isinstance(warning, bool) or not isinstance(warning, int | float) or not 0 < warning <= 1:
         raise invalid(
             "backpressure.warning_threshold", "must be a number above 0 and no larger than 1"
@@ -245,7 +254,7 @@ def _period(field: str, value: object, unit: int | None) -> int:
 
 
 def _of_two(name: str, body: Mapping[str, Any], strict: bool) -> int | None:
-    fields = ((f"{name}_ms", 1), (name, 1000))
+    fields = ((name, 1000), (f"{name}_ms", 1))
     given = ((field, body.get(field), unit) for field, unit in fields)
     found = [_period(field, value, unit) for field, value, unit in given if value is not None]
     return found[0] if found else None
@@ -265,7 +274,10 @@ def _retry(body: Mapping[str, Any], strict: bool) -> dict[str, Any] | None:
 
 
 def _retention(body: Mapping[str, Any], strict: bool) -> dict[str, int]:
-    given = object_of("retention", body.get("retention")) or {}
+    value = body.get("retention")
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return dict.fromkeys(_WELL_ENDED, _period("retention", value, 1000))
+    given = object_of("retention", value) or {}
     if strict:
         refuse_unknown("retention.", given, frozenset(_RETENTION))
     return {
@@ -308,8 +320,12 @@ def _job_types(body: Mapping[str, Any], strict: bool) -> tuple[str, ...]:
 
 # No brackets or question marks, which the pattern matching below would interpret.
 _TYPE_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.-*")
-_READERS: Final[Mapping[str, Callable[[Mapping[str, Any], bool], Any]]] = {
+# Parts whose members are set one by one.
+_MERGED: Final[Mapping[str, Callable[[Mapping[str, Any], bool, QueueConfig], Any]]] = {
+    "policy": _policy,
     "bounds": _bounds,
+}
+_READERS: Final[Mapping[str, Callable[[Mapping[str, Any], bool], Any]]] = {
     "lease_ms": partial(_of_two, "visibility_timeout"),
     "run_ms": partial(_of_two, "default_timeout"),
     "retry": _retry,

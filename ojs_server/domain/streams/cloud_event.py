@@ -10,7 +10,7 @@ MEDIA_TYPE: Final = "application/cloudevents+json"
 PREFIX: Final = "org.openjobspec."
 # Prefix of types that are in no specification.
 OWN_PREFIX: Final = PREFIX + "x."
-_OWN: Final = ("job.released", "job.deleted", "job.prioritized", "maintenance.")
+_OWN: Final = ("job.released", "job.refused", "job.deleted", "job.prioritized", "maintenance.")
 
 
 class _Event(msgspec.Struct):

@@ -23,6 +23,8 @@ _MOVES: Final[Mapping[str, tuple[str | None, str]]] = {
     "job.cancelled": (None, State.CANCELLED),
     "dead_letter.retried": (State.DISCARDED, State.AVAILABLE),
 }
+# The types of events that have the name of a changed state in this form.
+MOVING: Final = tuple(_MOVES)
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -40,6 +42,12 @@ def realtime(event: Event, at: int) -> tuple[str, bytes]:
         return event.type, event.data[:-1] + b',"timestamp":' + moment + b"}"
     before = move[0] or _known.decode(event.own).previous_state
     return STATE_CHANGED, state_changed(event, before, move[1], at)
+
+
+def state_after(event: Event) -> str | None:
+    """Return the state that an event moves its job to; None if it moves none."""
+    move = _MOVES.get(event.type)
+    return None if move is None else move[1]
 
 
 def state_changed(event: Event, before: str | None, after: str, at: int) -> bytes:

@@ -7,18 +7,19 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import TooLarge, invalid
-from ojs_server.domain.fields import object_of, parse_queue
+from ojs_server.domain.fields import is_job_type, object_of, parse_queue
 from ojs_server.domain.suggestions import nearest, refuse_unknown
 from ojs_server.domain.webhooks.target import Reach, parse_url
 from ojs_server.domain.webhooks.webhook import (
     OWN_EVENTS,
     Format,
+    Pauses,
     Selection,
     Webhook,
     encoded,
     selection_of,
 )
-from ojs_wire.values import JOB_TYPE, MAX_NAME, kind_of
+from ojs_wire.values import MAX_NAME, kind_of
 
 MAX_PATTERNS: Final = 100
 MAX_SELECTION: Final = 16 * 1024
@@ -42,12 +43,14 @@ class WebhookChanges(msgspec.Struct, frozen=True):
     secret: str | None = None
 
 
-def parse_changes(body: Mapping[str, Any], reach: Reach) -> WebhookChanges:
+def parse_changes(
+    body: Mapping[str, Any], reach: Reach, *, any_type: bool = False
+) -> WebhookChanges:
     """Check the body of a request, without knowledge of the stored subscription."""
     url = body.get("url")
     if url is not None:
         parse_url(url, reach)
-    queues, job_types = _filter(body.get("filter")) if "filter" in body else (None, None)
+    queues, job_types = _filter(body.get("filter"), any_type) if "filter" in body else (None, None)
     metadata = object_of("metadata", body.get("metadata"))
     active = body.get("active")
     if active is not None and not isinstance(active, bool):
@@ -108,10 +111,11 @@ def changed(changes: WebhookChanges, known: Webhook, now: int) -> Webhook:
     """Return the subscription after a change of some of its members."""
     if changes.secret is not None:
         raise invalid("secret", "cannot be changed here; use POST …/rotate-secret")
+    selection = selection_of(known)
     return msgspec.structs.replace(
         known,
         url=known.url if changes.url is None else changes.url,
-        selection=_checked(_selected(changes, selection_of(known))),
+        selection=_checked(_selected(changes, selection), selection.pauses),
         active=known.active if changes.active is None else changes.active,
         updated_at=now,
     )
@@ -127,7 +131,8 @@ def _selected(changes: WebhookChanges, known: Selection) -> Selection:
     )
 
 
-def _checked(selection: Selection) -> bytes:
+def _checked(selection: Selection, pauses: Pauses = ()) -> bytes:
+    """Return the stored form, with pauses that take no room from what users may send."""
     data = encoded(selection)
     if len(data) > MAX_SELECTION:
         raise TooLarge(
@@ -135,7 +140,7 @@ def _checked(selection: Selection) -> bytes:
             f"{MAX_SELECTION} bytes",
             details={"field": "metadata", "size": len(data), "limit": MAX_SELECTION},
         )
-    return data
+    return encoded(msgspec.structs.replace(selection, pauses=pauses)) if pauses else data
 
 
 def _events(value: object) -> tuple[str, ...]:
@@ -157,14 +162,14 @@ def _events(value: object) -> tuple[str, ...]:
     return patterns
 
 
-def _filter(value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _filter(value: object, any_type: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
     given = object_of("filter", value) or {}
     # Refused: if an unknown filter were ignored, more would be sent than the user wants.
     refuse_unknown("filter.", given, FILTERS)
     queues = _names("filter.queues", given.get("queues"))
     job_types = _names("filter.job_types", given.get("job_types"))
     for name in job_types:
-        if not JOB_TYPE.fullmatch(name):
+        if not is_job_type(name, any_type=any_type):
             raise invalid("filter.job_types", f"holds {name[:100]!r}, which is not a job type")
     return tuple(parse_queue("filter.queues", name) for name in queues), job_types
 

@@ -12,11 +12,10 @@ from typing import Any, Final
 import msgspec
 
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.fields import object_of
+from ojs_server.domain.fields import is_job_type, object_of
 from ojs_server.domain.version import Version, parse_range, parse_version, within
 from ojs_wire.calls import HandlerTerms
 from ojs_wire.codec import encode
-from ojs_wire.values import JOB_TYPE
 
 # The member of `meta` that names the runtime a job needs.
 RUNTIME: Final = "ojs.ext_runtime"
@@ -93,10 +92,10 @@ def parse_runtime(field: str, given: object) -> tuple[str, ...]:
     return tuple(sorted(set(tags)))
 
 
-def check_handlers(handlers: Iterable[HandlerTerms]) -> None:
+def check_handlers(handlers: Iterable[HandlerTerms], *, any_type: bool) -> None:
     """Check the handlers that a worker declares."""
     for place, handler in enumerate(handlers):
-        if not JOB_TYPE.fullmatch(handler.type):
+        if not is_job_type(handler.type, any_type=any_type):
             raise invalid(f"handlers[{place}].type", "must be a job type, like email.send")
         parse_range(f"handlers[{place}].versions", handler.versions)
 

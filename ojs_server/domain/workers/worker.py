@@ -75,6 +75,12 @@ class Worker(msgspec.Struct, frozen=True):
     died: bool = False
 
     @property
+    def last_sign_at(self) -> int:
+        """Return the time of the last sign of life, or of the last FETCH of a worker that only
+        fetches."""
+        return self.seen_at if self.alive_at is None else self.alive_at
+
+    @property
     def lacks_session(self) -> bool:
         """True if there was no sign of life since the worker lost its session."""
         if self.dropped_at is None or self.alive_at is None:
@@ -184,7 +190,7 @@ def may_fetch(worker: Worker) -> bool:
 
 def presence(worker: Worker, now: int, thresholds: Thresholds) -> Presence:
     """Return the presence of a worker from the age of its last sign of life."""
-    silent = now - (worker.alive_at if worker.alive_at is not None else worker.seen_at)
+    silent = now - worker.last_sign_at
     if worker.deleted_at is not None or silent >= thresholds.deleted_ms:
         return Presence.DELETED
     if worker.state == WorkerState.TERMINATED or silent >= thresholds.offline_ms:
@@ -200,13 +206,6 @@ def presence(worker: Worker, now: int, thresholds: Thresholds) -> Presence:
 def is_deleted(worker: Worker | None) -> bool:
     """True if the worker does not exist, or was deleted."""
     return worker is None or worker.deleted_at is not None
-
-
-def is_stale(worker: Worker, now: int, timeout_ms: int | None) -> bool:
-    """True if a worker has left, or has been silent for longer than `timeout_ms`."""
-    seen = worker.alive_at if worker.alive_at is not None else worker.seen_at
-    silent = timeout_ms is not None and now - seen >= timeout_ms
-    return worker.gone_at is not None or silent
 
 
 _profile: Final = msgspec.json.Decoder(dict[str, Any])

@@ -63,7 +63,9 @@ class Definition(msgspec.Struct, frozen=True):
     paths: tuple[str, ...]
 
 
-def parse_workflow(body: object, *, strict: bool = False, tenant: str | None = None) -> Definition:
+def parse_workflow(
+    body: object, *, strict: bool = False, any_type: bool = False, tenant: str | None = None
+) -> Definition:
     """Check a whole request; all invalid jobs are named at once.
 
     All jobs of a tenant's workflow belong to the tenant.
@@ -76,7 +78,7 @@ def parse_workflow(body: object, *, strict: bool = False, tenant: str | None = N
     # Names are looked up in the database, and PostgreSQL cannot hold a NUL.
     if name is not None and (not isinstance(name, str) or len(name) > MAX_NAME or "\0" in name):
         raise refuse("name", f"must be a string of at most {MAX_NAME} characters, none of them NUL")
-    reader = _Reader(strict, tenant)
+    reader = _Reader(strict, any_type, tenant)
     reader.read(body)
     return Definition(
         id=own_id,
@@ -117,12 +119,13 @@ def _refuse_all(problems: Sequence[dict[str, str]]) -> None:
 class _Reader:
     """Numbers the nodes: those of one definition are adjacent, nested ones follow."""
 
-    def __init__(self, strict: bool, tenant: str | None) -> None:
+    def __init__(self, strict: bool, any_type: bool, tenant: str | None) -> None:
         self.nodes = [Node("")]
         self.drafts: list[Draft | None] = [None]
         self.requests: list[bytes | None] = [None]
         self.paths = [""]
         self._strict = strict
+        self._any_type = any_type
         self._tenant = tenant
         self._problems: list[dict[str, str]] = []
 
@@ -196,7 +199,9 @@ class _Reader:
             return
         request = _job(part.body, defaults)
         try:
-            draft = parse_draft(request, strict=self._strict, tenant=self._tenant)
+            draft = parse_draft(
+                request, strict=self._strict, any_type=self._any_type, tenant=self._tenant
+            )
         except (InvalidRequest, ValidationError, TooLarge) as error:
             self._problem(part.path, error)
             return

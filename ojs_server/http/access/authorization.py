@@ -10,24 +10,26 @@ from typing import Final
 from ojs_server.domain.errors import Denied
 from ojs_server.domain.tenants.tenant import parse_tenant, scoped
 from ojs_server.http import dialects
+from ojs_server.http.access.keys import key_in
 from ojs_server.http.access.roles import ROLES, Role
-from ojs_server.http.call import Call
+from ojs_server.http.any_call import AnyCall
 from ojs_server.ops.jobs.settle import missing
 from ojs_wire import codes
 
 _FIELD: Final = "X-OJS-Tenant"
 
 
-def identify(
-    call: Call, roles: frozenset[Role], authorization: str | None, named: str | None
-) -> None:
+def identify(call: AnyCall, roles: frozenset[Role], named: str | None) -> None:
     """Set the caller of a call by its key and its tenant, if any; raises Denied unless the caller
     has one of the roles."""
     keys = call.server.settings.keys
-    if call.login is None or Role.ANYONE in roles:
-        call.key_holder = call.server.key_check.admit(authorization, call.scope, roles)
-    else:
-        call.key_holder = keys.permit(call.login.principal, roles)
+    if Role.ANYONE not in roles:
+        if call.login is not None:
+            call.key_holder = call.login.principal
+        elif keys.needed:
+            key = key_in(call.header(b"authorization"))
+            call.key_holder = call.server.key_check.prove(key, call.address)
+        keys.permit(call.key_holder, roles)
     call.principal = call.key_holder
     bound = keys.tenants.get(call.principal)
     if named is None and bound is None:
@@ -41,14 +43,13 @@ def identify(
     call.principal = scoped(call.tenant, call.principal)
 
 
-def known(call: Call) -> bool:
+def known(call: AnyCall) -> bool:
     """Identify the caller of a public call, if it has a key; returns True if it may read more than
     the public part."""
     if not call.server.settings.keys.needed:
         return True
-    authorization = call.header(b"authorization")
     try:
-        identify(call, frozenset(ROLES), authorization, dialects.tenant_header(call))
+        identify(call, frozenset(ROLES), dialects.tenant_header(call))
     except Denied:
         return False
     return True
@@ -63,7 +64,7 @@ def denied(message: str) -> Denied:
     )
 
 
-async def strangers(call: Call, job_ids: Iterable[str]) -> set[str]:
+async def strangers(call: AnyCall, job_ids: Iterable[str]) -> set[str]:
     """Return those of these jobs that are missing or belong to another tenant."""
     if call.tenant is None:
         return set()
@@ -72,7 +73,7 @@ async def strangers(call: Call, job_ids: Iterable[str]) -> set[str]:
     return {job_id for job_id in ids if tenants.get(job_id) != call.tenant}
 
 
-async def require_own(call: Call, job_id: str, kind: str = "job") -> None:
+async def require_own(call: AnyCall, job_id: str, kind: str = "job") -> None:
     """Raise as for a missing job if the job is another tenant's. The tenant of a job never
     changes."""
     if call.tenant is not None and await strangers(call, [job_id]):

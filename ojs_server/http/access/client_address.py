@@ -15,8 +15,6 @@ def address_of(scope: Scope, trusted: Sequence[Network]) -> str:
     """Return the address that a request came from; empty where the connection has none."""
     client = scope.get("client")
     peer = client[0] if client else ""
-    if not trusted:
-        return peer
     return client_address(peer, _lines(scope, STANDARD), _lines(scope, USUAL), trusted)
 
 

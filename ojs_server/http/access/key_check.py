@@ -8,15 +8,11 @@ pause, and shows operators that someone tries.
 import logging
 from collections.abc import Callable
 
-from starlette.types import Scope
-
-from ojs_server.counted_warning import CountedWarning
 from ojs_server.domain.access.failed_attempts import Attempts
 from ojs_server.domain.errors import Denied
-from ojs_server.http.access.client_address import address_of
-from ojs_server.http.access.keys import key_in, unauthenticated
-from ojs_server.http.access.roles import Role
-from ojs_server.metrics import Metrics
+from ojs_server.http.access.keys import unauthenticated
+from ojs_server.observe.counted_warning import CountedWarning
+from ojs_server.observe.metrics import Metrics
 from ojs_server.settings import Settings
 from ojs_wire import codes
 
@@ -30,17 +26,10 @@ class KeyCheck:
         self, settings: Settings, monotonic_ms: Callable[[], int], metrics: Metrics
     ) -> None:
         self._keys = settings.keys
-        self._trusted = settings.trusted_proxy
         self._monotonic_ms = monotonic_ms
         self._metrics = metrics
         self._attempts = Attempts()
         self._warning = CountedWarning(log, "wrong keys were shown: %d, the last by %s")
-
-    def admit(self, authorization: str | None, scope: Scope, allowed: frozenset[Role]) -> str:
-        """Return the caller by its header; raises Denied unless its role is allowed."""
-        if not self._keys.needed or Role.ANYONE in allowed:
-            return ""
-        return self._keys.permit(self.prove(key_in(authorization), self.origin(scope)), allowed)
 
     def prove(self, key: str, address: str) -> str:
         """Return the holder of a key; raises Denied if it is unknown."""
@@ -48,10 +37,6 @@ class KeyCheck:
         if principal is None:
             raise self._refuse(address)
         return principal
-
-    def origin(self, scope: Scope) -> str:
-        """Return the address that a request came from."""
-        return address_of(scope, self._trusted)
 
     def _refuse(self, address: str) -> Denied:
         wait_ms = self._attempts.fail(address, self._monotonic_ms())

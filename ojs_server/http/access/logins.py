@@ -34,7 +34,7 @@ async def log_in(call: Call) -> Answer:
         raise NotFound("this server asks nobody for a key", hint="call it without one")
     _require_own_page(call)
     key = call.typed(parsed(await call.body(_MAX_BODY)), LoginRequest).key
-    principal = call.server.key_check.prove(key, call.server.key_check.origin(call.scope))
+    principal = call.server.key_check.prove(key, call.address)
     token = call.server.environment.secret(TOKEN_BYTES).hex()
     for_ms = call.server.settings.login_ms
     call.login = await call.server.engine.run(LogIn(hash_of(token), principal, for_ms))

@@ -3,10 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from ojs_server.domain.errors import ValidationError, invalid
 from ojs_server.domain.fields import priority
+from ojs_server.domain.jobs.job import Job
+from ojs_server.domain.jobs.lifecycle import policy_of
+from ojs_server.domain.jobs.retry import RetryPolicy
 from ojs_server.domain.suggestions import nearest
-from ojs_server.http import dialects
 from ojs_server.http.access.roles import LOOK, OPERATE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
@@ -20,6 +24,7 @@ from ojs_server.http.route import Route
 from ojs_server.ops.jobs.priority import Prioritize
 from ojs_server.ops.jobs.settle import Rerun
 from ojs_wire.calls import EmptyRequest
+from ojs_wire.codec import encode
 
 # Sort members with the orders that an index supports: by id, and so by creation, and by time.
 _SORTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -39,12 +44,19 @@ async def listing(call: Call) -> Answer:
 
 
 async def detail(call: Call) -> Answer:
-    """Show one job in the admin form: its members at the top level, with its times and errors."""
+    """Show one job in the admin form: its members at the top level, with its times, its errors and
+    the retry policy that counts for it."""
     stored, lease = await load_job(call)
     members = b'"metadata":' + times(stored.job)
+    members += b',"retry_policy":' + encode(_policy(stored.job).as_wire())
     if stored.job.errors is None:
         members += b',"errors":[]'
     return Answer(envelope(stored, lease, members))
+
+
+def _policy(job: Job) -> RetryPolicy:
+    # Under some profiles a job without a policy has other attempts than the default one.
+    return msgspec.structs.replace(policy_of(job), max_attempts=job.max_attempts)
 
 
 def _word(query: Mapping[str, str], name: str, words: Sequence[str]) -> str:
@@ -75,7 +87,7 @@ async def amend(call: Call) -> Answer:
         raise invalid("priority", "is missing")
     await call.server.engine.run(Prioritize(await job_id_of(call), priority(body["priority"])))
     stored, lease = await load_job(call)
-    return Answer(job_answer(stored, lease, flat=dialects.flat(call)))
+    return Answer(job_answer(stored, lease))
 
 
 ROUTES: Final = (

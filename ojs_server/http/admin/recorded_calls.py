@@ -4,14 +4,14 @@ from typing import Final
 
 from ojs_server.domain.admin.action import Actor
 from ojs_server.http.access.roles import Role, written
-from ojs_server.http.call import Call
+from ojs_server.http.any_call import AnyCall
 from ojs_server.http.route import Route
 
 _PEOPLE: Final = frozenset({Role.OPERATOR, Role.ADMIN})
 _LONGEST: Final = 255
 
 
-def actor_of(call: Call, route: Route) -> Actor | None:
+def actor_of(call: AnyCall, route: Route) -> Actor | None:
     """Return the person who makes a change; None for programs.
 
     Persons are those with a session, the keys of operators and admins, and without keys pages, and
@@ -36,8 +36,8 @@ def actor_of(call: Call, route: Route) -> Actor | None:
         role=written(keys.roles_of(call.key_holder)),
         via=via,
         tenant=call.tenant,
-        address=call.server.key_check.origin(call.scope),
+        address=call.address,
         call=f"{route.method} {route.path}",
-        target="/".join(call.path_params.values())[:_LONGEST],
+        target=call.target[:_LONGEST],
         request_id=call.request_id,
     )

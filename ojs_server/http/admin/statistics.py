@@ -1,7 +1,7 @@
 """Statistics of the whole server, now and over time."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ojs_server.domain.admin.statistics import (
     ALL,
@@ -21,7 +21,7 @@ from ojs_server.domain.errors import invalid
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.jobs.job import STATES
 from ojs_server.domain.suggestions import nearest
-from ojs_server.domain.workers.worker import is_stale
+from ojs_server.domain.workers.staleness import is_present
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import LOOK
 from ojs_server.http.call import Answer, Call
@@ -31,7 +31,7 @@ from ojs_server.http.services import Lifetime
 from ojs_server.ops.admin.maintenance import Collect
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.store.base import Reader
-from ojs_wire.codec import encode
+from ojs_server.store.records import QueueCounts, WorkerLoad
 from ojs_wire.values import format_timestamp, parse_duration, parse_timestamp
 
 _PERIOD: Final = "5m"
@@ -45,27 +45,44 @@ async def now(call: Call) -> Answer:
     """Show the numbers of queues, workers and jobs, and the throughput of the last minute; with
     `queue` those of one queue, and all workers."""
     query = checked_query(call, ("queue",))
-    return Answer(await read(call.server.engine, call.server.lifetime, _queue_in(query)))
+    engine = call.server.engine
+    return Answer(numbers(await look(engine, _queue_in(query)), engine, call.server.lifetime))
 
 
-async def read(engine: Engine, lifetime: Lifetime, queue: str = ALL) -> bytes:
-    """Return the statistics of one queue, or of all, as JSON."""
+class Moment(NamedTuple):
+    """The queues, the workers and the last minutes at one moment."""
+
+    at: int
+    queues: Sequence[QueueCounts]
+    loads: Sequence[WorkerLoad]
+    minutes: Sequence[Period]
+
+
+async def look(engine: Engine, queue: str = ALL) -> Moment:
+    """Read what the statistics of one queue, or of all, are made of."""
     await engine.run(Collect())
     minutes, _, moment = await lately(engine, [queue])
     queues, loads = await engine.read(
         lambda reader: (reader.queues(None if queue == ALL else [queue]), reader.workers())
     )
-    timeout_ms = engine.rules.profile.dead_after_ms
-    here = sum(not is_stale(load.worker, moment, timeout_ms) for load in loads)
-    return encode(
-        {
-            "queues": len(queues),
-            "workers": here,
-            "jobs": {state: sum(queue.counts[state] for queue in queues) for state in STATES},
-            "throughput": throughput(minutes.get(queue, ()), moment),
-            "uptime_seconds": lifetime.uptime_s(),
-        }
-    )
+    return Moment(moment, queues, loads, minutes.get(queue, ()))
+
+
+def numbers(found: Moment, engine: Engine, lifetime: Lifetime) -> dict[str, Any]:
+    """Return the statistics of a moment."""
+    return {
+        "queues": len(found.queues),
+        "workers": len(present(found, engine)),
+        "jobs": {state: sum(queue.counts[state] for queue in found.queues) for state in STATES},
+        "throughput": throughput(found.minutes, found.at),
+        "uptime_seconds": lifetime.uptime_s(),
+    }
+
+
+def present(found: Moment, engine: Engine) -> Sequence[WorkerLoad]:
+    """Return the workers that are here, and not stale."""
+    profile = engine.rules.profile
+    return [load for load in found.loads if is_present(load.worker, found.at, profile)]
 
 
 async def history(call: Call) -> Answer:

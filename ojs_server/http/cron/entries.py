@@ -1,5 +1,6 @@
 """Cron entries: register, list, read, change, delete, trigger, history."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ojs_server.domain.cron.entry import CronEntry, CronRun, definition_of
@@ -9,11 +10,12 @@ from ojs_server.domain.errors import invalid
 from ojs_server.domain.tenants.tenant import scoped, unscoped
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import ENQUEUE, OPERATE, READ, WORK, may
+from ojs_server.http.any_call import AnyCall
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.views import job_answer
 from ojs_server.http.paging import page_of
 from ojs_server.http.route import Route
-from ojs_server.ops.cron.entries import AmendEntry, Forget, RegisterEntry, Trigger, missing
+from ojs_server.ops.cron.entries import AmendEntry, Forget, Kept, RegisterEntry, Trigger, missing
 from ojs_wire.calls import CronRequest, EmptyRequest
 from ojs_wire.values import format_timestamp, timestamp
 
@@ -24,17 +26,22 @@ async def register(call: Call) -> Answer:
     """Store an entry, or replace the one of this name."""
     body = await call.json()
     call.check_members(body, CronRequest)
+    kept = await store(call, body)
+    entry = _shown(call, kept.entry, _caller(call))
+    return Answer(
+        dialects.cron_answer(call, entry, created=kept.created),
+        201 if kept.created else 200,
+        {"Location": f"/ojs/v1/cron/{entry['name']}"},
+    )
+
+
+async def store(call: AnyCall, body: Mapping[str, Any]) -> Kept:
+    """Store the entry of a request, or replace the one of its name."""
     changes = parse_changes(body, tenant=call.tenant)
     strict = call.server.settings.strict
     # Refuse an invalid request before it reaches the writer.
-    name = registered(changes, None, 0, strict=strict).name
-    caller = _caller(call)
-    kept = await call.server.engine.run(RegisterEntry(name, changes, strict, caller=caller))
-    return Answer(
-        dialects.cron_answer(call, _shown(call, kept.entry, caller), created=kept.created),
-        201 if kept.created else 200,
-        {"Location": f"/ojs/v1/cron/{unscoped(call.tenant, name)}"},
-    )
+    name = registered(changes, None, 0, strict=strict, any_type=call.any_type).name
+    return await call.server.engine.run(RegisterEntry(name, changes, strict, caller=_caller(call)))
 
 
 async def listing(call: Call) -> Answer:
@@ -43,14 +50,20 @@ async def listing(call: Call) -> Answer:
     if enabled is not None and enabled not in _TRUTH:
         raise invalid("enabled", f"must be one of {', '.join(_TRUTH)}")
     page = page_of(call)
-    entries = await call.server.engine.read(lambda reader: reader.cron())
-    if call.tenant is not None:
-        entries = [entry for entry in entries if entry.scoped_name[0] == call.tenant]
+    entries = await own_entries(call)
     if enabled is not None:
         entries = [entry for entry in entries if entry.enabled is _TRUTH[enabled]]
     part, pagination = page.cut(entries)
     caller = _caller(call)
     return Answer(dialects.cron_list([_shown(call, entry, caller) for entry in part], pagination))
+
+
+async def own_entries(call: AnyCall) -> Sequence[CronEntry]:
+    """Return the entries that the caller may see, newest first."""
+    entries = await call.server.engine.read(lambda reader: reader.cron())
+    if call.tenant is None:
+        return entries
+    return [entry for entry in entries if entry.scoped_name[0] == call.tenant]
 
 
 async def detail(call: Call) -> Answer:
@@ -87,10 +100,14 @@ async def resume(call: Call) -> Answer:
 
 async def delete(call: Call) -> Answer:
     """Delete an entry; the jobs that it fired stay."""
-    caller = _caller(call)
-    kept = await call.server.engine.run(Forget(_name(call), caller=caller))
-    entry = _shown(call, kept.entry, caller)
+    kept = await forget(call, call.path_params["name"])
+    entry = _shown(call, kept.entry, _caller(call))
     return Answer(dialects.cron_answer(call, entry, deleted=True, name=entry["name"]))
+
+
+async def forget(call: AnyCall, name: str) -> Kept:
+    """Delete the entry of a name."""
+    return await call.server.engine.run(Forget(_own_name(call, name), caller=_caller(call)))
 
 
 async def trigger(call: Call) -> Answer:
@@ -100,7 +117,7 @@ async def trigger(call: Call) -> Answer:
     done = await call.server.engine.run(Trigger(_name(call), caller=caller))
     job_id = done.stored.job.id
     entry = dialects.cron_named(call, _shown(call, done.entry, caller))
-    body = job_answer(done.stored, flat=dialects.flat(call), **entry, triggered=True, job_id=job_id)
+    body = job_answer(done.stored, **entry, triggered=True, job_id=job_id)
     return Answer(body, 201, {"Location": f"/ojs/v1/jobs/{job_id}"})
 
 
@@ -130,7 +147,7 @@ async def _switch(call: Call, enabled: bool) -> Answer:
     return Answer(dialects.cron_answer(call, _shown(call, kept.entry, caller)))
 
 
-def _caller(call: Call) -> Caller:
+def _caller(call: AnyCall) -> Caller:
     """Return the rights of the caller on cron entries."""
     keys = call.server.settings.keys
     roles, holder = keys.roles_of(call.key_holder), keys.lasting(call.key_holder)
@@ -143,7 +160,10 @@ def _caller(call: Call) -> Caller:
 
 
 def _name(call: Call) -> str:
-    name = call.path_params["name"]
+    return _own_name(call, call.path_params["name"])
+
+
+def _own_name(call: AnyCall, name: str) -> str:
     # Not a valid name, so there is no such entry.
     if not NAME.fullmatch(name):
         raise missing(name[:100])

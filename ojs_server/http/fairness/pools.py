@@ -1,6 +1,7 @@
 """Pools of queues, and the shares of queues in fair scheduling."""
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Any, Final
 
 from ojs_server.domain.admin.statistics import per_minute
@@ -65,11 +66,11 @@ async def stats(call: Call) -> Answer:
     shown = [
         {
             "name": queue.name,
-            "dispatch_count_1m": counts[queue.name],
+            "dispatch_count_1m": ceil(counts[queue.name]),
             "dispatch_ratio_1m": round(counts[queue.name] / total, 3) if total else 0.0,
             "avg_wait_ms": waits.get(queue.name),
             "active_jobs": queue.counts[State.ACTIVE],
-            "dispatched": counts[queue.name],
+            "dispatched": ceil(counts[queue.name]),
             "starved": _is_starved(queue, counts[queue.name]),
         }
         for queue in queues

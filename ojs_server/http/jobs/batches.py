@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ojs_server.domain.errors import InvalidRequest, TooLarge, invalid
 from ojs_server.domain.suggestions import nearest
-from ojs_server.http.call import Call
+from ojs_server.http.any_call import AnyCall
 from ojs_server.ops.jobs.enqueue import ReceiptKey
 from ojs_wire import codes
 from ojs_wire.values import kind_of
@@ -49,7 +49,7 @@ def is_atomic(body: Mapping[str, Any]) -> bool:
     return bool(value == "atomic")
 
 
-def receipt_for(call: Call, operation: str, in_body: object = None) -> ReceiptKey | None:
+def receipt_for(call: AnyCall, operation: str, in_body: object = None) -> ReceiptKey | None:
     """Return the idempotency key of a call; the header takes precedence over the body."""
     key = call.header(b"idempotency-key")
     if key is None:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ojs_server.domain.errors import InvalidRequest, invalid
+from ojs_server.domain.errors import InvalidRequest, invalid, unconfirmed
 from ojs_server.domain.fields import object_of
 from ojs_server.domain.jobs.filter import MEMBERS, JobFilter, parse_filter
 from ojs_server.domain.jobs.job import STATES, TERMINAL, State
@@ -25,6 +25,14 @@ _DONE: Final[Mapping[Action, str]] = {
     "cancel": "cancelled",
     "retry": "retried",
     "delete": "deleted",
+}
+
+
+# The effect of an action on jobs, as an unconfirmed call is told.
+_EFFECT: Final[Mapping[Action, str]] = {
+    "cancel": "this call cancels {}",
+    "retry": "this call retries {}",
+    "delete": "this call removes {} for good",
 }
 
 
@@ -92,7 +100,7 @@ async def _by_ids(
             details={"field": "job_ids"},
         )
     if body.get("confirm") is False:
-        raise _unconfirmed()
+        raise _withheld()
     receipt = receipt_for(call, f"bulk.{action}", body.get("idempotency_key"))
     atomic = is_atomic(body)
     job_filter = JobFilter(
@@ -129,8 +137,11 @@ async def _by_filter(
     narrows = bool(flat) or any(value is not None for value in (given or {}).values())
     needed = bulk_states.confirmed or dialects.is_administration(call) or not narrows
     confirm = body.get("confirm")
-    if confirm is not True and (needed or confirm is not None):
-        raise _unconfirmed()
+    if confirm is not True and needed:
+        whom = "dead letters" if bulk_states.ended else "jobs"
+        raise unconfirmed(_EFFECT[action].format(f"all {'matching ' if narrows else ''}{whom}"))
+    if confirm is not None and confirm is not True:
+        raise _withheld()
     if is_atomic(body):
         raise invalid("atomicity", "cannot be atomic for a filter; name the jobs by `job_ids`")
     receipt = receipt_for(call, f"bulk.{action}", body.get("idempotency_key"))
@@ -143,6 +154,7 @@ async def _by_filter(
         allowed=bulk_states.allowed,
         ended=bulk_states.ended,
         tenant=call.tenant,
+        any_type=call.any_type,
     )
     done = await by_filter(
         call.server.engine, action, job_filter, receipt, hash_of(body) if receipt else b""
@@ -155,12 +167,8 @@ def _flat(body: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if value is not None and name in MEMBERS}
 
 
-def _unconfirmed() -> InvalidRequest:
-    return invalid(
-        "confirm",
-        "must be true for deletes by a filter, in the admin API and without a filter; elsewhere "
-        "it may be left out, and it is never false",
-    )
+def _withheld() -> InvalidRequest:
+    return invalid("confirm", "must be true or left out: with anything else nothing is done")
 
 
 def _summary(

@@ -1,16 +1,18 @@
 """Enqueue many jobs in one call, with an outcome for each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ojs_server.domain.errors import Duplicate, OjsError
 from ojs_server.domain.jobs.validate import Draft, hash_of
 from ojs_server.http.access.roles import ENQUEUE
+from ojs_server.http.any_call import AnyCall
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import summary_of
 from ojs_server.http.jobs.batches import checked_batch, is_atomic, receipt_for
-from ojs_server.http.jobs.enqueue import checking, require_own_ids
-from ojs_server.http.jobs.views import array, envelope, warnings
+from ojs_server.http.jobs.enqueue import checking, require_own_ids, trace
+from ojs_server.http.jobs.views import array, envelopes, minimal_jobs, warnings
+from ojs_server.http.prefer_header import applied, preference
 from ojs_server.http.route import Route
 from ojs_server.ops.jobs.bulk_enqueue import BulkEnqueue, BulkEntry
 from ojs_server.ops.jobs.enqueue import Enqueue, ReceiptKey
@@ -24,6 +26,21 @@ async def enqueue(call: Call) -> Answer:
     """Store up to a thousand jobs: all that are valid, or with `atomic` all or none."""
     body = await call.json()
     call.check_members(body, BulkEnqueueRequest)
+    items = await store(call, body)
+    succeeded = sum(isinstance(item, BulkEntry) for item in items)
+    status = 201 if succeeded == len(items) else 207 if succeeded else 422
+    numbers = {"total": len(items), "succeeded": succeeded, "failed": len(items) - succeeded}
+    minimal = preference(call).minimal
+    shown = (_shown(index, item, minimal) for index, item in enumerate(items))
+    return Answer(
+        array("items", shown, **numbers),
+        status,
+        {"X-OJS-Batch-Size": str(len(items)), **applied(minimal=minimal)},
+    )
+
+
+async def store(call: AnyCall, body: Mapping[str, Any]) -> Sequence[Outcome]:
+    """Store the jobs of a request, and return the outcome of each."""
     jobs = checked_batch(body.get("jobs"))
     atomic = is_atomic(body)
     receipt = receipt_for(call, "bulk.enqueue", body.get("idempotency_key"))
@@ -35,20 +52,11 @@ async def enqueue(call: Call) -> Answer:
     else:
         enqueued = await call.server.engine.run(BulkEnqueue(tuple(drafts), receipt, body_hash))
         items = [item or refused[index] for index, item in enumerate(enqueued.items)]
-    stored = [item.stored for item in items if isinstance(item, BulkEntry)]
-    if stored and call.server.tracer is not None:
-        call.server.tracer.enqueued(stored)
-    succeeded = len(stored)
-    status = 201 if succeeded == len(items) else 207 if succeeded else 422
-    numbers = {"total": len(items), "succeeded": succeeded, "failed": len(items) - succeeded}
-    return Answer(
-        array("items", (_shown(index, item) for index, item in enumerate(items)), **numbers),
-        status,
-        {"X-OJS-Batch-Size": str(len(items))},
-    )
+    trace(call, [item.stored for item in items if isinstance(item, BulkEntry)])
+    return items
 
 
-def _drafts(call: Call, jobs: Sequence[Any]) -> tuple[list[Draft | None], dict[int, OjsError]]:
+def _drafts(call: AnyCall, jobs: Sequence[Any]) -> tuple[list[Draft | None], dict[int, OjsError]]:
     draft_of = checking(call)
     drafts: list[Draft | None] = []
     refused: dict[int, OjsError] = {}
@@ -62,7 +70,7 @@ def _drafts(call: Call, jobs: Sequence[Any]) -> tuple[list[Draft | None], dict[i
 
 
 async def _all_or_none(
-    call: Call,
+    call: AnyCall,
     drafts: Sequence[Draft | None],
     refused: dict[int, OjsError],
     receipt: ReceiptKey | None,
@@ -95,12 +103,13 @@ def _at_fault(error: Duplicate, drafts: Sequence[Draft]) -> int:
     return int(details.get("index", ids.index(existing) if existing in ids else 0))
 
 
-def _shown(index: int, item: Outcome) -> bytes:
+def _shown(index: int, item: Outcome, minimal: bool) -> bytes:
     """Return one item of the answer; a job in it is the bytes of its envelope."""
     if isinstance(item, BulkEntry):
         status = "duplicate" if item.earlier else "created"
         head = encode({"index": index, "status": status, **warnings(item.complaints)})
-        return head[:-1] + b',"job":' + envelope(item.stored, deduplicated=item.earlier) + b"}"
+        (job,) = (minimal_jobs if minimal else envelopes)([item.stored], [item.earlier])
+        return head[:-1] + b',"job":' + job + b"}"
     error = summary_of(item) if item else _WITH_ANOTHER
     return encode({"index": index, "status": "failed", "error": error})
 

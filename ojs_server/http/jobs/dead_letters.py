@@ -1,13 +1,15 @@
 """Dead letters: list, retry and delete discarded jobs, one or many."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ojs_server.domain.jobs.dead_letter import parse_override
 from ojs_server.domain.jobs.filter import MEMBERS, from_query, parse_filter
-from ojs_server.domain.jobs.job import State
+from ojs_server.domain.jobs.job import State, StoredJob
 from ojs_server.http import dialects
 from ojs_server.http.access.authorization import require_own
 from ojs_server.http.access.roles import LOOK, OPERATE
+from ojs_server.http.any_call import AnyCall
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs import bulk
 from ojs_server.http.jobs.transitions import changed
@@ -17,7 +19,7 @@ from ojs_server.http.jobs.views import (
     envelope,
     job_answer,
 )
-from ojs_server.http.paging import cursor_at, page_of, place_of
+from ojs_server.http.paging import cursor_at, page_in, place_of
 from ojs_server.http.route import Route
 from ojs_server.ops.jobs.settle import Remove, Revive, missing
 from ojs_server.store.records import JobPage, ListPosition
@@ -44,7 +46,7 @@ async def detail(call: Call) -> Answer:
     found = await call.server.engine.read(lambda reader: reader.job(job_id))
     if found is None or found[0].job.state != State.DISCARDED:
         raise missing(job_id, "dead_letter_job")
-    return Answer(job_answer(found[0], flat=dialects.flat(call)))
+    return Answer(job_answer(found[0]))
 
 
 async def stats(call: Call) -> Answer:
@@ -111,23 +113,33 @@ async def purge(call: Call) -> Answer:
 
 
 async def _listing(call: Call, name: str) -> Answer:
-    query = call.query_params
-    page = page_of(call)
+    jobs, pagination = await page_of_jobs(call, call.query_params)
+    return Answer(array(name, map(envelope, jobs), **dialects.job_page(name, pagination)))
+
+
+async def page_of_jobs(
+    call: AnyCall, query: Mapping[str, str]
+) -> tuple[Sequence[StoredJob], dict[str, Any]]:
+    """Return the dead letters of the page that a query asks for, and its `pagination`."""
+    page = page_in(query)
     after = None if page.cursor is None else place_of(page.cursor)
     given = from_query(query, _FILTERS)
     found = await call.server.engine.read(
         lambda reader: reader.dead_letters(
-            parse_filter(given, reader.now(), where="", ended=True, tenant=call.tenant),
+            parse_filter(
+                given,
+                reader.now(),
+                where="",
+                ended=True,
+                tenant=call.tenant,
+                any_type=call.any_type,
+            ),
             page.limit,
             page.offset,
             after,
         )
     )
-    return _page(name, found, page.describe(found.total, _cursor_of(found)))
-
-
-def _page(name: str, found: JobPage, pagination: dict[str, Any]) -> Answer:
-    return Answer(array(name, map(envelope, found.jobs), **dialects.job_page(name, pagination)))
+    return found.jobs, page.describe(found.total, _cursor_of(found))
 
 
 def _cursor_of(found: JobPage) -> str | None:
@@ -138,7 +150,11 @@ def _cursor_of(found: JobPage) -> str | None:
 
 
 async def _job_id(call: Call) -> str:
-    job_id: str = call.path_params["id"]
+    return await own_id(call, call.path_params["id"])
+
+
+async def own_id(call: AnyCall, job_id: str) -> str:
+    """Return the id of a dead letter, if the caller may see it."""
     if not UUID7.fullmatch(job_id):
         raise missing(job_id[:100], "dead_letter_job")
     await require_own(call, job_id, "dead_letter_job")

@@ -8,14 +8,23 @@ from typing import Any, Final, cast
 import msgspec
 
 from ojs_server.domain.errors import InvalidRequest, OjsError, QueueFull
+from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.domain.jobs.uniform_batch import parse_uniform
 from ojs_server.domain.jobs.validate import Draft, hash_of, parse_draft
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import ENQUEUE
+from ojs_server.http.any_call import AnyCall
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.hot_call import HotCall, Prepared
 from ojs_server.http.jobs.batches import checked_batch, receipt_for
-from ojs_server.http.jobs.views import array, envelopes, job_answer, warnings
+from ojs_server.http.jobs.views import (
+    array,
+    envelopes,
+    job_answer,
+    minimal_answer,
+    minimal_jobs,
+    warnings,
+)
 from ojs_server.http.limits import rate_limits
 from ojs_server.http.prefer_header import HEADER, MAX_TIMEOUT_S, applied, preference
 from ojs_server.http.route import Route
@@ -28,49 +37,73 @@ _PATIENCE: Final = b"ojs-block-timeout"
 _PLAIN_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
-def checking(call: Call) -> Callable[[object], Draft]:
+def checking(call: AnyCall) -> Callable[[object], Draft]:
     """Return the function that checks the jobs of this request."""
-    strict, tenant, request_id = call.server.settings.strict, call.tenant, call.sent_request_id
-    return lambda body: parse_draft(body, strict=strict, tenant=tenant, request_id=request_id)
+    strict, any_type = call.server.settings.strict, call.any_type
+    tenant, request_id = call.tenant, call.sent_request_id
+    return lambda body: parse_draft(
+        body, strict=strict, any_type=any_type, tenant=tenant, request_id=request_id
+    )
 
 
 def _enqueue(call: Call, body: bytes) -> Prepared:
-    value = parsed(body)
-    draft = checking(call)(value)
-    receipt = receipt_for(call, "enqueue")
-    op = Enqueue((draft,), receipt, hash_of(value) if receipt else b"")
-    wait_ms, headers = _patience(call)
-    patience = _Patience(wait_ms, headers)
+    op = enqueue_of(call, parsed(body))
+    terms = _terms(call)
     # The answer names the rest of the rate limit, which needs another read.
-    wait = partial(_store_within, call, op, patience) if draft.shape.rate_limit else None
-    return Prepared(op, wait, patience)
+    wait = partial(_store_within, call, op, terms) if op.drafts[0].shape.rate_limit else None
+    return Prepared(op, wait, terms)
+
+
+def enqueue_of(call: AnyCall, request: Mapping[str, Any]) -> Enqueue:
+    """Return the operation of a request for one job."""
+    draft = checking(call)(request)
+    receipt = receipt_for(call, "enqueue")
+    return Enqueue((draft,), receipt, hash_of(request) if receipt else b"")
+
+
+async def store(call: AnyCall, op: Enqueue) -> Enqueued:
+    """Store a job of a client that does not say how long it waits for room in the queue."""
+    monotonic = call.server.environment.monotonic
+    started = monotonic()
+    done = await enqueue_or_wait(call.server.engine, op, _usual_wait_ms(call), call.disconnected)
+    trace(call, done.jobs)
+    call.server.metrics.observe_enqueue(op.drafts[0].queue, monotonic() - started)
+    return done
+
+
+def trace(call: AnyCall, jobs: Sequence[StoredJob]) -> None:
+    """Add the jobs that a request stored to the traces."""
+    if jobs and call.server.tracer is not None:
+        call.server.tracer.enqueued(jobs)
 
 
 def _stored(call: Call, prepared: Prepared, done: Enqueued) -> Answer:
-    if call.server.tracer is not None:
-        call.server.tracer.enqueued(done.jobs)
+    trace(call, done.jobs)
     stored = done.jobs[0]
-    location = {"Location": f"/ojs/v1/jobs/{stored.job.id}", **prepared.about.headers}
+    terms: _Terms = prepared.about
+    location = {"Location": f"/ojs/v1/jobs/{stored.job.id}", **terms.headers}
     if done.pressure is not None:
         location |= pressure_headers(done)
     warned = warnings(done.complaints) if done.complaints else {}
-    flat = dialects.flat(call)
+    answer = minimal_answer if terms.minimal else job_answer
     if done.created:
-        return Answer(job_answer(stored, flat=flat, **warned), 201, location)
-    return Answer(job_answer(stored, flat=flat, deduplicated=True, **warned), 200, location)
+        return Answer(answer(stored, **warned), 201, location)
+    return Answer(answer(stored, deduplicated=True, **warned), 200, location)
 
 
-class _Patience(msgspec.Struct):
-    """The time that a producer waits for room in a queue, and the headers that report it."""
+class _Terms(msgspec.Struct):
+    """The time that a producer waits for room in a queue, whether it needs no whole job in the
+    answer, and the headers that report both."""
 
     wait_ms: int
-    headers: Mapping[str, str]
+    minimal: bool = False
+    headers: Mapping[str, str] = {}
 
 
-async def _store_within(call: Call, op: Enqueue, patience: _Patience) -> Enqueued:
+async def _store_within(call: Call, op: Enqueue, terms: _Terms) -> Enqueued:
     """Store a job within its rate limit, and add headers with the rest of the limit."""
-    done = await enqueue_or_wait(call.server.engine, op, patience.wait_ms, call.disconnected)
-    patience.headers = {**await rate_limits.headers(call, op.drafts[0]), **patience.headers}
+    done = await enqueue_or_wait(call.server.engine, op, terms.wait_ms, call.disconnected)
+    terms.headers = {**await rate_limits.headers(call, op.drafts[0]), **terms.headers}
     return done
 
 
@@ -98,16 +131,16 @@ def _enqueue_batch(call: Call, content: bytes) -> Prepared:
     drafts = _drafts(call, checked_batch(body.get("jobs")))
     receipt = receipt_for(call, "batch")
     op = Enqueue(drafts, receipt, hash_of(body) if receipt else b"")
-    return Prepared(op, about=_Patience(*_patience(call)))
+    return Prepared(op, about=_terms(call))
 
 
 def _stored_batch(call: Call, prepared: Prepared, done: Enqueued) -> Answer:
-    if call.server.tracer is not None:
-        call.server.tracer.enqueued(done.jobs)
+    trace(call, done.jobs)
+    shown = minimal_jobs if prepared.about.minimal else envelopes
     return Answer(
         array(
             "jobs",
-            envelopes(done.jobs, done.earlier),
+            shown(done.jobs, done.earlier),
             count=len(done.jobs),
             **dialects.batch_counts(len(done.jobs)),
             **warnings(done.complaints, many=True),
@@ -127,7 +160,7 @@ enqueue_batch: Final = HotCall(_enqueue_batch, _stored_batch, _wait_for_room, _m
 
 def _drafts(call: Call, jobs: Sequence[object]) -> Sequence[Draft]:
     if call.tenant is None and call.sent_request_id is None:
-        uniform = parse_uniform(jobs, strict=call.server.settings.strict)
+        uniform = parse_uniform(jobs, strict=call.server.settings.strict, any_type=call.any_type)
         if uniform is not None:
             return uniform
     draft_of = checking(call)
@@ -150,18 +183,17 @@ def require_own_ids(drafts: Iterable[Draft]) -> None:
         raise InvalidRequest("two jobs of the batch have the same `id`", details={"field": "id"})
 
 
-def _patience(call: Call) -> tuple[int, Mapping[str, str]]:
-    """Return how long a producer waits for room where a queue blocks it, with the headers that tell
-    of a preference."""
+def _terms(call: Call) -> _Terms:
+    """Return how long a producer waits for room where a queue blocks it, and what it prefers."""
     most_ms = call.server.engine.rules.profile.max_wait_ms
     if _PATIENCE not in call.fields and HEADER not in call.fields:
-        return min(BLOCK_MS, most_ms), {}
+        return _Terms(_usual_wait_ms(call))
+    preferred = preference(call)
+    preferred_ms: int | None = None
     text = call.header(_PATIENCE)
-    headers: Mapping[str, str] = {}
     if text is None:
-        preferred_ms = preference(call).wait_ms(most_ms)
+        preferred_ms = preferred.wait_ms(most_ms)
         wait_ms = BLOCK_MS if preferred_ms is None else preferred_ms
-        headers = applied(preferred_ms)
     elif _PLAIN_SECONDS.fullmatch(text) and float(text) <= MAX_TIMEOUT_S:
         wait_ms = round(float(text) * 1000)
     else:
@@ -169,7 +201,12 @@ def _patience(call: Call) -> tuple[int, Mapping[str, str]]:
             f"OJS-Block-Timeout must be a number of seconds from 0 to {MAX_TIMEOUT_S}",
             details={"header": "OJS-Block-Timeout"},
         )
-    return min(wait_ms, most_ms), headers
+    headers = applied(preferred_ms, minimal=preferred.minimal)
+    return _Terms(min(wait_ms, most_ms), preferred.minimal, headers)
+
+
+def _usual_wait_ms(call: AnyCall) -> int:
+    return min(BLOCK_MS, call.server.engine.rules.profile.max_wait_ms)
 
 
 def pressure_headers(done: Enqueued) -> Mapping[str, str]:

@@ -44,7 +44,14 @@ async def list_jobs(
     check_place(page, query)
 
     def read(reader: Reader) -> tuple[JobIds, list[StoredJob], int | None]:
-        job_filter = parse_filter(given, reader.now(), where="", tenant=tenant, unique=unique)
+        job_filter = parse_filter(
+            given,
+            reader.now(),
+            where="",
+            tenant=tenant,
+            unique=unique,
+            any_type=call.any_type,
+        )
         part = reader.find_jobs(job_filter, page.limit, page.cursor, page.offset)
         return part, reader.whole_jobs(part.ids), known_total(reader, job_filter)
 

@@ -25,7 +25,12 @@ async def list_scheduled(
 
     def read(reader: Reader) -> tuple[ScheduledIds, list[StoredJob], int | None]:
         job_filter = parse_filter(
-            given, reader.now(), where="", states=_SCHEDULED, tenant=call.tenant
+            given,
+            reader.now(),
+            where="",
+            states=_SCHEDULED,
+            tenant=call.tenant,
+            any_type=call.any_type,
         )
         if job_filter.states != _SCHEDULED:
             raise invalid("state", f"must be {State.SCHEDULED} with sort=scheduled_at")

@@ -5,7 +5,6 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from ojs_server.domain.jobs.job import Change
-from ojs_server.http import dialects
 from ojs_server.http.access.roles import ENQUEUE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import job_id_of
@@ -32,17 +31,15 @@ async def activate(call: Call) -> Answer:
 
 
 async def changed(call: Call, change: Change, **more: Any) -> Answer:
-    """Answer a job after a transition: a summary, or the whole job where an SDK reads one."""
-    found = None
-    if dialects.flat(call):
-        found = await call.server.engine.read(lambda reader: reader.job(change.after.id))
+    """Answer the whole job after a transition."""
+    found = await call.server.engine.read(lambda reader: reader.job(change.after.id))
     if found is None:
-        # A client without the header, or a job that was removed in between.
+        # The job was removed in between.
         return Answer(changed_answer(change, **more))
     # Show the job right after the transition. None of these transitions leaves a result.
     whole = replace(found[0], job=change.after, result=None)
     members = encode({"previous_state": change.before.state, **more})[1:-1]
-    return Answer(job_answer(whole, None, members, flat=True))
+    return Answer(job_answer(whole, None, members))
 
 
 ROUTES: Final = (

@@ -1,5 +1,6 @@
 """Views of jobs on the wire. Stored payloads are passed on as the bytes they are."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Any, Final
@@ -14,7 +15,7 @@ from ojs_server.domain.jobs.uniform_jobs import UniformJobs
 from ojs_server.domain.tenants.tenant import unscoped
 from ojs_server.ops.jobs.attachments import Left
 from ojs_server.ops.schemas.registry import Complaint
-from ojs_wire.codec import encode
+from ojs_wire.codec import encode, texts
 from ojs_wire.values import format_timestamp, timestamp
 
 
@@ -148,8 +149,8 @@ def _set_rare(shown: _Envelope, job: Job) -> None:
         shown.scheduled_at = format_timestamp(job.scheduled_at)
     if job.expires_at is not None:
         shown.expires_at = format_timestamp(job.expires_at)
-    if (retry_at := _retry_at(job)) is not None:
-        shown.next_attempt_at = format_timestamp(retry_at)
+    if (due_at := retry_at(job)) is not None:
+        shown.next_attempt_at = format_timestamp(due_at)
     if job.retry_delay_ms is not None:
         shown.retry_delay_ms = job.retry_delay_ms
     if job.releases:
@@ -190,26 +191,51 @@ _ANSWERS: Final = frozenset(
 )
 
 
+# Finds one of these names in JSON text; it may stand deeper than a member of the job.
+_NAMED: Final = re.compile(b'"(?:%b)":' % "|".join(_ANSWERS).encode())
+
+
 def job_answer(
-    stored: StoredJob,
-    lease: Lease | None = None,
-    extra: bytes = b"",
-    *,
-    flat: bool = False,
-    **more: Any,
+    stored: StoredJob, lease: Lease | None = None, extra: bytes = b"", **more: Any
 ) -> bytes:
-    """Answer one job as `{"job": …}`, with a copy of its main members, or of all, at the top."""
+    """Answer one job as `{"job": …}`, with a copy of its members at the top level."""
     job = envelope(stored, lease, extra)
-    if not flat:
-        top = {**_top(stored.job), **more}
-        return b'{"job":%b,%b' % (job, encode(top)[1:])
     copy = job
-    if stored.job.error is not None or stored.job.spec != b"{}":
-        # A producer's own members may have any name, even one of these.
+    # A producer's own members may have any name.
+    if stored.job.error is not None or _NAMED.search(stored.job.spec):
         members = msgspec.json.decode(job, type=dict[str, Raw])
         copy = encode({name: text for name, text in members.items() if name not in _ANSWERS})
-    end = b"," + encode(more)[1:] if more else b"}"
-    return b'{"job":%b,%b%b' % (job, copy[1:-1], end)
+    if more:
+        copy = b"%b,%b" % (copy[:-1], encode(more)[1:])
+    return b'{"job":%b,%b' % (job, copy[1:])
+
+
+class _Minimal(msgspec.Struct):
+    """An enqueued job by what its producer cannot know: its id, and where it is."""
+
+    id: str
+    queue: str
+    state: str
+    deduplicated: bool | UnsetType = UNSET
+
+
+def minimal_answer(stored: StoredJob, **more: Any) -> bytes:
+    """Answer the enqueue of one job in short, without a copy."""
+    job = stored.job
+    return encode({"job": _Minimal(job.id, job.queue, job.state), **more})
+
+
+def minimal_jobs(jobs: Sequence[StoredJob], earlier: Sequence[bool]) -> Iterable[bytes]:
+    """Encode the jobs of one request in short; those that were stored before are marked."""
+    if isinstance(jobs, UniformJobs):
+        like = jobs.template
+        return texts([_Minimal(one, like.queue, like.state) for one in jobs.ids])
+    return texts(
+        [
+            _Minimal(one.job.id, one.job.queue, one.job.state, known or UNSET)
+            for one, known in zip(jobs, earlier, strict=True)
+        ]
+    )
 
 
 def warnings(complaints: Sequence[Complaint], *, many: bool = False) -> dict[str, Any]:
@@ -230,7 +256,7 @@ def warnings(complaints: Sequence[Complaint], *, many: bool = False) -> dict[str
 def changed_answer(change: Change, **more: Any) -> dict[str, Any]:
     """Answer a job after a transition the same way, without its payload."""
     shown = {**msgspec.to_builtins(summary(change)), **more}
-    return {"job": shown, **_top(change.after)}
+    return {"job": shown, **shown}
 
 
 _MOMENTS: Final = ("created_at", "enqueued_at", "scheduled_at", "started_at", "completed_at")
@@ -247,10 +273,6 @@ def times(job: Job) -> bytes:
 def enqueued_at(change: Change) -> str | None:
     """Return the time at which the job joined its queue."""
     return timestamp(change.after.enqueued_at)
-
-
-def _top(job: Job) -> dict[str, Any]:
-    return {"id": job.id, "type": job.type, "queue": job.queue, "state": job.state}
 
 
 def array(name: str, items: Iterable[bytes], **more: Any) -> bytes:
@@ -297,7 +319,7 @@ def summary(change: Change) -> Summary:
     if job.scheduled_at is not None and job.state == State.SCHEDULED:
         shown.scheduled_at = format_timestamp(job.scheduled_at)
     if job.state == State.RETRYABLE:
-        shown.next_attempt_at = timestamp(_retry_at(job))
+        shown.next_attempt_at = timestamp(retry_at(job))
         shown.retry_delay_ms = job.retry_delay_ms
     return shown
 
@@ -355,7 +377,8 @@ def settled(
     )
 
 
-def _retry_at(job: Job) -> int | None:
+def retry_at(job: Job) -> int | None:
+    """Return the time at which a failed job is retried; None if it is not."""
     # A job that expires before its retry is due is not retried.
     retries = job.state == State.RETRYABLE and job.due_at != job.expires_at
     return job.due_at if retries else None

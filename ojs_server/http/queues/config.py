@@ -5,12 +5,14 @@ from typing import Any, Final
 
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.queues.config import (
+    MEMBERS,
     NO_CONFIG,
     QueueConfig,
     as_wire,
     parse_config,
     parse_limits,
 )
+from ojs_server.domain.suggestions import refuse_unknown
 from ojs_server.http.access.roles import ADMINISTER, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import Route
@@ -24,10 +26,15 @@ Decide = Callable[[QueueConfig], QueueConfig]
 
 async def create(call: Call) -> Answer:
     """A queue with settings, before its first job."""
-    request = await call.read(CreateQueueRequest)
+    body, strict = await call.json(), call.server.settings.strict
+    # The command line sends settings beside the name; those in `config` take precedence.
+    flat = {name: body.pop(name) for name in MEMBERS & body.keys()}
+    if strict:
+        refuse_unknown("", body, MEMBERS | set(CreateQueueRequest.__struct_fields__))
+    request = call.typed(body, CreateQueueRequest)
     name = parse_queue("name", request.name)
-    strict = call.server.settings.strict
-    config = parse_config(request.config or {}, strict=strict, base=NO_CONFIG)
+    base = parse_config(flat, strict=strict, base=NO_CONFIG)
+    config = parse_config(request.config or {}, strict=strict, base=base)
     await call.server.engine.run(Configure(name, lambda base: config, new=True))
     return Answer(await _read(call, name), 201, {"Location": f"/ojs/v1/queues/{name}"})
 

@@ -1,6 +1,6 @@
 """Queues: their list, counts and priorities."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -11,8 +11,9 @@ from ojs_server.domain.jobs.job import WAITING, State
 from ojs_server.domain.tenants.tenant import scoped
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import READ
+from ojs_server.http.any_call import AnyCall
 from ojs_server.http.call import Answer, Call
-from ojs_server.http.paging import page_of
+from ojs_server.http.paging import page_in
 from ojs_server.http.queues.config import shown
 from ojs_server.http.route import Route
 from ojs_server.ops.admin.maintenance import Collect
@@ -27,14 +28,20 @@ MAX_COUNTED: Final = 1000
 
 async def listing(call: Call) -> Answer:
     """Every queue, newest first."""
-    page = page_of(call)
-    tenant = call.tenant
+    queues, pagination = await page_of_queues(call, call.query_params)
+    return Answer({"queues": [_shown(queue) for queue in queues], "pagination": pagination})
+
+
+async def page_of_queues(
+    call: AnyCall, query: Mapping[str, str]
+) -> tuple[Sequence[QueueCounts], dict[str, Any]]:
+    """Return the queues of the page that a query asks for, and its `pagination`."""
+    page, tenant = page_in(query), call.tenant
     found = await call.server.engine.read(
         lambda reader: reader.queues() if tenant is None else reader.queues_of_tenant(tenant)
     )
     queues = sorted(found, key=lambda queue: (-queue.created_at, queue.name))
-    part, pagination = page.follow(queues, lambda queue: (queue.created_at, queue.name))
-    return Answer({"queues": [_shown(queue) for queue in part], "pagination": pagination})
+    return page.follow(queues, lambda queue: (queue.created_at, queue.name))
 
 
 async def detail(call: Call) -> Answer:
@@ -88,7 +95,7 @@ async def _known(call: Call) -> tuple[QueueCounts, int]:
     return await known_queue(call, call.path_params["name"])
 
 
-async def known_queue(call: Call, name: str) -> tuple[QueueCounts, int]:
+async def known_queue(call: AnyCall, name: str) -> tuple[QueueCounts, int]:
     """Return a queue and the store's time; raises if there is no such queue for the tenant."""
     # Not a valid name, so there is no such queue.
     if not QUEUE.fullmatch(name):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from ojs_server.domain.errors import Conflict, invalid
+from ojs_server.domain.errors import Conflict, invalid, unconfirmed
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.jobs.job import STATES, TERMINAL, State
 from ojs_server.domain.suggestions import nearest
@@ -33,7 +33,7 @@ async def purge(call: Call) -> Answer:
     name = parse_queue("queue", call.path_params["name"])
     request = await call.read(PurgeRequest, optional=True)
     if request.confirm is not True:
-        raise invalid("confirm", "must be true: the jobs are removed for good")
+        raise unconfirmed("a purge removes jobs for good")
     states = _states(request.states)
     before = await _before(call, request.older_than)
     count = await _purge(call, name, states, before)

@@ -5,6 +5,8 @@ A piece holds one message a line.
 
 import asyncio
 
+from ojs_server.domain.jobs.job import Event
+from ojs_server.domain.streams.copies import with_copies
 from ojs_server.domain.streams.realtime import realtime
 from ojs_server.http.services import Services
 from ojs_server.http.streams.event_cursor import cursor_of
@@ -32,7 +34,8 @@ class ChannelStream(EventStream):
             name, data = placed.event.type, placed.event.data
             if self._subscription.form == "realtime":
                 name, data = realtime(placed.event, placed.at)
-            text = message(self._subscription.channel, name, data, placed.at, event_id(placed))
+            place = event_id(placed)
+            text = message(self._subscription.channel, name, data, placed.at, place, placed.event)
             made = entry.frames[self._key] = (name, text)
         return made
 
@@ -68,15 +71,20 @@ class ChannelStream(EventStream):
         return encode(warning) + b"\n"
 
 
-def message(channel: str, name: str, data: bytes, at: int, place: str | None = None) -> bytes:
+def message(
+    channel: str,
+    name: str,
+    data: bytes,
+    at: int,
+    place: str | None = None,
+    event: Event | None = None,
+) -> bytes:
     """Return an event of a channel as a message; without a cursor it is not from the log."""
     head = encode({"type": "event", "channel": channel, "event": name})[:-1]
     mark = b"" if place is None else b',"id":' + encode(place)
-    return (
-        head + mark + b',"timestamp":' + encode(format_timestamp(at)) + b',"data":' + data + b"}\n"
-    )
+    text = head + mark + b',"timestamp":' + encode(format_timestamp(at)) + b',"data":' + data + b"}"
+    return (text if event is None else with_copies(text, event, name=False)) + b"\n"
 
 
 async def _never() -> None:
-
     await asyncio.Event().wait()

@@ -8,7 +8,9 @@ import msgspec
 
 from ojs_server.domain.jobs.job import TERMINAL, Event, Job
 from ojs_server.domain.streams.cloud_event import cloud_event, cloud_type
-from ojs_server.domain.streams.realtime import STATE_CHANGED, realtime, state_changed
+from ojs_server.domain.streams.copies import with_camel_copies, with_copies
+from ojs_server.domain.streams.feed import fed
+from ojs_server.domain.streams.realtime import MOVING, STATE_CHANGED, realtime, state_changed
 from ojs_server.http.services import Services
 from ojs_server.http.streams.event_cursor import cursor_of
 from ojs_server.http.streams.sse import ENDING, OPENING, SHUTDOWN, comment, frame, heartbeat
@@ -17,7 +19,7 @@ from ojs_server.ops.engine.event_log_reader import Follower, LogEntry, Lost
 from ojs_server.ops.streams.event_json import envelope, event_id
 from ojs_server.store.base import Reader
 from ojs_server.store.event_log import is_type
-from ojs_server.store.records import EventFilter, EventPage
+from ojs_server.store.records import EventFilter, EventPage, PlacedEvent
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
 
@@ -28,6 +30,8 @@ REPLAY: Final = 200
 _ENDS: Final = frozenset({"job.completed", "job.cancelled", "job.discarded"})
 
 Form = Literal["catalogue", "realtime", "cloudevents"]
+# Two more are those of single clients: the public admin UI, and the emitter of the Express adapter.
+ClientForm = Literal[Form, "feed", "emitter"]
 
 
 class Subscription(msgspec.Struct, frozen=True):
@@ -35,7 +39,7 @@ class Subscription(msgspec.Struct, frozen=True):
     `unknown` is a cursor of the client that is not in the log."""
 
     channel: str
-    form: Form
+    form: ClientForm
     event_filter: EventFilter
     kinds: tuple[str, ...]
     after: int | None
@@ -128,6 +132,8 @@ class EventStream(HeldStream):
             self.cursor, more = page.cursor, page.has_more
 
     async def _live(self) -> AsyncGenerator[bytes, None]:
+        # A replay ends early where the client leaves meanwhile.
+        replayed = not self._follower.closed
         while not self._ended:
             lost, entries = self._follower.take()
             fresh = entries
@@ -140,6 +146,9 @@ class EventStream(HeldStream):
                 yield frames
             if entries or lost is not None:
                 continue
+            if replayed:
+                # Everything that the log reader has read was taken, so the cursor can follow it.
+                self.cursor = max(self.cursor, self._engine.log_reader.cursor)
             if self._left.done():
                 return
             if self._follower.closed:
@@ -147,8 +156,6 @@ class EventStream(HeldStream):
                     yield self._shutdown()
                 return
             if not await self._follower.wait(self._rest_s()):
-                # Everything that the log reader has read was taken, so the cursor can follow it.
-                self.cursor = max(self.cursor, self._engine.log_reader.cursor)
                 yield self._heartbeat()
 
     def _frames(self, entries: Sequence[LogEntry]) -> bytes:
@@ -176,15 +183,24 @@ class EventStream(HeldStream):
         form = self._subscription.form
         made = entry.frames.get(form)
         if made is None:
-            placed = entry.placed
-            if form == "realtime":
-                name, data = realtime(placed.event, placed.at)
-            else:
-                name, data = placed.event.type, envelope(placed, self._source)
-                if form == "cloudevents":
-                    name, data = cloud_type(name), cloud_event(data)
-            made = entry.frames[form] = (name, frame(name, data, event_id(placed)))
+            name, data = self._shown(entry.placed)
+            made = entry.frames[form] = (name, frame(name, data, event_id(entry.placed)))
         return made
+
+    def _shown(self, placed: PlacedEvent) -> tuple[str, bytes]:
+        event, form = placed.event, self._subscription.form
+        if form == "feed":
+            return event.type, fed(event, placed.at)
+        if form == "realtime":
+            name, data = realtime(event, placed.at)
+            return name, named(name, data)
+        data = envelope(placed, self._source)
+        if form == "cloudevents":
+            return cloud_type(event.type), cloud_event(data)
+        data = with_copies(data, event)
+        if form == "emitter":
+            data = with_camel_copies(data, event, placed.at)
+        return event.type, data
 
     def _rest_s(self) -> float:
         """Return the seconds of silence after which a heartbeat is sent."""
@@ -206,7 +222,7 @@ class EventStream(HeldStream):
         job = self.job
         about = Event(STATE_CHANGED, job.id, job.queue, job.type, b"")
         data = state_changed(about, None, job.state, job.finished_at or self._wall_ms())
-        return frame(STATE_CHANGED, data, cursor_of(self.cursor))
+        return frame(STATE_CHANGED, named(STATE_CHANGED, data), cursor_of(self.cursor))
 
     def _gap(self, start: str, end: int) -> bytes:
         return frame("system.gap", self._system(gap_start=start, gap_end=cursor_of(end)))
@@ -224,3 +240,15 @@ class EventStream(HeldStream):
     def _system(self, **more: Any) -> bytes:
         now = format_timestamp(self._wall_ms())
         return encode({"channel": self._subscription.channel, **more, "timestamp": now})
+
+
+def types_of(kinds: tuple[str, ...], form: ClientForm) -> tuple[str, ...]:
+    """Return the types of the events that a filter of types or names of frames wants."""
+    if form == "realtime" and any(is_type(STATE_CHANGED, pattern) for pattern in kinds):
+        return (*kinds, *MOVING)
+    return kinds
+
+
+def named(name: str, data: bytes) -> bytes:
+    """Add the name of its frame to the data of an event, for clients that read that alone."""
+    return data[:-1] + b',"event":' + encode(name) + b"}"

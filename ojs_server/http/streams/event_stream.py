@@ -9,16 +9,23 @@ from ojs_server.domain.errors import Unsupported, invalid
 from ojs_server.domain.fields import parse_queue
 from ojs_server.domain.jobs.job import Job
 from ojs_server.domain.suggestions import nearest
+from ojs_server.http import dialects
 from ojs_server.http.access.authorization import require_own
 from ojs_server.http.access.roles import LOOK, READ
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.queues.read import known_queue
 from ojs_server.http.route import Route
 from ojs_server.http.streams.event_cursor import is_place, names, position
-from ojs_server.http.streams.event_feed import EventStream, Form, Subscription
+from ojs_server.http.streams.event_feed import (
+    ClientForm,
+    EventStream,
+    Form,
+    Subscription,
+    types_of,
+)
 from ojs_server.http.streams.progress_stream import NAMES, ProgressStream
 from ojs_server.http.streams.sse import EVENT_STREAM, HEADERS
-from ojs_server.http.streams.statistics_stream import TYPES, StatsStream
+from ojs_server.http.streams.statistics_stream import TYPES, LiveStatsStream, StatsStream
 from ojs_server.ops.jobs.settle import missing
 from ojs_server.store.records import EventFilter
 from ojs_wire.values import UUID7
@@ -69,10 +76,13 @@ async def of_progress(call: Call) -> Answer:
 
 async def of_statistics(call: Call) -> Answer:
     """Stream the statistics at intervals, and the events of jobs."""
-    subscription = _subscription(call, "stats", "catalogue", EventFilter())
+    # The public admin UI sends no header, and needs lists where other readers need numbers.
+    numbers = dialects.names_version(call)
+    form: ClientForm = "catalogue" if numbers else "feed"
+    subscription = _subscription(call, "stats", form, EventFilter())
     event_filter = msgspec.structs.replace(subscription.event_filter, types=TYPES)
     subscription = msgspec.structs.replace(subscription, event_filter=event_filter, kinds=TYPES)
-    return await _open(call, subscription, kind=StatsStream)
+    return await _open(call, subscription, kind=StatsStream if numbers else LiveStatsStream)
 
 
 def _of_queue(call: Call, name: str, form: Form) -> Subscription:
@@ -124,19 +134,24 @@ async def _open(
     return Answer(stream, headers=HEADERS, media_type=EVENT_STREAM)
 
 
-def _subscription(call: Call, channel: str, form: Form, event_filter: EventFilter) -> Subscription:
+def _subscription(
+    call: Call, channel: str, form: ClientForm, event_filter: EventFilter
+) -> Subscription:
     query = call.query_params
+    if form == "catalogue" and "events" in query:
+        # Only the emitter of the Express adapter calls the filter by this name.
+        form = "emitter"
     if given := query.get("format"):
         known = next((form for form in _FORMATS if form == given), None)
         if known is None:
             allowed = ", ".join(_FORMATS)
             raise invalid("format", f"must be one of {allowed}{nearest(given, _FORMATS)}")
         form = known
-    kinds = names(query, "types") + names(query, "event_types")
-    # Filtered later: a job's stream must see its end, and moves have other names.
-    sifted = form == "realtime" or event_filter.subject is not None
+    kinds = names(query, "types") + names(query, "event_types") + names(query, "events")
+    # The stream of a job is filtered later, as it must see the end of the job.
+    sifted = event_filter.subject is not None
     event_filter = EventFilter(
-        types=() if sifted else kinds,
+        types=() if sifted else types_of(kinds, form),
         queues=event_filter.queues or names(query, "queues") + names(query, "queue"),
         job_types=names(query, "job_types"),
         subject=event_filter.subject,

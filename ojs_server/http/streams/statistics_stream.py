@@ -1,4 +1,4 @@
-"""The stream of statistics: counts and rates, sent at intervals."""
+"""The streams of statistics: counts and rates, sent at intervals."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Final
 
 from ojs_server.domain.errors import Unavailable
-from ojs_server.http.shared_read import EVERY_S
+from ojs_server.http.shared_read import EVERY_S, Statistics
 from ojs_server.http.streams.event_feed import EventStream
 from ojs_server.http.streams.sse import frame
 
@@ -14,7 +14,7 @@ TYPES: Final = ("job.enqueued", "job.completed", "job.failed", "job.cancelled")
 
 
 class StatsStream(EventStream):
-    """A stream of statistics: at the start, and then between the events."""
+    """A stream of statistics as numbers: at the start, and then between the events."""
 
     def _rest_s(self) -> float:
         return EVERY_S
@@ -28,4 +28,14 @@ class StatsStream(EventStream):
             if loop.time() >= due and not self._follower.closed:
                 due = loop.time() + EVERY_S
                 with suppress(Unavailable):
-                    yield frame("metrics", await self._server.shared_stats.latest())
+                    yield frame("metrics", self._metrics(await self._server.shared_stats.latest()))
+
+    def _metrics(self, found: Statistics) -> bytes:
+        return found.numbers
+
+
+class LiveStatsStream(StatsStream):
+    """A stream of statistics with the queues and workers by name."""
+
+    def _metrics(self, found: Statistics) -> bytes:
+        return found.lists

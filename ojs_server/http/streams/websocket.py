@@ -12,6 +12,7 @@ import msgspec
 from starlette import websockets
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from ojs_server.connection.extensions import TEXTS
 from ojs_server.domain.access.login import Login
 from ojs_server.domain.errors import InvalidRequest, NotFound, OjsError, Unavailable
 from ojs_server.domain.jobs.job import TERMINAL, Event
@@ -20,12 +21,12 @@ from ojs_server.domain.suggestions import nearest
 from ojs_server.http import dialects
 from ojs_server.http.access import logins
 from ojs_server.http.access.authorization import identify, require_own
-from ojs_server.http.call import CALL, TEXTS, Call
+from ojs_server.http.call import CALL, Call
 from ojs_server.http.queues.read import known_queue
 from ojs_server.http.route import READERS
 from ojs_server.http.streams.channels import ChannelStream, message
 from ojs_server.http.streams.event_cursor import is_place, position
-from ojs_server.http.streams.event_feed import Form, Subscription
+from ojs_server.http.streams.event_feed import Form, Subscription, types_of
 from ojs_server.ops.engine.event_log_reader import Follower
 from ojs_server.ops.jobs.settle import missing
 from ojs_server.store.records import EventFilter
@@ -183,10 +184,16 @@ class Socket:
         if not is_place(place):
             raise Unknown(f"{place[:100]!r} is the id of no event of this server")
         self._after = position(place, "last_event_id")
+        before = [channel.subscription for channel in self._channels.values()]
+        # Before the answer, so that all events behind it are behind the place, too.
+        for subscription in before:
+            await self._leave(subscription.channel)
         await self._send_object(type="resumed", last_event_id=place)
-        for name, channel in list(self._channels.items()):
-            await self._leave(name)
-            await self._open(msgspec.structs.replace(channel.subscription, after=self._after))
+        for subscription in before:
+            try:
+                await self._open(msgspec.structs.replace(subscription, after=self._after))
+            except OjsError as error:
+                await self._send_error(error, subscription.channel)
 
     async def _open(
         self, subscription: Subscription, acknowledged: dict[str, Any] | None = None
@@ -198,36 +205,40 @@ class Socket:
                 # Before the acknowledgement, so that the client misses nothing after it.
                 await stream.follow()
             if acknowledged is not None:
+                end = await self._end_of_job(subscription)
                 await self._send_object(**acknowledged)
-                await self._send_end(subscription)
+                await self._send(end)
         except BaseException:
             stream.close()
             raise
         task = asyncio.create_task(self._pump(subscription.channel, stream))
         self._channels[subscription.channel] = Channel(subscription, stream, follower, task)
 
-    async def _send_end(self, subscription: Subscription) -> None:
-        """Send the final state of a job that ended before the client subscribed to it."""
+    async def _end_of_job(self, subscription: Subscription) -> bytes:
+        """Return the final state of a job that ended before the client subscribes to it; empty
+        without one."""
         job_id = subscription.event_filter.subject
         if job_id is None or subscription.after is not None:
-            return
+            return b""
         found = await self._server.engine.read(lambda reader: reader.job(job_id))
-        if found is not None and found[0].job.state in TERMINAL:
-            job = found[0].job
-            at = job.finished_at or self._server.environment.wall_ms()
-            about = Event(STATE_CHANGED, job.id, job.queue, job.type, b"")
-            data = state_changed(about, None, job.state, at)
-            await self._send(message(subscription.channel, STATE_CHANGED, data, at))
+        if found is None or found[0].job.state not in TERMINAL:
+            return b""
+        job = found[0].job
+        at = job.finished_at or self._server.environment.wall_ms()
+        about = Event(STATE_CHANGED, job.id, job.queue, job.type, b"")
+        data = state_changed(about, None, job.state, at)
+        return message(subscription.channel, STATE_CHANGED, data, at, event=about)
 
     async def _pump(self, name: str, stream: ChannelStream) -> None:
         try:
             async with aclosing(stream.pieces()) as pieces:
                 async for piece in pieces:
                     await self._send(piece)
+            if name in self._channels and not self._server.engine.log_reader.closed:
+                # The log cannot be followed any more, and the client has to come back.
+                await self._socket.close(_FAILED)
         except OjsError as error:
-            await self._send_object(
-                type="error", code=error.answer_code.name, message=error.message, channel=name
-            )
+            await self._send_error(error, name)
         except GONE:
             # The receiving task notices the end of the connection, too.
             return
@@ -262,8 +273,11 @@ class Socket:
             raise InvalidRequest(
                 f"`channel` must be one of {', '.join(words)}{nearest(name, words)}"
             )
-        event_filter = EventFilter(queues=queues, subject=subject, tenant=self._call.tenant)
-        return Subscription(name, _form(order, name), event_filter, kinds, None, None)
+        form = _form(order, name)
+        event_filter = EventFilter(
+            types_of(kinds, form), queues, subject=subject, tenant=self._call.tenant
+        )
+        return Subscription(name, form, event_filter, (), None, None)
 
     async def _known_job(self, job_id: str) -> None:
         if UUID7.fullmatch(job_id) is None or (
@@ -271,6 +285,12 @@ class Socket:
         ):
             raise missing(job_id[:100])
         await require_own(self._call, job_id)
+
+    async def _send_error(self, error: OjsError, channel: str) -> None:
+        """Send that a channel which was open ends."""
+        await self._send_object(
+            type="error", code=error.answer_code.name, message=error.message, channel=channel
+        )
 
     async def _send_object(self, **members: Any) -> None:
         await self._send(encode(members) + b"\n")
@@ -288,7 +308,7 @@ async def _admit(call: Call) -> None:
     call.for_page = call.server.origins.admit(call.fields)
     dialects.check_version(call.header(b"ojs-version"))
     await logins.recognise(call, READERS)
-    identify(call, READERS, call.header(b"authorization"), dialects.tenant_header(call))
+    identify(call, READERS, dialects.tenant_header(call))
     if call.server.lifetime.stopping:
         raise Unavailable("the server is stopping", headers={"Retry-After": "5"})
 

@@ -9,12 +9,13 @@ import msgspec
 from ojs_server import __version__
 from ojs_server.domain.errors import Unavailable
 from ojs_server.domain.jobs.job import STATES
-from ojs_server.domain.workers.worker import is_stale
+from ojs_server.domain.workers.staleness import STALE, standings
 from ojs_server.http.access.roles import LOOK
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import ANYONE, Route
+from ojs_server.http.services import Services
+from ojs_server.observe.store_metrics import state_of
 from ojs_server.store.base import Reader
-from ojs_server.store_metrics import state_of
 
 # Callers get an answer within two seconds.
 PATIENCE_S: Final = 1.8
@@ -27,7 +28,7 @@ async def health(call: Call) -> Answer:
     A store that can be read but takes no changes, as with a full disk, is degraded. The Date lets
     operators compare clocks.
     """
-    body = await _examined(call)
+    body = await examined(call.server)
     date = {"Date": formatdate(call.server.environment.wall_ms() / 1000, usegmt=True)}
     if body["status"] == "unhealthy":
         return Answer(body, 503, date | _SOON)
@@ -36,15 +37,20 @@ async def health(call: Call) -> Answer:
 
 async def ready(call: Call) -> Answer:
     """Answer 200 while the server accepts work: the store takes changes, and it is not stopping."""
-    if call.server.lifetime.stopping:
-        return Answer({"status": "stopping"}, 503, {"Retry-After": "5"})
-    body = await _examined(call)
-    return Answer(body) if body["status"] == "ok" else Answer(body, 503, _SOON)
+    body = await readiness(call.server)
+    if body["status"] == "ok":
+        return Answer(body)
+    return Answer(body, 503, {"Retry-After": "5"} if body["status"] == "stopping" else _SOON)
+
+
+async def readiness(server: Services) -> dict[str, Any]:
+    """Return the state of the server; it accepts work while its `status` is `ok`."""
+    return {"status": "stopping"} if server.lifetime.stopping else await examined(server)
 
 
 async def health_in_detail(call: Call) -> Answer:
     """Show health with the main figures; null for those that the store does not give."""
-    found, figures = await asyncio.gather(_examined(call), _figures(call))
+    found, figures = await asyncio.gather(examined(call.server), _figures(call))
     engine = call.server.engine
     body = {
         **found,
@@ -66,11 +72,11 @@ async def _figures(call: Call) -> dict[str, Any]:
 
     def look(reader: Reader) -> dict[str, Any]:
         queues, loads, now = reader.queues(), reader.workers(), reader.now()
-        timeout_ms = engine.rules.profile.dead_after_ms
-        stale = sum(is_stale(load.worker, now, timeout_ms) for load in loads)
+        workers = standings((load.worker for load in loads), now, engine.rules.profile)
+        total, stale = workers.total(), workers[STALE]
         return {
             "queues": {"total": len(queues), "paused": sum(queue.paused for queue in queues)},
-            "workers": {"total": len(loads), "active": len(loads) - stale, "stale": stale},
+            "workers": {"total": total, "active": total - stale, "stale": stale},
             "jobs": {state: sum(queue.counts[state] for queue in queues) for state in STATES},
             "maintenance": reader.maintenance() is not None,
         }
@@ -82,16 +88,16 @@ async def _figures(call: Call) -> dict[str, Any]:
         return dict.fromkeys(("queues", "workers", "jobs", "maintenance"))
 
 
-async def _examined(call: Call) -> dict[str, Any]:
+async def examined(server: Services) -> dict[str, Any]:
     """Return the state of the store within a time limit."""
-    engine = call.server.engine
-    started = call.server.environment.monotonic()
+    engine = server.engine
+    started = server.environment.monotonic()
     store: dict[str, Any] = {"type": engine.store.kind}
     if not await engine.pulse.beats(PATIENCE_S):
         status = "unhealthy"
         store.update(connection="disconnected", error="the store does not answer")
     else:
-        latency = round((call.server.environment.monotonic() - started) * 1000)
+        latency = round((server.environment.monotonic() - started) * 1000)
         status = "ok" if engine.writable else "degraded"
         store.update(connection="connected", latency_ms=latency)
         if held := engine.vacuum_holders:
@@ -103,7 +109,7 @@ async def _examined(call: Call) -> dict[str, Any]:
     return {
         "status": status,
         "version": "1.0",
-        "uptime_seconds": call.server.lifetime.uptime_s(),
+        "uptime_seconds": server.lifetime.uptime_s(),
         "backend": store,
     }
 

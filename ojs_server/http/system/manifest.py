@@ -15,6 +15,7 @@ from ojs_server.domain.schemas.schema import MAX_SCHEMA, MODES
 from ojs_server.domain.webhooks.delivery import MAX_ATTEMPTS
 from ojs_server.domain.workers.requirements import RUNTIME
 from ojs_server.http.access.authorization import known
+from ojs_server.http.any_call import AnyCall
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import ANYONE, Route
 from ojs_server.http.system.health import PATIENCE_S
@@ -28,7 +29,6 @@ CAPABILITIES: Final = {
     "admin_api": True,
     "backpressure": True,
     "batch_enqueue": True,
-    "blackboard": True,
     "bulk_operations": True,
     "bulk_settle": True,
     "checkpoints": True,
@@ -53,7 +53,6 @@ CAPABILITIES: Final = {
     "progress": True,
     "queue_config": True,
     "rate_limiting": True,
-    "rooms": True,
     "schema_validation": True,
     "unique_jobs": True,
     "webhooks": True,
@@ -105,49 +104,53 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 async def manifest(call: Call) -> Answer:
     """Name the server, its capabilities, extensions and limits."""
+    return Answer(await described(call))
+
+
+async def described(call: AnyCall) -> dict[str, Any]:
+    """Return the manifest for a caller, as JSON."""
     store = call.server.engine.store
     settings = call.server.settings
-    return Answer(
-        {
-            "specversion": "1.0",
-            "ojs_version": "1.0",
+    return {
+        "specversion": "1.0",
+        "ojs_version": "1.0",
+        "name": NAME,
+        "version": __version__,
+        "implementation": {
             "name": NAME,
             "version": __version__,
-            "implementation": {
-                "name": NAME,
-                "version": __version__,
-                "language": "python",
-                "backend": store.kind,
-            },
-            "conformance_level": 4,
-            "conformance_tier": "runtime",
-            "protocols": _protocols(call),
+            "language": "python",
             "backend": store.kind,
-            "capabilities": {
-                **CAPABILITIES,
-                "test_hooks": settings.conformance,
-                "worker_sessions": settings.profile.session_grace_ms is not None,
-            },
-            "unique_job_strength": "strong",
-            "extensions": list(EXTENSIONS),
-            "extensions_detail": EXTENSIONS,
-            "endpoints": {
-                "base_url": "/ojs/v1",
-                "manifest": "/ojs/manifest",
-                "health": "/ojs/v1/health",
-            },
-            "limits": {
-                "max_body_bytes": settings.max_body_bytes,
-                "max_result_bytes": settings.max_result_bytes,
-                "max_batch_size": 1000,
-                "max_wait_ms": settings.profile.max_wait_ms,
-            },
-            **await _inventory(call),
-        }
-    )
+        },
+        "conformance_level": 4,
+        "conformance_tier": "runtime",
+        "protocols": _protocols(call),
+        "backend": store.kind,
+        "capabilities": {
+            **CAPABILITIES,
+            **dict.fromkeys(call.server.capabilities, True),
+            "test_hooks": settings.conformance,
+            "worker_sessions": settings.profile.session_grace_ms is not None,
+        },
+        "unique_job_strength": "strong",
+        "extensions": [*EXTENSIONS, *call.server.extensions],
+        "extensions_detail": {**EXTENSIONS, **call.server.extensions},
+        "endpoints": {
+            "base_url": "/ojs/v1",
+            "manifest": "/ojs/manifest",
+            "health": "/ojs/v1/health",
+        },
+        "limits": {
+            "max_body_bytes": settings.max_body_bytes,
+            "max_result_bytes": settings.max_result_bytes,
+            "max_batch_size": 1000,
+            "max_wait_ms": settings.profile.max_wait_ms,
+        },
+        **await _inventory(call),
+    }
 
 
-def _protocols(call: Call) -> list[str]:
+def _protocols(call: AnyCall) -> list[str]:
     """Return the protocols and ports on which this node listens."""
     served = {
         "http": True,
@@ -157,7 +160,7 @@ def _protocols(call: Call) -> list[str]:
     return [name for name, there in served.items() if there]
 
 
-async def _inventory(call: Call) -> dict[str, Any]:
+async def _inventory(call: AnyCall) -> dict[str, Any]:
     """Return the names of queues and job types for callers who may read them; empty if the store
     does not answer."""
     if not known(call):

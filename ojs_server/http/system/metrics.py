@@ -17,9 +17,9 @@ from ojs_server.http.dialects import OPENJOBSPEC, PLAIN_JSON
 from ojs_server.http.queues.read import pressure_of
 from ojs_server.http.route import Route
 from ojs_server.http.system.metrics_json import StoredFigures, in_json
-from ojs_server.http.tenants.administration import counts_of
-from ojs_server.metrics import CONTENT_TYPE
-from ojs_server.store_metrics import state_of
+from ojs_server.http.tenants.totals import counts_of
+from ojs_server.observe.metrics import CONTENT_TYPE
+from ojs_server.observe.store_metrics import state_of
 
 # Time limit for reading metrics from the store.
 STORED_S: Final = 5.0

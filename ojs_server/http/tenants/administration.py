@@ -1,18 +1,17 @@
 """Tenants: their jobs, use, limits and shares, for operators and for the tenants themselves."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from ojs_server.domain.admin.statistics import DAY_MS, HOUR_MS
 from ojs_server.domain.errors import invalid
-from ojs_server.domain.jobs.job import STATES, WAITING, State
+from ojs_server.domain.jobs.job import WAITING, State
 from ojs_server.domain.limits import limit_state as limits
 from ojs_server.domain.limits.rate_limit import Policy
 from ojs_server.domain.suggestions import refuse_unknown
 from ojs_server.domain.tenants.tenant import (
-    BETWEEN,
     DEFAULT,
     OF_TENANT,
     Tenant,
@@ -27,12 +26,14 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.lists import FILTERS, list_jobs
 from ojs_server.http.paging import admin_page
 from ojs_server.http.route import Route
+from ojs_server.http.tenants.totals import counts_in, counts_of, totals_of
 from ojs_server.ops.admin.maintenance import Collect
 from ojs_server.ops.tenants.administration import DropTenant, SaveTenant, no_such
 from ojs_server.store.base import Reader
 from ojs_server.store.records import QueueCounts, Stamped
 from ojs_wire.values import timestamp
 
+TenantRow = tuple[str, Tenant | None, Stamped | None]
 _PLAIN = Tenant()
 
 
@@ -41,7 +42,7 @@ async def listing(call: Call) -> Answer:
     page, _ = admin_page(call)
     found = await call.server.engine.read(lambda reader: reader.tenants())
     part, pagination = page.cut(found)
-    return Answer({"items": [_shown(*row) for row in part], "pagination": pagination})
+    return Answer({"items": await _shown(call, part), "pagination": pagination})
 
 
 async def detail(call: Call) -> Answer:
@@ -102,7 +103,7 @@ async def stats(call: Call) -> Answer:
         return known, tenants, done, failed, begun
 
     known, tenants, done, failed, begun = await call.server.engine.read(read)
-    mine = _counts(known.get(name))
+    mine = counts_in(known.get(name))
     passed = throughput(minutes.get(own, ()), now)
     return Answer(
         {
@@ -124,13 +125,6 @@ async def stats(call: Call) -> Answer:
     )
 
 
-def counts_of(reader: Reader, names: Iterable[str]) -> dict[str, QueueCounts]:
-    """Return the counts of these tenants over all their queues; those that never had jobs are left
-    out."""
-    found = reader.queues([scoped(name, "") for name in names])
-    return {tenant.name.removesuffix(BETWEEN): tenant for tenant in found}
-
-
 def _name(call: Call) -> str:
     """Return the tenant that the path names; a tenant may name only itself."""
     name = call.path_params["id"]
@@ -146,25 +140,31 @@ async def _save(call: Call, name: str, tenant: Tenant) -> Answer:
 
 async def _read(call: Call, name: str) -> dict[str, Any]:
     found = await call.server.engine.read(lambda reader: reader.tenants())
-    for tenant in found:
-        if tenant[0] == name:
-            return _shown(*tenant)
-    raise no_such("tenant", name)
+    rows = [row for row in found if row[0] == name]
+    if not rows:
+        raise no_such("tenant", name)
+    (tenant,) = await _shown(call, rows)
+    return tenant
 
 
-def _shown(name: str, tenant: Tenant | None, stamped: Stamped | None) -> dict[str, Any]:
-    shown = {
-        "tenant_id": name,
-        "configured": tenant is not None,
-        "limits": (tenant or _PLAIN).as_wire(),
-        "created_at": timestamp(stamped.created_at if stamped else None),
-        "updated_at": timestamp(stamped.updated_at if stamped else None),
-    }
-    return dialects.tenant(shown)
-
-
-def _counts(queue: QueueCounts | None) -> Mapping[str, int]:
-    return dict.fromkeys(STATES, 0) if queue is None else queue.counts
+async def _shown(call: Call, rows: Sequence[TenantRow]) -> list[dict[str, Any]]:
+    """Return tenants with what they have."""
+    profile = call.server.engine.rules.profile
+    names = [name for name, _, _ in rows]
+    totals = await call.server.engine.read(lambda reader: totals_of(reader, names, profile))
+    return [
+        dialects.tenant(
+            {
+                "tenant_id": name,
+                "configured": tenant is not None,
+                "limits": (tenant or _PLAIN).as_wire(),
+                "stats": totals[name],
+                "created_at": timestamp(stamped.created_at if stamped else None),
+                "updated_at": timestamp(stamped.updated_at if stamped else None),
+            }
+        )
+        for name, tenant, stamped in rows
+    ]
 
 
 def _used(tenant: Tenant, mine: Mapping[str, int], begun: int) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def _fairness(
     )
     weights = {tenant: tenants.get(tenant, _PLAIN).fairness_weight for tenant in there}
     running = sum(queue.counts[State.ACTIVE] for queue in known.values())
-    mine = _counts(known.get(name))[State.ACTIVE]
+    mine = counts_in(known.get(name))[State.ACTIVE]
     return {
         "weight": weights[name],
         "effective_share": round(weights[name] / sum(weights.values()), 3),

@@ -36,7 +36,7 @@ async def subscribe(call: Call) -> Answer:
     secret."""
     body = await call.json()
     call.check_members(body, WebhookRequest)
-    changes = parse_changes(body, call.server.settings.reach)
+    changes = parse_changes(body, call.server.settings.reach, any_type=call.any_type)
     secret = changes.secret or new_secret(call.server.environment.secret(_SECRET_BYTES))
     # Refuse an invalid request before it reaches the writer.
     subscribed(changes, "", secret, 0)
@@ -69,7 +69,7 @@ async def amend(call: Call) -> Answer:
     """Change some members; `{"active": false}` pauses the subscription."""
     body = await call.json()
     call.check_members(body, WebhookRequest)
-    changes = parse_changes(body, call.server.settings.reach)
+    changes = parse_changes(body, call.server.settings.reach, any_type=call.any_type)
     webhook = await call.server.engine.run(AmendWebhook(await _own(call), changes))
     call.server.webhooks_changed()
     return Answer(dialects.webhook_answer(_shown(webhook)))

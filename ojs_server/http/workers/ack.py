@@ -8,6 +8,7 @@ from ojs_server.domain.errors import TooLarge
 from ojs_server.domain.jobs.job import Change
 from ojs_server.domain.jobs.reported_error import parse_fault
 from ojs_server.http.access.roles import WORK
+from ojs_server.http.any_call import AnyCall
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.hot_call import HotCall, Prepared
 from ojs_server.http.ids import holder_of, job_id_in
@@ -20,15 +21,17 @@ from ojs_wire.codec import encode
 
 
 def _ack(call: Call, body: bytes) -> Prepared:
-    request = call.parsed(body, AckRequest, optional="id" in call.path_params)
-    return Prepared(
-        Ack(
-            job_id_in(call, request.job_id),
-            worker_id=holder_of(call, request.worker_id),
-            attempt=request.attempt,
-            result=result_of(request.result, call.server.settings.max_result_bytes),
-            tenant=call.tenant,
-        )
+    return Prepared(ack_of(call, call.parsed(body, AckRequest, optional="id" in call.path_params)))
+
+
+def ack_of(call: AnyCall, request: AckRequest) -> Ack:
+    """Return the operation of an ACK."""
+    return Ack(
+        job_id_in(call, request.job_id),
+        worker_id=holder_of(call, request.worker_id),
+        attempt=request.attempt,
+        result=result_of(request.result, call.server.settings.max_result_bytes),
+        tenant=call.tenant,
     )
 
 
@@ -45,32 +48,34 @@ def _acknowledged(call: Call, prepared: Prepared, done: Change | Repeated) -> An
 ack: Final = HotCall(_ack, _acknowledged)
 
 
-def result_of(given: object, limit: int) -> bytes | None:
-    """Encode a result as it is stored; None without one."""
+def result_of(given: object, limit: int, field: str = "result") -> bytes | None:
+    """Encode a result as it is stored; None without one. `field` is its name in the request."""
     if given is msgspec.UNSET:
         return None
     result = encode(given)
     if len(result) > limit:
         raise TooLarge(
-            f"`result` has {len(result)} bytes; at most {limit} are allowed",
+            f"`{field}` has {len(result)} bytes; at most {limit} are allowed",
             code=codes.RESULT_TOO_LARGE,
-            details={"field": "result", "size": len(result), "limit": limit},
+            details={"field": field, "size": len(result), "limit": limit},
         )
     return result
 
 
 def _nack(call: Call, body: bytes) -> Prepared:
     request = call.parsed(body, NackRequest, optional="id" in call.path_params)
-    return Prepared(
-        Fail(
-            job_id_in(call, request.job_id),
-            parse_fault(request.error),
-            worker_id=holder_of(call, request.worker_id),
-            attempt=request.attempt,
-            requeue=bool(request.requeue),
-            tenant=call.tenant,
-        ),
-        about=request.attempt,
+    return Prepared(fail_of(call, request), about=request.attempt)
+
+
+def fail_of(call: AnyCall, request: NackRequest) -> Fail:
+    """Return the operation of a FAIL."""
+    return Fail(
+        job_id_in(call, request.job_id),
+        parse_fault(request.error),
+        worker_id=holder_of(call, request.worker_id),
+        attempt=request.attempt,
+        requeue=bool(request.requeue),
+        tenant=call.tenant,
     )
 
 

@@ -6,12 +6,13 @@ from typing import Any, Final
 
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.fairness.pool import parse_strategy, parse_weights
-from ojs_server.domain.fields import parse_queue
+from ojs_server.domain.fields import is_job_type, parse_queue
 from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.domain.tenants.tenant import scoped
 from ojs_server.domain.workers.requirements import parse_runtime
 from ojs_server.domain.workers.worker import parse_worker_id
 from ojs_server.http.access.roles import WORK
+from ojs_server.http.any_call import AnyCall
 from ojs_server.http.call import Answer, Call, parsed, typed
 from ojs_server.http.dialects import fetch_answer
 from ojs_server.http.hot_call import HotCall, Prepared
@@ -23,7 +24,7 @@ from ojs_server.ops.workers.claim import Claim, FetchedJobs
 from ojs_server.ops.workers.fetch import fetch as fetch_or_wait
 from ojs_server.store.records import Claimed
 from ojs_wire.calls import FetchRequest, FetchTerms
-from ojs_wire.values import JOB_TYPE, MAX_NAME, parse_duration
+from ojs_wire.values import MAX_NAME, parse_duration
 
 # Longer bodies are not cached.
 _SHORT: Final = 4096
@@ -31,7 +32,8 @@ _SHORT: Final = 4096
 
 def _fetch(call: Call, body: bytes) -> Prepared:
     read = _read_fetch if len(body) <= _SHORT else _read_fetch.__wrapped__
-    claim, requested_ms = read(body, call.tenant, strict=call.server.settings.strict)
+    strict = call.server.settings.strict
+    claim, requested_ms = read(body, call.tenant, strict=strict, any_type=call.any_type)
     wait_ms, headers = wait_of(call, requested_ms)
     wait = partial(wait_for_jobs, call, claim, wait_ms) if wait_ms else None
     return Prepared(claim, wait, (wait_ms, headers))
@@ -39,12 +41,14 @@ def _fetch(call: Call, body: bytes) -> Prepared:
 
 # Cached, because most workers send the same body each time.
 @lru_cache(maxsize=256)
-def _read_fetch(body: bytes, tenant: str | None, *, strict: bool) -> tuple[Claim, int | None]:
+def _read_fetch(
+    body: bytes, tenant: str | None, *, strict: bool, any_type: bool
+) -> tuple[Claim, int | None]:
     """Return the claim of a FETCH, and the wait that it asks for."""
     request = typed(parsed(body), FetchRequest, strict=strict)
     worker_id = request.worker_id
     holder = None if worker_id is None else scoped(tenant, parse_worker_id(worker_id))
-    return claim_of(tenant, request, holder), request.wait_ms
+    return claim_of(tenant, request, holder, any_type=any_type), request.wait_ms
 
 
 def _handed_out(call: Call, prepared: Prepared, jobs: FetchedJobs) -> Answer:
@@ -60,7 +64,9 @@ def _handed_out(call: Call, prepared: Prepared, jobs: FetchedJobs) -> Answer:
 fetch: Final = HotCall(_fetch, _handed_out)
 
 
-def claim_of(tenant: str | None, terms: FetchTerms, worker_id: str | None) -> Claim:
+def claim_of(
+    tenant: str | None, terms: FetchTerms, worker_id: str | None, *, any_type: bool
+) -> Claim:
     """Return the claim of a FETCH; queues may be left out if it names job types."""
     if terms.queues is None and not terms.job_types:
         raise invalid("queues", "is missing; without `job_types` it is needed")
@@ -68,7 +74,7 @@ def claim_of(tenant: str | None, terms: FetchTerms, worker_id: str | None) -> Cl
         queues=tuple(dict.fromkeys(parse_queue("queues", name) for name in terms.queues or ())),
         count=terms.count or terms.batch_size or 1,
         worker_id=worker_id,
-        job_types=_job_types(terms.job_types),
+        job_types=_job_types(terms.job_types, any_type),
         lease_ms=_lease_ms(terms),
         fetch_id=fetch_id_of(terms.fetch_id),
         tags=None if terms.runtime is None else parse_runtime("runtime", terms.runtime),
@@ -88,7 +94,7 @@ def wait_of(call: Call, requested_ms: int | None) -> tuple[int, Mapping[str, str
     return wait_ms, applied(min(wait_ms, call.server.engine.rules.profile.max_wait_ms))
 
 
-async def wait_for_jobs(call: Call, claim: Claim, wait_ms: int) -> FetchedJobs:
+async def wait_for_jobs(call: AnyCall, claim: Claim, wait_ms: int) -> FetchedJobs:
     """Return the jobs of a FETCH as soon as there are any, or none after its wait."""
     wait_ms = min(wait_ms, call.server.engine.rules.profile.max_wait_ms)
     gone = call.disconnected() if wait_ms else None
@@ -97,9 +103,14 @@ async def wait_for_jobs(call: Call, claim: Claim, wait_ms: int) -> FetchedJobs:
 
 def fetched(call: Call, jobs: FetchedJobs) -> Iterator[bytes]:
     """Jobs as FETCH hands them out."""
+    trace(call, jobs)
+    return (envelope(stored_of(job.claimed), job.lease, left_members(job.left)) for job in jobs)
+
+
+def trace(call: AnyCall, jobs: FetchedJobs) -> None:
+    """Add the jobs of a FETCH to the traces."""
     if jobs and call.server.tracer is not None:
         call.server.tracer.fetched(jobs)
-    return (envelope(_stored(job.claimed), job.lease, left_members(job.left)) for job in jobs)
 
 
 def withheld_members(jobs: FetchedJobs) -> dict[str, Any]:
@@ -120,13 +131,14 @@ def _withheld(jobs: FetchedJobs) -> list[tuple[str, str]]:
     return [(name, word) for name, word in named if word is not None]
 
 
-def _stored(claimed: Claimed) -> StoredJob:
+def stored_of(claimed: Claimed) -> StoredJob:
+    """Return the record of a job that is handed to a worker."""
     return StoredJob(claimed.job, claimed.args, claimed.meta, parent_results=claimed.parent_results)
 
 
-def _job_types(names: list[str] | None) -> tuple[str, ...] | None:
+def _job_types(names: list[str] | None, any_type: bool) -> tuple[str, ...] | None:
     for name in names or ():
-        if len(name) > MAX_NAME or not JOB_TYPE.fullmatch(name):
+        if not is_job_type(name, any_type=any_type):
             raise invalid("job_types", "must hold job types, like email.send")
     return tuple(dict.fromkeys(names)) if names else None
 

@@ -3,9 +3,9 @@
 from functools import lru_cache
 from typing import Any, Final
 
-from ojs_server.domain.compat.kind import BLOCKS, Kind, type_of
 from ojs_server.domain.errors import OjsError, TooLarge, ValidationError, invalid
 from ojs_server.domain.tenants.tenant import scoped
+from ojs_server.domain.workers.kind import BLOCKS, Kind, type_of
 from ojs_server.ops.schemas.registry import compiled
 from ojs_wire import codec
 from ojs_wire.values import kind_of

@@ -9,6 +9,7 @@ from ojs_server.domain.tenants.tenant import unscoped
 from ojs_server.domain.workers.worker import WorkerState, parse_reported
 from ojs_server.http.access.authorization import strangers
 from ojs_server.http.access.roles import WORK
+from ojs_server.http.any_call import AnyCall
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.hot_call import HotCall, Prepared
 from ojs_server.http.ids import worker_id_of
@@ -28,13 +29,21 @@ def _ping(call: Call, body: bytes) -> Prepared:
 
 
 def _sign_of_life(call: Call, request: BeatRequest, *, known: bool = False) -> Prepared:
+    op = beat_of(call, request, known=known)
+    # First look up which of the listed jobs belong to the tenant.
+    looks_up = call.tenant is not None and op.active_ids
+    return Prepared(op, partial(carry_out, call, op) if looks_up else None)
+
+
+def beat_of(call: AnyCall, request: BeatRequest, *, known: bool = False) -> Beat:
+    """Return the operation of a BEAT."""
     ids = request.active_job_ids
     if ids is None and isinstance(request.active_jobs, list):
         ids = request.active_jobs
     if ids is None and request.job_id is not None:
         ids = [request.job_id]
     reported, draining = parse_reported(request.state, shutdown=bool(request.shutdown))
-    op = Beat(
+    return Beat(
         worker_id=worker_id_of(call, request.worker_id),
         reported=reported,
         draining=draining,
@@ -43,16 +52,16 @@ def _sign_of_life(call: Call, request: BeatRequest, *, known: bool = False) -> P
         lease_ms=request.visibility_timeout_ms or None,
         extend=request.extend is not False,
         known=known,
-        profile=profile_in(request),
+        profile=profile_in(call, request),
     )
-    # First look up which of the listed jobs belong to the tenant.
-    looks_up = call.tenant is not None and op.active_ids
-    return Prepared(op, partial(_beat_of_tenant, call, op) if looks_up else None)
 
 
-async def _beat_of_tenant(call: Call, op: Beat) -> Beaten:
+async def carry_out(call: AnyCall, op: Beat) -> Beaten:
+    """Carry out a BEAT; jobs of other tenants are lost to it."""
     listed = op.active_ids or ()
     unknown = await strangers(call, listed)
+    if not unknown:
+        return await call.server.engine.run(op)
     own = tuple(job_id for job_id in listed if job_id not in unknown)
     done = await call.server.engine.run(msgspec.structs.replace(op, active_ids=own))
     return msgspec.structs.replace(done, lost=(*done.lost, *sorted(unknown)))

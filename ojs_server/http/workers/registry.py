@@ -17,6 +17,7 @@ from ojs_server.domain.workers.worker import (
 )
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import LOOK, WORK
+from ojs_server.http.any_call import AnyCall
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import worker_id_of
 from ojs_server.http.paging import Page, page_of
@@ -46,7 +47,9 @@ async def register(call: Call) -> Answer:
     )
     kinds = parse_blocks(request.functionBlocks, tenant=call.tenant)
     known = await call.server.engine.run(
-        Register(scoped(call.tenant, worker_id), profile_in(request), call.principal or None, kinds)
+        Register(
+            scoped(call.tenant, worker_id), profile_in(call, request), call.principal or None, kinds
+        )
     )
     profile = call.server.engine.rules.profile
     return Answer(
@@ -81,31 +84,44 @@ async def deregister(call: Call) -> Answer:
 
 async def listing(call: Call) -> Answer:
     """All workers, newest first."""
-    shown, pagination = await page_of_workers(call, page_of(call))
-    return Answer({"workers": shown, "pagination": pagination})
+    found, pagination = await page_of_workers(call, page_of(call))
+    return Answer({"workers": found, "pagination": pagination})
 
 
 async def page_of_workers(
     call: Call, page: Page, **fixed: str
 ) -> tuple[Sequence[Shown], dict[str, Any]]:
     """A page of the workers that the query means; deleted ones only where it asks for them."""
-    query = {**call.query_params, **fixed}
+    loads, now = await read_workers(call)
+    rows = [(load.worker.created_at, shown(call, load, now)) for load in loads]
+    return select(page, rows, {**call.query_params, **fixed}, tuple(WorkerState))
+
+
+async def read_workers(call: Call) -> tuple[Sequence[WorkerLoad], int]:
+    """Return the workers that the caller may see, and the time."""
     loads, now = await call.server.engine.read(lambda reader: (reader.workers(), reader.now()))
-    own = [load for load in loads if load.worker.id.startswith(scoped(call.tenant, ""))]
-    created = {unscoped(call.tenant, load.worker.id): load.worker.created_at for load in own}
-    shown = [_shown(call, load, now) for load in own]
-    for field, words in (("state", tuple(WorkerState)), ("presence", tuple(Presence))):
+    return [load for load in loads if load.worker.id.startswith(scoped(call.tenant, ""))], now
+
+
+def select(
+    page: Page, rows: Sequence[tuple[int, Shown]], query: Mapping[str, str], states: Sequence[str]
+) -> tuple[Sequence[Shown], dict[str, Any]]:
+    """Return a page of those of these workers, each with the time of its creation, that the query
+    means; deleted ones only where it asks for them."""
+    created = {worker["id"]: created_at for created_at, worker in rows}
+    found = [worker for _, worker in rows]
+    for field, words in (("state", states), ("presence", tuple(Presence))):
         if word := query.get(field):
             if word not in words:
                 raise invalid(field, f"must be one of {', '.join(words)}{nearest(word, words)}")
-            shown = [worker for worker in shown if worker[field] == word]
+            found = [worker for worker in found if worker[field] == word]
     if not _find_deleted(query) and query.get("presence") != Presence.DELETED:
-        shown = [worker for worker in shown if worker["presence"] != Presence.DELETED]
+        found = [worker for worker in found if worker["presence"] != Presence.DELETED]
     if queue := query.get("queue"):
-        shown = [worker for worker in shown if queue in worker.get("queues", ())]
+        found = [worker for worker in found if queue in worker.get("queues", ())]
     if label := query.get("label"):
-        shown = [worker for worker in shown if label in worker.get("labels", ())]
-    return page.follow(shown, lambda worker: (created[worker["id"]], worker["id"]))
+        found = [worker for worker in found if label in worker.get("labels", ())]
+    return page.follow(found, lambda worker: (created[worker["id"]], worker["id"]))
 
 
 def _find_deleted(query: Mapping[str, str]) -> bool:
@@ -117,12 +133,7 @@ def _find_deleted(query: Mapping[str, str]) -> bool:
 
 async def detail(call: Call) -> Answer:
     """Show one worker: its directive, its presence, and the jobs that it holds."""
-    return Answer({"worker": await shown_worker(call)})
-
-
-async def shown_worker(call: Call) -> Shown:
-    """Return the worker that the path names, as it is shown."""
-    return _shown(call, *await known_worker(call))
+    return Answer({"worker": shown(call, *await known_worker(call))})
 
 
 async def health(call: Call) -> Answer:
@@ -145,7 +156,8 @@ async def health(call: Call) -> Answer:
     )
 
 
-def _shown(call: Call, load: WorkerLoad, now: int) -> dict[str, Any]:
+def shown(call: Call, load: WorkerLoad, now: int) -> Shown:
+    """Return a worker as it is shown, what it says about itself included."""
     worker = load.worker
     profile = profile_of(worker)
     return {
@@ -181,14 +193,14 @@ async def known_worker(call: Call) -> tuple[WorkerLoad, int]:
     return loads[0], now
 
 
-def profile_in(request: WorkerProfile) -> Mapping[str, object]:
+def profile_in(call: AnyCall, request: WorkerProfile) -> Mapping[str, object]:
     """Return the members of a request that describe its worker."""
     if request.metadata and (size := len(encode(request.metadata))) > MAX_META:
         raise TooLarge(
             f"`metadata` has {size} bytes; at most {MAX_META} are allowed",
             details={"field": "metadata", "size": size, "limit": MAX_META},
         )
-    check_handlers(request.handlers or ())
+    check_handlers(request.handlers or (), any_type=call.any_type)
     return {name: value for name in _PROFILE if (value := getattr(request, name)) is not None}
 
 

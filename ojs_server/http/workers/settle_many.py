@@ -69,7 +69,12 @@ def _settle(call: Call, body: bytes) -> Prepared:
     request = _request(call, body)
     worker_id = known_as(call, request.worker_id)
     with _inside("fetch"):
-        claim = None if request.fetch is None else claim_of(call.tenant, request.fetch, worker_id)
+        terms = request.fetch
+        claim = (
+            None
+            if terms is None
+            else claim_of(call.tenant, terms, worker_id, any_type=call.any_type)
+        )
     taken = [_taken(call, worker_id, given) for given in request.results]
     settlements = tuple(item for item in taken if not isinstance(item, OjsError))
     operation = SettleAndFetch(settlements, claim)

@@ -7,10 +7,11 @@ from ojs_server.domain.errors import InvalidRequest, invalid
 from ojs_server.domain.jobs.validate import hash_of
 from ojs_server.domain.suggestions import nearest
 from ojs_server.domain.workflows.parse import parse_workflow
-from ojs_server.domain.workflows.plan import WorkflowKind, WorkflowState
+from ojs_server.domain.workflows.plan import WorkflowKind
 from ojs_server.domain.workflows.record import WorkflowView
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import ENQUEUE, READ
+from ojs_server.http.any_call import AnyCall
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.batches import receipt_for
 from ojs_server.http.paging import cursor_at, page_of, place_of
@@ -26,12 +27,7 @@ from ojs_wire.values import MAX_NAME, UUID7
 
 async def create(call: Call) -> Answer:
     """Store a workflow with all its steps; the answer leaves after it is on disk."""
-    body = await call.json()
-    definition = parse_workflow(body, strict=call.server.settings.strict, tenant=call.tenant)
-    receipt = receipt_for(call, "workflow")
-    done = await call.server.engine.run(
-        start(definition, receipt, hash_of(body) if receipt else b"")
-    )
+    done = await launch(call, await call.json())
     view = shown(done.view) if done.view else await _shown(call, done.workflow_id)
     return Answer(
         dialects.workflow_answer(view),
@@ -40,12 +36,23 @@ async def create(call: Call) -> Answer:
     )
 
 
+async def launch(call: AnyCall, body: Mapping[str, Any]) -> ops.Started:
+    """Store the workflow of a request."""
+    definition = parse_workflow(
+        body, strict=call.server.settings.strict, any_type=call.any_type, tenant=call.tenant
+    )
+    receipt = receipt_for(call, "workflow")
+    return await call.server.engine.run(
+        start(definition, receipt, hash_of(body) if receipt else b"")
+    )
+
+
 async def listing(call: Call) -> Answer:
     """List workflows without their steps, newest first."""
     query = call.query_params
     page = page_of(call)
     workflow_filter = WorkflowFilter(
-        state=_word(query, "state", tuple(WorkflowState)),
+        state=dialects.workflow_state(_word(query, "state", dialects.WORKFLOW_STATES)),
         kind=_word(query, "type", tuple(WorkflowKind)),
         name=_name(query),
         tenant=call.tenant,
@@ -64,18 +71,15 @@ async def listing(call: Call) -> Answer:
 
 async def detail(call: Call) -> Answer:
     """Show one workflow with the present state of its steps."""
-    return Answer(dialects.workflow_answer(await _shown(call, _workflow_id(call))))
+    return Answer(dialects.workflow_answer(await _shown(call, call.path_params["id"])))
 
 
 async def cancel(call: Call) -> Answer:
     """Cancel a workflow: no further job is enqueued, and active ones may finish."""
     if call.scope["method"] == "POST":
         await call.read(EmptyRequest, optional=True)
-    workflow_id = _workflow_id(call)
-    if call.tenant is not None:
-        # Checked in a separate read, because the owner of a workflow never changes.
-        await _load(call, workflow_id)
-    done = await call.server.engine.run(CancelWorkflow(workflow_id))
+    workflow_id = call.path_params["id"]
+    done = await end(call, workflow_id)
     return Answer(
         dialects.workflow_answer(
             {
@@ -86,37 +90,46 @@ async def cancel(call: Call) -> Answer:
     )
 
 
+async def end(call: AnyCall, workflow_id: str) -> ops.Cancelled:
+    """Cancel a workflow that the caller may see."""
+    if call.tenant is not None:
+        # Checked in a separate read, because the owner of a workflow never changes.
+        await load(call, workflow_id)
+    return await call.server.engine.run(CancelWorkflow(_checked(workflow_id)))
+
+
 async def retry(call: Call) -> Answer:
     """Retry a failed workflow from the step that failed."""
     await call.read(EmptyRequest, optional=True)
-    workflow_id = _workflow_id(call)
-    view = await _load(call, workflow_id)
+    workflow_id = call.path_params["id"]
+    view = await load(call, workflow_id)
     await call.server.engine.run(ops.retry(view))
     return Answer(dialects.workflow_answer(await _shown(call, workflow_id)))
 
 
 async def progress(call: Call) -> Answer:
     """Show the progress of a workflow."""
-    workflow_id = _workflow_id(call)
-    view = await _load(call, workflow_id)
+    workflow_id = call.path_params["id"]
+    view = await load(call, workflow_id)
     reports = await call.server.engine.read(lambda reader: reader.member_progress(workflow_id))
     return Answer(progress_shown(view, reports))
 
 
-def _workflow_id(call: Call) -> str:
-    workflow_id: str = call.path_params["id"]
+def _checked(workflow_id: str) -> str:
     if not UUID7.fullmatch(workflow_id):
         raise missing(workflow_id[:100])
     return workflow_id
 
 
 async def _shown(call: Call, workflow_id: str) -> dict[str, Any]:
-    view = await _load(call, workflow_id)
+    view = await load(call, workflow_id)
     results = await call.server.engine.read(lambda reader: shown_results(reader, view.members))
     return shown(view, results)
 
 
-async def _load(call: Call, workflow_id: str) -> WorkflowView:
+async def load(call: AnyCall, workflow_id: str) -> WorkflowView:
+    """Return a workflow that the caller may see, with its jobs as they are now."""
+    _checked(workflow_id)
     found = await call.server.engine.read(lambda reader: reader.workflow(workflow_id))
     if found is None or call.tenant not in (None, found.workflow.tenant):
         raise missing(workflow_id)

@@ -36,7 +36,9 @@ class _Error(msgspec.Struct):
     attempt: int | None = None
 
 
-class _Step(msgspec.Struct):
+class Step(msgspec.Struct):
+    """A step of a workflow, or a callback."""
+
     index: int
     id: str
     type: str
@@ -49,7 +51,7 @@ class _Step(msgspec.Struct):
     completed_at: str | UnsetType = UNSET
     error: _Error | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
-    steps: "list[_Step] | UnsetType" = UNSET
+    steps: "list[Step] | UnsetType" = UNSET
 
 
 _error = msgspec.json.Decoder(_Error)
@@ -147,11 +149,11 @@ class _Drawing:
                 members["failed_step_index"] = place
         return members
 
-    def members(self) -> list[_Step]:
+    def members(self) -> list[Step]:
         """Return the steps of the workflow, without its callbacks."""
         return [self._step(place, part) for place, part in enumerate(self.plan.root.members)]
 
-    def callbacks(self) -> list[_Step]:
+    def callbacks(self) -> list[Step]:
         """Return the callbacks of the workflow, which are numbered after its steps."""
         root = self.plan.root
         return [
@@ -199,10 +201,10 @@ class _Drawing:
         report = self._reports.get(index)
         return {} if report is None or report.data is None else {"data": Raw(report.data)}
 
-    def _step(self, place: int, index: int) -> _Step:
+    def _step(self, place: int, index: int) -> Step:
         node = self.plan.nodes[index]
         member = self._members.get(index)
-        step = _Step(
+        step = Step(
             index=place,
             id=node.id,
             type=node.job_type or node.kind or "",
@@ -216,12 +218,12 @@ class _Drawing:
             self._fill(step, member)
         return step
 
-    def _inside(self, node: Node) -> list[_Step]:
+    def _inside(self, node: Node) -> list[Step]:
         return [
             self._step(place, part) for place, part in enumerate((*node.members, *node.callbacks))
         ]
 
-    def _fill(self, step: _Step, member: MemberJob) -> None:
+    def _fill(self, step: Step, member: MemberJob) -> None:
         if member.state is not None:
             step.job_state = member.state
         if step.state == NodeState.PENDING and member.state == State.ACTIVE:

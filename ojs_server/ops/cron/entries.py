@@ -9,7 +9,7 @@ from typing import Final, Generic
 
 import msgspec
 
-from ojs_server.domain.cron.entry import CronEntry, Overlap, draft_of
+from ojs_server.domain.cron.entry import CronEntry, draft_of
 from ojs_server.domain.cron.ownership import OWNER, Caller, held_by, require_owner, require_right
 from ojs_server.domain.cron.request import CronChanges, changed, registered
 from ojs_server.domain.errors import Conflict, NotFound
@@ -17,7 +17,7 @@ from ojs_server.domain.fingerprint import fingerprint
 from ojs_server.domain.jobs.job import StoredJob
 from ojs_server.domain.queues.config import NO_CONFIG, require_type
 from ojs_server.domain.tenants.tenant import split_name
-from ojs_server.ops.cron.firing import Firing, cancel_held
+from ojs_server.ops.cron.firing import Firing, cancel_held, jobs_to_lock
 from ojs_server.ops.operation import Locks, Operation, Result, Stage
 from ojs_server.ops.schemas.registry import hold
 from ojs_server.ops.unit_of_work import Work
@@ -88,7 +88,8 @@ class RegisterEntry(_OnEntry[Kept], frozen=True):
     def _entry(self, work: Work, known: CronEntry | None) -> CronEntry:
         if known is not None:
             require_right(known, self.caller)
-        entry = registered(self.changes, known, work.now, strict=self.strict)
+        any_type = work.rules.profile.any_type
+        entry = registered(self.changes, known, work.now, strict=self.strict, any_type=any_type)
         return _owned(work, entry, known, self.caller, registers=True)
 
 
@@ -100,7 +101,8 @@ class AmendEntry(_OnEntry[Kept], frozen=True):
 
     def carry_out(self, work: Work) -> Kept:
         known = _changeable(work, self)
-        entry = changed(self.changes, known, work.now, strict=self.strict)
+        any_type = work.rules.profile.any_type
+        entry = changed(self.changes, known, work.now, strict=self.strict, any_type=any_type)
         return _kept(work, _owned(work, entry, known, self.caller, registers=False), known)
 
 
@@ -167,12 +169,7 @@ def lock(work: Work, names: Collection[str], *, due: bool) -> set[str]:
     entries = [*work.tx.load_cron(sorted(names)).values()] if names else []
     if due and work.tx.maintenance is None:
         entries += [*work.tx.load_held_cron(STEP), *work.tx.load_due_cron(STEP)]
-    runs = (run for entry in entries if entry.held for run in work.tx.load_held_runs(entry.name))
-    return {run.job_id for run in runs if run.job_id} | {
-        entry.last_job_id
-        for entry in entries
-        if entry.last_job_id and entry.overlap == Overlap.CANCEL_PREVIOUS
-    }
+    return jobs_to_lock(work, entries)
 
 
 def missing(name: str) -> NotFound:

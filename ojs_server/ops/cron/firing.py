@@ -16,6 +16,7 @@ from ojs_server.domain.cron.entry import (
     CronRun,
     Meeting,
     Outcome,
+    Overlap,
     Skip,
     draft_of,
     due,
@@ -41,6 +42,9 @@ class Firing:
 
     def __init__(self, work: Work, entries: Sequence[CronEntry]) -> None:
         self._work = work
+        # All at once, in the order of their ids: entries are due in any other order.
+        if jobs := jobs_to_lock(work, entries):
+            work.tx.lock((), jobs, jobs)
         ids = sorted({entry.last_job_id for entry in entries if entry.last_job_id})
         states = work.tx.load_states(ids) if ids else {}
         # Any state that is not final counts: a job that waits for its retry has not ended.
@@ -204,6 +208,16 @@ class Firing:
                 held=held,
             )
         )
+
+
+def jobs_to_lock(work: Work, entries: Sequence[CronEntry]) -> set[str]:
+    """Return the jobs that entries may cancel or release."""
+    runs = (run for entry in entries if entry.held for run in work.tx.load_held_runs(entry.name))
+    return {run.job_id for run in runs if run.job_id} | {
+        entry.last_job_id
+        for entry in entries
+        if entry.last_job_id and entry.overlap == Overlap.CANCEL_PREVIOUS
+    }
 
 
 def cancel_held(work: Work, entry: CronEntry) -> CronEntry:

@@ -10,8 +10,8 @@ ACTOR: ContextVar[Actor | None] = ContextVar("actor", default=None)
 
 
 @contextmanager
-def acting(actor: Actor) -> Iterator[None]:
-    """Attribute operations in this block to a person."""
+def acting(actor: Actor | None) -> Iterator[None]:
+    """Attribute operations in this block to a person; to nobody where a program calls."""
     token = ACTOR.set(actor)
     try:
         yield

@@ -16,9 +16,10 @@ from ojs_server.environment import Environment
 from ojs_server.ops.engine import batch
 from ojs_server.ops.engine.acting import ACTOR
 from ojs_server.ops.engine.availability import Availability, refusal
+from ojs_server.ops.engine.caller import Caller
 from ojs_server.ops.engine.contention import Contention
 from ojs_server.ops.engine.event_log_reader import ALL, EventLogReader
-from ojs_server.ops.engine.group_commit import Caller, GroupCommit
+from ojs_server.ops.engine.group_commit import GroupCommit
 from ojs_server.ops.engine.pulse import Pulse
 from ojs_server.ops.engine.signs import Signs
 from ojs_server.ops.engine.wakeups import Wakeups

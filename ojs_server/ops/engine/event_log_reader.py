@@ -250,9 +250,11 @@ class EventLogReader:
             self._task.cancel()
 
     def _end_all(self) -> None:
-        followers = {*self._waiting, *self._everything}
+        # Not a set, whose order differs between runs.
+        followers = {**self._waiting, **self._everything}
         for buckets in (self._by_subject, self._by_queue):
-            followers.update(one for bucket in buckets.values() for one in bucket)
+            for bucket in buckets.values():
+                followers |= bucket
         for follower in followers:
             follower.close()
 

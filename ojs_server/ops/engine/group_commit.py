@@ -11,24 +11,23 @@ their turn whatever is due.
 
 A thread waits for the disk. It also carries the batches out, unless the loop can do that itself:
 two busy threads compete for the interpreter lock. If the store did not confirm a commit, the
-outcome is looked up while the next batch is carried out.
+outcome is looked up while the next batch is carried out (`look_ups.py`).
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from contextvars import ContextVar
 from operator import itemgetter
-from typing import Any, Final, Protocol
-
-import msgspec
+from typing import Final
 
 from ojs_server.domain.errors import Unavailable
 from ojs_server.environment import Environment
 from ojs_server.ops.engine.availability import refusal
 from ojs_server.ops.engine.batch import Committed, LocksBusy, UncommittedBatch
+from ojs_server.ops.engine.caller import Awaited, Caller, HeldUp, Waiting
+from ojs_server.ops.engine.look_ups import LookUps
 from ojs_server.ops.operation import AnyOperation, Operation, Outcome, Result
-from ojs_server.store.base import OutcomeUnknown, StoreUnavailable
+from ojs_server.store.base import StoreUnavailable
 from ojs_wire import codes
 
 MAX_BATCH: Final = 512
@@ -38,63 +37,9 @@ TURNS: Final = 8
 # Retry interval and time limit for operations blocked by another server's lock.
 AGAIN_S: Final = 0.1
 HELD_UP_S: Final = 10.0
-# Time after which a caller without a longer wait of its own learns that the outcome is unknown.
-LOOK_UP_S: Final = 2.0
 # Most operations that are skipped, because they conflict with a batch, to fill it.
 MAX_KEPT: Final = 512
-# Batches whose outcomes are looked up concurrently.
-LOOK_UPS: Final = 8
 
-
-class Caller(Protocol):
-    """The caller of an operation."""
-
-    @property
-    def waits_until(self) -> float:
-        """The moment of the stopwatch up to which it is ready to wait for an outcome."""
-
-    def gone(self) -> bool:
-        """True if the caller was cancelled."""
-
-    def resolve(self, outcome: Outcome) -> None:
-        """Deliver the outcome: the operation is committed, or was refused with an error."""
-
-
-# The time, by the monotonic clock, up to which the client of this request is ready to wait.
-WAITS_UNTIL: Final[ContextVar[float]] = ContextVar("waits_until", default=0.0)
-
-
-class _Awaited(asyncio.Future[Any]):
-    """A task that waits for the outcome."""
-
-    gone = asyncio.Future.cancelled
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop=loop)
-        self.waits_until = WAITS_UNTIL.get()
-
-    def resolve(self, outcome: Outcome) -> None:
-        """Set the outcome, unless the task was cancelled."""
-        if self.done():
-            return
-        if isinstance(outcome, BaseException):
-            self.set_exception(outcome)
-        else:
-            self.set_result(outcome)
-
-
-class _HeldUp:
-    """A caller whose operation met a lock, and is tried again until a deadline."""
-
-    def __init__(self, caller: Caller, until: float) -> None:
-        self.until = until
-        self.gone = caller.gone
-        self.resolve = caller.resolve
-        self.waits_until = caller.waits_until
-
-
-# An operation, its caller, and the time of its arrival.
-Waiting = tuple[AnyOperation, Caller, float]
 _operation: Final[Callable[[Waiting], AnyOperation]] = itemgetter(0)
 
 
@@ -132,8 +77,7 @@ class GroupCommit:
         self._idle.set()
         self._monotonic = environment.monotonic
         self._batches = environment.threads.inbox("ojs-writer", self._write)
-        self._look_up_threads = environment.threads.executor(LOOK_UPS, "ojs-outcome")
-        self._look_ups: set[asyncio.Future[Committed]] = set()
+        self._look_ups = LookUps(environment, self._answer, self._resolve)
 
     @property
     def depth(self) -> int:
@@ -151,7 +95,7 @@ class GroupCommit:
 
     async def submit(self, operation: Operation[Result]) -> Result:
         """Carry out an operation; return its outcome after the commit, or raise its error."""
-        awaited = _Awaited(self._loop)
+        awaited = Awaited(self._loop)
         self.enter(operation, awaited)
         result: Result = await awaited
         return result
@@ -178,9 +122,7 @@ class GroupCommit:
         self._try_again()
         await self._idle.wait()
         await asyncio.to_thread(self._batches.close)
-        if self._look_ups:
-            await asyncio.wait(self._look_ups)
-        self._look_up_threads.shutdown()
+        await self._look_ups.close()
 
     def _begin_soon(self) -> None:
         self._busy = True
@@ -200,8 +142,8 @@ class GroupCommit:
     def _put_off(self, operation: AnyOperation, caller: Caller) -> bool:
         """Put off an operation that is held up, for a limited time."""
         now = self._loop.time()
-        if not isinstance(caller, _HeldUp):
-            caller = _HeldUp(caller, now + HELD_UP_S)
+        if not isinstance(caller, HeldUp):
+            caller = HeldUp(caller, now + HELD_UP_S)
         if self._closing or now >= caller.until:
             return False
         if not self._held_up:
@@ -290,7 +232,7 @@ class GroupCommit:
             if committed.doubt is None:
                 self._answer(batch, committed)
             else:
-                self._look_up(batch, committed)
+                self._look_ups.begin(batch, committed)
             if committed.away:
                 # Each batch would find that out for itself, one after the other.
                 callers = [caller for _, caller in self._held_up]
@@ -304,47 +246,6 @@ class GroupCommit:
             if not begun:
                 # A single caller has nobody to wait for.
                 self._gather(TURNS if len(batch) > 1 or self._waiting else 0)
-
-    def _look_up(self, batch: list[Waiting], committed: Committed) -> None:
-        """Look up the outcome of a batch in the store, then answer its callers.
-
-        Callers whose wait ends earlier are answered that it is unknown; the look-up continues.
-        """
-        looking_up = self._loop.run_in_executor(self._look_up_threads, committed.resolved)
-        began_at = self._monotonic()
-        callers = dict(enumerate(caller for _, caller, _ in batch))
-        timers = [
-            self._loop.call_later(due - began_at, self._give_up, callers, due)
-            for due in {max(began_at + LOOK_UP_S, one.waits_until) for one in callers.values()}
-        ]
-
-        def answer_callers(answer: asyncio.Future[Committed]) -> None:
-            for timer in timers:
-                timer.cancel()
-            self._look_ups.discard(answer)
-            error = answer.exception()
-            done = (
-                answer.result()
-                if error is None
-                else Committed([error] * len(batch), looked_up=True)
-            )
-            given_up = len(batch) - len(callers)
-            self._answer(
-                [batch[place] for place in callers],
-                msgspec.structs.replace(
-                    done,
-                    outcomes=[done.outcomes[place] for place in callers],
-                    unknown=max(done.unknown, given_up),
-                ),
-            )
-
-        self._look_ups.add(looking_up)
-        looking_up.add_done_callback(answer_callers)
-
-    def _give_up(self, callers: dict[int, Caller], now: float) -> None:
-        """Answer callers whose wait has ended that the outcome is unknown, and forget them."""
-        for place in [place for place, one in callers.items() if one.waits_until <= now]:
-            self._resolve(callers.pop(place), refusal(OutcomeUnknown("")))
 
     def _answer(self, batch: list[Waiting], committed: Committed) -> None:
         for (operation, caller, _), outcome in zip(batch, committed.outcomes, strict=True):

@@ -1,28 +1,26 @@
-"""Change a job without moving it: its remaining attempts, its variables, its lease."""
+"""Change a job without moving it: its remaining attempts, its content, its lease."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from ojs_server.domain import events
-from ojs_server.domain.compat.variables import with_variables
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.dead_letter import limited
 from ojs_server.domain.jobs.deadlines import renewal
-from ojs_server.domain.jobs.job import TERMINAL, Job, Lease, State
+from ojs_server.domain.jobs.job import TERMINAL, Job, Lease, State, StoredJob
 from ojs_server.ops.jobs.settle import missing
 from ojs_server.ops.operation import OnJob, Stage, handles
 from ojs_server.ops.unit_of_work import Work, outcome_of
 
 
 class Amend(OnJob[Job], frozen=True):
-    """Set the number of remaining deliveries of a job, merge variables into it, or set the time
+    """Set the number of remaining deliveries of a job, change it by a function, or set the time
     left of its lease, in milliseconds."""
 
     stage = Stage.AMEND
 
     retries: int | None = None
-    variables: Mapping[str, Any] | None = None
+    change: Callable[[StoredJob], StoredJob] | None = None
     lease_ms: int | None = None
 
 
@@ -45,11 +43,12 @@ def _amend(work: Work, op: Amend, found: tuple[Job, Lease | None] | None) -> Job
             work.tx.extend_leases([renewed])
             work.note(events.extended(renewed))
             work.expect(renewed.expires_at)
-    if op.retries is not None or op.variables:
+    if op.retries is not None or op.change is not None:
         whole = work.tx.load_whole([job.id])[job.id]
         if op.retries is not None:
             whole = limited(whole, _spent(job) + op.retries)
-        whole = with_variables(whole, op.variables)
+        if op.change is not None:
+            whole = op.change(whole)
         work.tx.override_jobs([whole])
         job = whole.job
     return job

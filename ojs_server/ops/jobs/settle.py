@@ -1,18 +1,17 @@
 """Calls on one job: ACK, FAIL, CANCEL, ACTIVATE, retry of a dead letter, and removal."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, Final, Generic
 
 import msgspec
 
 from ojs_server.domain import events
-from ojs_server.domain.compat.variables import with_variables
 from ojs_server.domain.errors import Conflict, NotFound, OjsError
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.attachments import HOLDERS
 from ojs_server.domain.jobs.dead_letter import RetryChanges, limited, overridden
-from ojs_server.domain.jobs.job import TERMINAL, Change, Earlier, Job, Lease, State
+from ojs_server.domain.jobs.job import TERMINAL, Change, Earlier, Job, Lease, State, StoredJob
 from ojs_server.domain.jobs.late_ack import delivery_of
 from ojs_server.domain.jobs.repeated_settlement import (
     acknowledged_before,
@@ -27,7 +26,7 @@ from ojs_server.store.records import Leased
 
 
 class Repeated(msgspec.Struct, frozen=True):
-    """A settlement that was made before by the same worker: its answer was lost."""
+    """A call that was made before: its answer was lost."""
 
     # The job as it is now.
     after: Job
@@ -109,8 +108,8 @@ class Fail(Transition[Change | Repeated], frozen=True):
     worker_id: str | None = None
     attempt: int | None = None
     requeue: bool = False
-    # Variables to merge into the job for its next delivery.
-    variables: Mapping[str, Any] | None = None
+    # Changes the job for its next delivery.
+    amend: Callable[[StoredJob], StoredJob] | None = None
 
     def can_preload(self) -> bool:
         return True
@@ -150,11 +149,13 @@ class Fail(Transition[Change | Repeated], frozen=True):
             position=work.tx.position,
             keep=work.keep(job.queue),
         )
-        if left is not None or self.variables:
+        if left is not None or self.amend is not None:
             whole = work.tx.load_whole([job.id])[job.id]
             if left is not None:
                 whole = limited(whole, job.max_attempts)
-            work.tx.override_jobs([with_variables(whole, self.variables)])
+            if self.amend is not None:
+                whole = self.amend(whole)
+            work.tx.override_jobs([whole])
         if self.fault.rate_limit_until is not None:
             work.rate_limits.hold(job, self.fault.rate_limit_until)
         return change
@@ -165,6 +166,16 @@ class Cancel(Transition[Change], frozen=True):
 
     def decide(self, work: Work, job: Job, lease: Lease | None) -> Change:
         """Cancel at once, also while it is held."""
+        return lifecycle.cancel(job, work.now, work.keep(job.queue), lease)
+
+
+class CancelOnce(Transition[Change | Repeated], frozen=True):
+    """Cancel a job unless it is cancelled already, for clients whose calls may be repeated."""
+
+    def decide(self, work: Work, job: Job, lease: Lease | None) -> Change | Repeated:
+        """Cancel as `Cancel` does; a cancelled job stays as it is."""
+        if job.state == State.CANCELLED:
+            return Repeated(job)
         return lifecycle.cancel(job, work.now, work.keep(job.queue), lease)
 
 

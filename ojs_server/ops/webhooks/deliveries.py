@@ -20,7 +20,7 @@ from ojs_server.domain.webhooks.delivery import (
     taken,
     tried,
 )
-from ojs_server.domain.webhooks.webhook import OWN_EVENTS, Webhook, selection_of
+from ojs_server.domain.webhooks.webhook import OWN_EVENTS, Webhook, passed, selection_of
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.streams.event_json import envelope, event_id
 from ojs_server.ops.unit_of_work import Work
@@ -107,7 +107,7 @@ Answer = Reported | DueDeliveries
 def look(reader: Reader, webhooks: Sequence[Webhook], cursor: int) -> NewEvents:
     """Read the log after a position, for the subscriptions that were served up to it."""
     page = reader.events(cursor, EventFilter(), PAGE)
-    filters = [(webhook.id, filter_of(webhook)) for webhook in webhooks]
+    filters = [(webhook.id, selection_of(webhook), filter_of(webhook)) for webhook in webhooks]
     return NewEvents(
         webhooks=tuple(webhooks),
         cursor=page.cursor,
@@ -116,8 +116,8 @@ def look(reader: Reader, webhooks: Sequence[Webhook], cursor: int) -> NewEvents:
             (name, placed)
             for placed in page.events
             if not placed.event.type.startswith(OWN_EVENTS)
-            for name, new in filters
-            if matches(placed.event, new)
+            for name, selection, new in filters
+            if matches(placed.event, new) and not selection.is_paused_at(placed.position)
         ),
     )
 
@@ -154,8 +154,7 @@ def _spread(work: Work, op: Spread) -> Reported:
     # Skip subscriptions that were changed since they were read; the next round reads them again.
     same = [webhook for webhook in news.webhooks if known.get(webhook.id) == webhook]
     if same:
-        moved = [msgspec.structs.replace(webhook, cursor=news.cursor) for webhook in same]
-        work.tx.update_webhooks(moved)
+        work.tx.update_webhooks([passed(webhook, news.cursor) for webhook in same])
         tenants = {webhook.id: webhook.tenant for webhook in same}
         made = [
             _made(work, name, tenants[name], placed, op.source)

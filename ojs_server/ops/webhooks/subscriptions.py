@@ -8,7 +8,7 @@ from ojs_server.domain import events
 from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.webhooks.delivery import Delivery, replayed
 from ojs_server.domain.webhooks.request import WebhookChanges, changed, subscribed
-from ojs_server.domain.webhooks.webhook import Webhook, rotated, webhook_id
+from ojs_server.domain.webhooks.webhook import Webhook, paused, resumed, rotated, webhook_id
 from ojs_server.ops.operation import Locks, Operation, Stage
 from ojs_server.ops.unit_of_work import Work
 
@@ -39,9 +39,10 @@ class Subscribe(Operation[Webhook], frozen=True):
         _require_place(work, None, MAX_WEBHOOKS)
         if self.tenant is not None:
             _require_place(work, self.tenant, MAX_OF_TENANT)
-        webhook = msgspec.structs.replace(
-            webhook, cursor=work.tx.log_span().last, tenant=self.tenant
-        )
+        last = work.tx.log_span().last
+        webhook = msgspec.structs.replace(webhook, cursor=last, tenant=self.tenant)
+        if not webhook.active:
+            webhook = paused(webhook, last)
         work.tx.insert_webhooks([webhook])
         work.note(events.of_webhook("webhook.subscription.created", webhook))
         return webhook
@@ -75,9 +76,12 @@ class AmendWebhook(_OnWebhook, frozen=True):
     def carry_out(self, work: Work) -> Webhook:
         known = self.load(work)
         webhook = changed(self.changes, known, work.now)
-        if webhook.active and not known.active:
-            # Events of the time while it was paused are not delivered.
-            webhook = msgspec.structs.replace(webhook, cursor=work.tx.log_span().last)
+        # Events from before a pause are delivered after it, those from within it are not. Those of
+        # transactions that are open now are taken for outside of it.
+        if known.active and not webhook.active:
+            webhook = paused(webhook, work.tx.position())
+        elif webhook.active and not known.active:
+            webhook = resumed(webhook, work.tx.log_span().last)
         work.tx.update_webhooks([webhook])
         return webhook
 

@@ -1,25 +1,24 @@
 """FETCH: hand out available jobs, each to one worker."""
 
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
+from typing import ClassVar, Final
 
 import msgspec
 
 from ojs_server.domain import events
-from ojs_server.domain.compat.room import queue_of
 from ojs_server.domain.errors import OjsError
 from ojs_server.domain.jobs import deadlines
 from ojs_server.domain.jobs.job import Job, Lease, StoredJob
 from ojs_server.domain.limits.rate_limit import OF_QUEUE
 from ojs_server.domain.profile import LateAck
 from ojs_server.domain.queues.config import NO_CONFIG
-from ojs_server.domain.tenants.tenant import OF_TENANT, split_name
+from ojs_server.domain.tenants.tenant import OF_TENANT
 from ojs_server.domain.workers.fetch_policy import Withheld
 from ojs_server.domain.workers.next_types import FEW, choose_types, most_types
 from ojs_server.ops.fairness.fair_claim import ClaimCriteria, ServingOrder, criteria_of
 from ojs_server.ops.jobs.attachments import NOTHING_LEFT, Left, left_for
-from ojs_server.ops.jobs.numeric_ids import numbers_of
 from ojs_server.ops.limits.claim_limits import LimitedClaims
 from ojs_server.ops.operation import Locks, Operation, Stage, handles
 from ojs_server.ops.unit_of_work import Work
@@ -36,7 +35,6 @@ class FetchedJob(msgspec.Struct, frozen=True):
     lease: Lease
     left: Left = NOTHING_LEFT
     again: bool = False
-    number: int | None = None
 
 
 class FetchedJobs(tuple[FetchedJob, ...]):
@@ -50,6 +48,43 @@ class FetchedJobs(tuple[FetchedJob, ...]):
         nothing = cls()
         nothing.withheld = withheld
         return nothing
+
+
+class ClaimPolicy(msgspec.Struct, frozen=True):
+    """The differences of a FETCH of another system: in what it locks, which jobs it gets again,
+    where it looks for new ones, and in what form it gets them.
+
+    Equal policies of a batch are asked together.
+    """
+
+    # True if it chooses the queues, and types, by itself.
+    chooses: ClassVar[bool] = False
+
+    @property
+    def locks_held(self) -> bool:
+        """True if a FETCH locks the jobs that its worker holds."""
+        return False
+
+    def again(self, work: Work, ops: "Mapping[int, Claim]") -> dict[int, FetchedJobs]:
+        """Return those of the FETCHes, by index, that get jobs again which they hold already."""
+        return {}
+
+    def queues(self, work: Work, op: "Claim") -> Iterable[str]:
+        """Return the queues of a FETCH, if the policy chooses them."""
+        raise NotImplementedError
+
+    def lanes(self, work: Work, op: "Claim") -> Iterable[tuple[str, str]]:
+        """Return the queues and types of a FETCH, if the policy chooses them: it gets one job, of
+        the first of them that has one."""
+        raise NotImplementedError
+
+    def finished(self, work: Work, answers: Mapping[int, FetchedJobs]) -> Mapping[int, FetchedJobs]:
+        """Return the jobs of FETCHes, by index, in the form in which their callers need them."""
+        return answers
+
+
+# The policy of FETCH itself.
+_USUAL: Final = ClaimPolicy()
 
 
 class Claim(Operation[FetchedJobs], frozen=True):
@@ -70,19 +105,12 @@ class Claim(Operation[FetchedJobs], frozen=True):
     fetch_id: str | None = None
     late_ack: LateAck | None = None
     tenant: str | None = None
-    # If true, claim the oldest job of the types the worker is linked to; `queues` and `job_types`
-    # are then empty.
-    linked: bool = False
-    # For workers that cannot name their claims: a job claimed longer ago than this and not begun is
-    # handed out again; None: never.
-    resume_after_ms: int | None = None
+    policy: ClaimPolicy = _USUAL
     serving: ServingOrder | None = None
     # If true, refuse an unknown worker; otherwise the FETCH makes it known.
     known: bool = False
     # The runtime tags that the FETCH names; None without any.
     tags: tuple[str, ...] | None = None
-    # If true, hand out the jobs with their numbers.
-    numbered: bool = False
 
     @property
     def keys(self) -> tuple[object, ...]:
@@ -95,7 +123,7 @@ class Claim(Operation[FetchedJobs], frozen=True):
     def lock(self, locks: Locks) -> None:
         if self.worker_id:
             locks.workers.add(self.worker_id)
-            if self.resume_after_ms is not None:
+            if self.policy.locks_held:
                 locks.leaving.add(self.worker_id)
         locks.queues.update(self.queues)
         locks.all_tenants = locks.all_pools = True
@@ -108,7 +136,7 @@ class Claim(Operation[FetchedJobs], frozen=True):
 
     def can_preload(self) -> bool:
         # A claim skips locked jobs, unless it looks for those that its worker holds.
-        return self.resume_after_ms is None
+        return not self.policy.locks_held
 
 
 @handles(Stage.CLAIM, at_once=True)
@@ -123,7 +151,11 @@ def run(work: Work, ops: Sequence[Claim]) -> list[FetchedJobs | OjsError]:
         {op.worker_id for op in ops if op.worker_id},
         {op.worker_id for op in ops if op.worker_id and not op.known},
     )
-    answers: dict[int, FetchedJobs] = {**_unbegun(work, ops), **_repeated(work, ops)}
+    policies = _by_policy(ops)
+    answers: dict[int, FetchedJobs] = {}
+    for policy, indexes in policies.items():
+        answers |= policy.again(work, {index: ops[index] for index in indexes})
+    answers |= _repeated(work, ops)
     everywhere = tuple(work.tx.queue_names()) if any(map(_is_everywhere, ops)) else ()
     reasons = [fetching.reason(op.worker_id, op.known) for op in ops]
     served = [index for index in range(len(ops)) if index not in answers and reasons[index] is None]
@@ -133,10 +165,10 @@ def run(work: Work, ops: Sequence[Claim]) -> list[FetchedJobs | OjsError]:
     for index in served if work.tx.maintenance is None else ():
         op = ops[index]
         ability = fetching.ability(op.worker_id, op.tags)
-        if op.linked and op.worker_id is not None:
-            found = work.tx.oldest_lanes(op.worker_id, op.tenant)
+        if op.policy.chooses:
             lanes[index] = [
-                ClaimCriteria((queue,), (kind,), op.tenant, ability) for queue, kind in found
+                ClaimCriteria((queue,), (kind,), op.tenant, ability)
+                for queue, kind in op.policy.lanes(work, op)
             ]
         else:
             criteria = criteria_of(
@@ -150,7 +182,7 @@ def run(work: Work, ops: Sequence[Claim]) -> list[FetchedJobs | OjsError]:
     limited = LimitedClaims(work, [*shared_claims, *chain.from_iterable(lanes.values())])
     handed: list[FetchedJob] = []
     for index, claims in lanes.items():
-        answers[index] = _oldest(work, limited, ops[index], claims)
+        answers[index] = _first(work, limited, ops[index], claims)
         handed += answers[index]
     for criteria, indexes in shared_claims.items():
         narrowed, limit = _narrowed(work, criteria, sum(ops[index].count for index in indexes))
@@ -162,11 +194,22 @@ def run(work: Work, ops: Sequence[Claim]) -> list[FetchedJobs | OjsError]:
             handed += answers[index]
     if handed:
         _note(work, [one.lease for one in handed])
-    given = [answers.get(index) or FetchedJobs() for index in range(len(ops))]
-    return [
-        _answered(jobs, reason)
-        for jobs, reason in zip(_numbered(work, ops, _with_left(work, given)), reasons, strict=True)
-    ]
+    given = _with_left(work, [answers.get(index) or FetchedJobs() for index in range(len(ops))])
+    for policy, indexes in policies.items():
+        for index, jobs in policy.finished(
+            work, {index: given[index] for index in indexes}
+        ).items():
+            given[index] = jobs
+    return [_answered(jobs, reason) for jobs, reason in zip(given, reasons, strict=True)]
+
+
+def _by_policy(ops: Sequence[Claim]) -> dict[ClaimPolicy, list[int]]:
+    """Return the indexes of the FETCHes of other systems, by their policy."""
+    found: dict[ClaimPolicy, list[int]] = {}
+    for index, op in enumerate(ops):
+        if op.policy is not _USUAL:
+            found.setdefault(op.policy, []).append(index)
+    return found
 
 
 def _answered(jobs: FetchedJobs, reason: OjsError | Withheld | None) -> FetchedJobs | OjsError:
@@ -177,19 +220,19 @@ def _answered(jobs: FetchedJobs, reason: OjsError | Withheld | None) -> FetchedJ
 
 
 def _queues_of(work: Work, op: Claim, everywhere: Sequence[str]) -> Iterable[str]:
-    if op.linked and op.worker_id is not None:
-        return sorted({queue_of(split_name(room)[1]) for room, _ in work.tx.linked([op.worker_id])})
+    if op.policy.chooses:
+        return op.policy.queues(work, op)
     return op.queues or everywhere
 
 
 def _is_everywhere(op: Claim) -> bool:
-    return not (op.queues or op.linked)
+    return not (op.queues or op.policy.chooses)
 
 
-def _oldest(
+def _first(
     work: Work, limited: LimitedClaims, op: Claim, lanes: Sequence[ClaimCriteria]
 ) -> FetchedJobs:
-    """Claim the oldest job that the worker is linked to and no limit holds back."""
+    """Claim one job, of the first lane that has one which no limit holds back."""
     for criteria in lanes:
         if claimed := _taken(work, limited, criteria, 1):
             return FetchedJobs(_hand_over(work, one, op) for one in claimed)
@@ -267,24 +310,6 @@ def _with_left(work: Work, answers: list[FetchedJobs]) -> list[FetchedJobs]:
     ]
 
 
-def _numbered(
-    work: Work, ops: Sequence[Claim], answers: Sequence[FetchedJobs]
-) -> Sequence[FetchedJobs]:
-    """Return the outcomes with numeric ids of jobs, where requested."""
-    indexes = [index for index, op in enumerate(ops) if op.numbered and answers[index]]
-    if not indexes:
-        return answers
-    jobs = {one.claimed.job.id: one.claimed.job for index in indexes for one in answers[index]}
-    numbers = numbers_of(work, list(jobs.values()))
-    numbered = list(answers)
-    for index in indexes:
-        numbered[index] = FetchedJobs(
-            msgspec.structs.replace(one, number=numbers[one.claimed.job.id])
-            for one in answers[index]
-        )
-    return numbered
-
-
 def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, FetchedJobs]:
     """Return the fetches that repeat a `fetch_id`, with the jobs that they got and still hold."""
     fetch_ids = {op.fetch_id for op in ops if op.fetch_id}
@@ -295,7 +320,7 @@ def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, FetchedJobs]:
     answers: dict[int, FetchedJobs] = {}
     for index, op in enumerate(ops):
         mine = [
-            _again(job, lease)
+            held_again(job, lease)
             for lease in leases
             if lease.fetch_id == op.fetch_id and lease.worker_id == op.worker_id
             if (job := stored.get(lease.job_id))
@@ -305,29 +330,8 @@ def _repeated(work: Work, ops: Sequence[Claim]) -> dict[int, FetchedJobs]:
     return answers
 
 
-def _unbegun(work: Work, ops: Sequence[Claim]) -> dict[int, FetchedJobs]:
-    """Return the claims whose worker got a job some time ago and never began it: its answer was
-    lost."""
-    resuming = {
-        op.worker_id: (index, op.resume_after_ms)
-        for index, op in enumerate(ops)
-        if op.worker_id is not None and op.resume_after_ms is not None
-    }
-    if not resuming:
-        return {}
-    found: dict[int, tuple[Job, Lease]] = {}
-    for job, lease in work.tx.load_held(sorted(resuming)):
-        index, age_ms = resuming[lease.worker_id or ""]
-        began = lease.running_at is not None or (job.started_at or 0) > work.now - age_ms
-        if not began and (index not in found or job.seq < found[index][0].seq):
-            found[index] = (job, lease)
-    stored = work.tx.load_whole([job.id for job, _ in found.values()]) if found else {}
-    return {
-        index: FetchedJobs([_again(stored[job.id], lease)]) for index, (job, lease) in found.items()
-    }
-
-
-def _again(stored: StoredJob, lease: Lease) -> FetchedJob:
+def held_again(stored: StoredJob, lease: Lease) -> FetchedJob:
+    """Return a job that its worker holds already, as it is handed out once more."""
     claimed = Claimed(stored.job, stored.args, stored.meta, stored.parent_results)
     return FetchedJob(claimed, lease, again=True)
 

@@ -1,13 +1,11 @@
 """Registration, directives and removal of workers, and the detection of dead ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from ojs_server.domain import events
-from ojs_server.domain.compat.kind import BLOCKS, Kind
-from ojs_server.domain.compat.provider import changed
 from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.job import Event
@@ -15,18 +13,20 @@ from ojs_server.domain.jobs.reported_error import Fault
 from ojs_server.domain.profile import Recovery
 from ojs_server.domain.tenants.tenant import split_name
 from ojs_server.domain.workers.fetch_policy import is_final
+from ojs_server.domain.workers.kind import Kind
+from ojs_server.domain.workers.staleness import has_left, is_stale
 from ojs_server.domain.workers.worker import (
     Directive,
     Presence,
     Worker,
     WorkerState,
     is_deleted,
-    is_stale,
     presence,
     profile_of,
 )
 from ojs_server.ops.operation import Locks, OnWorker, Operation, Stage
 from ojs_server.ops.unit_of_work import Work
+from ojs_server.ops.workers.kinds import link, unlink
 from ojs_wire.codec import encode
 from ojs_wire.values import format_timestamp
 
@@ -35,6 +35,16 @@ _profile = msgspec.json.Decoder(dict[str, Any])
 
 # Most workers that a clean-up deletes per transaction.
 CLEANUP_STEP: Final = 500
+
+
+# The functions that delete what other systems keep with a worker.
+_with_worker: Final[list[Callable[[Work, str], None]]] = []
+
+
+def deleted_with_worker(delete: Callable[[Work, str], None]) -> Callable[[Work, str], None]:
+    """Register a function that is called when a worker is deleted, after its row is locked."""
+    _with_worker.append(delete)
+    return delete
 
 
 class DeathCause(msgspec.Struct, frozen=True):
@@ -112,40 +122,32 @@ class Register(_OnWorker, frozen=True):
 
 
 class Deregister(_OnWorker, frozen=True):
-    """Deregister a worker, by itself or by an operator; the jobs that it holds go back to their
-    queues.
-
-    With `silent` only a worker that was silent for as long as a dead one is removed.
-    """
-
-    silent: bool = False
+    """Deregister a worker, by itself; the jobs that it holds go back to their queues."""
 
     def lock(self, locks: Locks) -> None:
         super().lock(locks)
         locks.leaving.add(self.worker_id)
 
     def decide(self, work: Work, known: Worker | None) -> Worker:
-        """End the worker's registration; unchanged if it has ended before."""
+        """End the worker's registration; unchanged if it left before."""
         if known is None:
             raise unknown_worker(self.worker_id)
-        if known.gone_at is not None:
-            return known
-        profile = work.rules.profile
-        if self.silent and not is_stale(known, work.now, profile.dead_after_ms):
-            raise Conflict(
-                f"worker {self.worker_id} is alive",
-                details={"resource_type": "worker", "resource_id": self.worker_id},
-                hint="only a worker whose heartbeat is overdue can be removed; tell this one to "
-                "end",
-            )
-        (worker,) = leave(work, [known], _GOODBYE, profile.on_leave)
-        return worker
+        if known.gone_at is None:
+            (known,) = leave(work, [known], _GOODBYE, work.rules.profile.on_leave)
+        elif not is_deleted(known):
+            # A dead worker that deregisters has left by itself.
+            known = msgspec.structs.replace(known, died=False)
+        return known
 
 
 class Delete(_OnWorker, frozen=True):
-    """Delete a worker with its leases; `recovery` overrides what the profile does with its jobs."""
+    """Delete a worker with its leases; `recovery` overrides what the profile does with its jobs.
+
+    With `stale` it raises Conflict if the worker is not stale.
+    """
 
     recovery: Recovery | None = None
+    stale: bool = False
 
     def lock(self, locks: Locks) -> None:
         super().lock(locks)
@@ -155,8 +157,22 @@ class Delete(_OnWorker, frozen=True):
         """Delete the worker; raises if it was deleted before."""
         if known is None or is_deleted(known):
             raise unknown_worker(self.worker_id)
+        if self.stale and not is_stale(known, work.now, work.rules.profile):
+            raise _not_stale(known)
         (worker,) = _delete(work, [known], self.recovery)
         return worker
+
+
+def _not_stale(worker: Worker) -> Conflict:
+    _, worker_id = split_name(worker.id)
+    has_gone = has_left(worker)
+    return Conflict(
+        f"worker {worker_id} {'left by itself' if has_gone else 'is alive'}",
+        details={"resource_type": "worker", "resource_id": worker_id},
+        hint="there is nothing to remove"
+        if has_gone
+        else "only a worker whose heartbeat is overdue can be removed; tell this one to end",
+    )
 
 
 class Describe(_OnWorker, frozen=True):
@@ -268,38 +284,6 @@ def register(work: Work, op: Register, known: Worker | None) -> Worker:
     return noticed(work, worker)
 
 
-def link(work: Work, worker_id: str, kinds: Sequence[Kind]) -> None:
-    """Store the kinds of jobs that a worker runs, and the kinds themselves."""
-    if kinds:
-        work.tx.save_kinds(
-            [
-                msgspec.structs.replace(kind, created_at=work.now, updated_at=work.now)
-                for kind in kinds
-            ]
-        )
-        work.tx.link_kinds([(worker_id, kind.room, kind.name) for kind in kinds])
-
-
-def unlink(work: Work, worker_ids: Sequence[str]) -> None:
-    """Remove the links of workers to kinds of jobs, and the room jobs left without a worker."""
-    names = work.tx.linked(worker_ids)
-    work.tx.unlink_kinds(worker_ids)
-    if names:
-        work.tx.retire_kinds(names)
-    for room in sorted({room for room, _ in names}):
-        if split_name(room)[1] != BLOCKS:
-            work.note(events.job_types_changed(room))
-
-
-def _drop_providers(work: Work, worker_id: str) -> None:
-    """Delete the providers of a worker."""
-    dropped = work.tx.load_providers_of([worker_id])
-    if dropped:
-        work.tx.delete_providers([one.id for one in dropped])
-    for room in sorted({one.room for one in dropped}):
-        work.note(changed(room))
-
-
 def arrival(worker: Worker, *, registered: bool) -> Event:
     """Build `worker.started` from what the worker has reported so far."""
     profile = profile_of(worker)
@@ -374,7 +358,8 @@ def noticed(work: Work, worker: Worker, at: int | None = None) -> Worker:
         dead = worker.died and worker.deleted_at is not None
         worker = msgspec.structs.replace(worker, deleted_at=work.now, died=dead)
         unlink(work, [worker.id])
-        _drop_providers(work, worker.id)
+        for delete in _with_worker:
+            delete(work, worker.id)
     return msgspec.structs.replace(worker, presence=found)
 
 

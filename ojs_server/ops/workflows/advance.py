@@ -168,8 +168,8 @@ class Moves:
             place = (moving.workflow.id, launch.node)
             try:
                 request = codec.decode(waiting[place].request or b"{}")
-                draft = parse_draft(request, tenant=moving.workflow.tenant)
                 # Its job type is not checked here, but when the workflow is started.
+                draft = parse_draft(request, any_type=True, tenant=moving.workflow.tenant)
                 draft = configured(draft, self._work.tx.configs.get(draft.queue, NO_CONFIG))
                 stored = member(self._work, draft, place, handed[place])
                 if draft.unique is not None:

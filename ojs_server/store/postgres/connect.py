@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import msgspec
 import psycopg
@@ -92,8 +91,8 @@ def address_of(url: str, *, pooled: bool = False, answer_s: float = ANSWER_S) ->
 
     With `pooled` there may be a connection pooler at the other end, which keeps no sessions.
     """
-    parts = urlsplit(url)
-    pairs = [pair for pair in parts.query.split("&") if pair]
+    place, _, query = url.partition("?")
+    pairs = [pair for pair in query.split("&") if pair]
     ours = [pair for pair in pairs if pair.partition("=")[0] == "prepare"]
     kept = "&".join(pair for pair in pairs if pair not in ours)
     prepare = not pooled
@@ -103,7 +102,7 @@ def address_of(url: str, *, pooled: bool = False, answer_s: float = ANSWER_S) ->
             raise StoreUnavailable(f"prepare={word} in the database URL must be true or false")
         prepare = _SWITCH[word]
     try:
-        given = conninfo_to_dict(parts._replace(query=kept).geturl())
+        given = conninfo_to_dict(f"{place}?{kept}")
     except psycopg.ProgrammingError as error:
         raise StoreUnavailable(f"cannot understand the database URL: {error}") from error
     options = given.pop("options", None)

@@ -22,6 +22,14 @@ def enter(connection: BoundedConnection, node: str) -> None:
             connection.execute(STATEMENTS[name].sql.encode(), bound)
 
 
+def enter_again(connection: BoundedConnection) -> None:
+    """Raise event positions if needed: behind a new connection there may be another cluster."""
+    connection.execute("BEGIN")
+    plan_by_index(connection, local=True)
+    _raise_positions(connection)
+    connection.execute("COMMIT")
+
+
 def _raise_positions(connection: BoundedConnection) -> None:
     """Make the next position higher than all that are stored.
 

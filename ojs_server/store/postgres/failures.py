@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import errors
 
-from ojs_server.store.errors import StaleWrite, StoreBusy, StoreUnavailable
+from ojs_server.store.errors import Overtaken, StaleWrite, StoreBusy, StoreUnavailable
 
 # The server lost a race against itself and rolled back: decided anew, the work will go through.
 _COLLISIONS = (errors.DeadlockDetected, errors.SerializationFailure)
@@ -26,6 +26,10 @@ def translated(error: psycopg.Error) -> Exception:
         return StaleWrite("a statement of the transaction had failed; it was rolled back")
     if error.diag.table_name == "outcomes":
         return StaleWrite(f"the transaction was cancelled or took too long: {first_line(error)}")
+    if isinstance(error, errors.UniqueViolation) and error.diag.table_name == "workers":
+        return StaleWrite("another node has heard of the same worker meanwhile")
+    if isinstance(error, errors.NotNullViolation) and error.diag.table_name == "events":
+        return Overtaken("a later transaction of another node has changed the same job")
     if isinstance(error, _COLLISIONS):
         return StaleWrite(f"write conflict with another node: {first_line(error)}")
     if is_outdated(error):

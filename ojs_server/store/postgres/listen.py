@@ -10,10 +10,11 @@ import msgspec
 import psycopg
 from psycopg import sql
 
-from ojs_server.store.base import OnDue, OnLog, OnWake
+from ojs_server.store.base import Callbacks
 from ojs_server.store.postgres.bounded import AsyncBoundedConnection
 from ojs_server.store.postgres.connect import Address
 from ojs_server.store.postgres.failures import first_line
+from ojs_server.store.postgres.followers import Followers
 from ojs_server.store.postgres.transaction import Node
 
 log = logging.getLogger("ojs.listen")
@@ -28,7 +29,8 @@ class Notice(msgspec.Struct, frozen=True):
     """A notice from one node to the others.
 
     `queues` have new jobs (without names: any queue may), `follows_ms` asks for notices of events,
-    `position` is the new end of the log, and `due_at` the time at which something falls due.
+    `position` is the new end of the log, and `due_at` the time at which something falls due. A
+    program that has `staged` jobs tells all nodes.
     """
 
     node: str
@@ -36,22 +38,45 @@ class Notice(msgspec.Struct, frozen=True):
     follows_ms: int | None = None
     position: int | None = None
     due_at: int | None = None
+    staged: bool = False
 
 
 _notice = msgspec.json.Decoder(Notice)
 
 
+class Receiver(msgspec.Struct, frozen=True):
+    """Receives the notices for a node."""
+
+    followers: Followers
+    callbacks: Callbacks
+
+    def receive(self, notice: Notice) -> None:
+        """Pass on what another node has told."""
+        if notice.follows_ms is not None:
+            self.followers.note(notice.follows_ms)
+        elif notice.position is not None:
+            self.callbacks.on_log(notice.position)
+        elif notice.due_at is not None:
+            self.callbacks.on_due(notice.due_at)
+        elif notice.staged:
+            self.callbacks.on_staged()
+        else:
+            self.callbacks.on_wake(notice.queues)
+
+    def catch_up(self) -> None:
+        """Wake all once, as notices are lost while nobody listens."""
+        self.callbacks.on_wake(None)
+        self.callbacks.on_log(None)
+        self.callbacks.on_staged()
+
+
 class PostgresListener:
     """Receives notices of other nodes' commits for this node's fetches and event streams."""
 
-    def __init__(
-        self, address: Address, node: Node, on_wake: OnWake, on_log: OnLog, on_due: OnDue
-    ) -> None:
+    def __init__(self, address: Address, node: Node, receiver: Receiver) -> None:
         self._address = address
         self._node = node
-        self._on_wake = on_wake
-        self._on_log = on_log
-        self._on_due = on_due
+        self._receiver = receiver
         self._pause_s = FIRST_PAUSE_S
         self._is_listening = True
 
@@ -72,22 +97,20 @@ class PostgresListener:
             **self._address.parameters, autocommit=True
         )
         connection.patience_s = self._address.answer_s
+        listen = sql.SQL("LISTEN {}").format(sql.Identifier(self._node.channel))
         try:
-            await connection.execute(
-                sql.SQL("LISTEN {}").format(sql.Identifier(self._node.channel))
-            )
+            await connection.execute(listen)
             self._pause_s = FIRST_PAUSE_S
             if not self._is_listening:
                 log.info("receiving notices from other nodes again")
             self._is_listening = True
-            # Notices sent while this node was not listening are lost, so wake all waiters once.
-            self._on_wake(None)
-            self._on_log(None)
+            self._receiver.catch_up()
             quiet_s = min(QUIET_S, self._address.answer_s / 2)
             while True:
                 async for notice in connection.notifies(timeout=quiet_s):
                     self._received(notice.payload)
-                await connection.execute("SELECT 1")
+                # It listens already: this tells whether the connection is still there.
+                await connection.execute(listen)
         finally:
             with suppress(psycopg.Error):
                 await connection.close()
@@ -97,15 +120,7 @@ class PostgresListener:
             notice = _notice.decode(payload)
         except msgspec.DecodeError:
             # Not ours, or from a newer node: looking once too often does no harm.
-            self._on_wake(None)
+            self._receiver.callbacks.on_wake(None)
             return
-        if notice.node == self._node.name:
-            return
-        if notice.follows_ms is not None:
-            self._node.followers.note(notice.follows_ms)
-        elif notice.position is not None:
-            self._on_log(notice.position)
-        elif notice.due_at is not None:
-            self._on_due(notice.due_at)
-        else:
-            self._on_wake(notice.queues)
+        if notice.node != self._node.name:
+            self._receiver.receive(notice)

@@ -12,8 +12,9 @@ from ojs_server.store.base import Clock
 from ojs_server.store.postgres.connect import plan_by_index
 from ojs_server.store.postgres.due_floors import DueFloors
 from ojs_server.store.postgres.silence import Silence
+from ojs_server.store.postgres.staged_floor import StagedFloor, StagedLook
 from ojs_server.store.postgres.statements import STATEMENTS, PostgresStatements, Statement, can_hold
-from ojs_server.store.records import Contended, DueTimes
+from ojs_server.store.records import Contended, DueTimes, Staged
 from ojs_server.store.tables.contract import Reader
 from ojs_server.store.tables.statements import Values
 
@@ -26,12 +27,14 @@ class PostgresReader(PostgresStatements, Reader):
         cursor: psycopg.Cursor[tuple[Any, ...]],
         clock: Clock | None,
         due_floors: DueFloors,
+        staged_floor: StagedFloor,
         *,
         pooled: bool,
     ) -> None:
         self._cursor = cursor
         self._clock = clock
         self._due_floors = due_floors
+        self._staged_floor = staged_floor
         self._pooled = pooled
 
     def _rows(self, statement: Statement, bound: Mapping[str, Any]) -> list[Any]:
@@ -80,6 +83,18 @@ class PostgresReader(PostgresStatements, Reader):
         (due,) = self.read(DueTimes, "next_due", jobs=look.jobs, leases=look.leases)
         self._due_floors.found(look, due.job, due.lease)
         return due
+
+    def staged(self, limit: int) -> list[Staged]:
+        """Return the first staged jobs, without a look at what earlier looks have passed."""
+        look = self._staged_floor.look()
+        # Before the look for jobs: what has ended by now is visible to it.
+        ((since, unfinished),) = self.all("snapshot")
+        found = self.read(
+            Staged, "staged", since=look.since, unfinished=[*look.unfinished], limit=limit
+        )
+        if not found:
+            self._staged_floor.passed(StagedLook(since, unfinished))
+        return found
 
     def ping(self) -> None:
         """Check that the database answers."""

@@ -111,9 +111,7 @@ DIALECT: Final = Dialect(
         r"\bINSERT OR ROLLBACK\b": "INSERT",
     },
 )
-STATEMENTS: Final[dict[str, Statement]] = {
-    name: statement_of(query) for name, query in load_queries(PACKAGE, DIALECT).items()
-}
+STATEMENTS: Final[dict[str, Statement]] = load_queries(PACKAGE, DIALECT, statement_of)
 
 
 def claim_of(limit: int, job_types: int | None = None) -> Statement:

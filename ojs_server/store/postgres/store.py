@@ -19,22 +19,23 @@ from ojs_server.domain.fairness.sharing import ALONE
 from ojs_server.domain.jobs.version_routing import Routings
 from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.environment import Environment, machine
-from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, ignore_moment
+from ojs_server.store.base import Callbacks, Clock
 from ojs_server.store.errors import StaleWrite, StoreUnavailable, StoreUnreachable
 from ojs_server.store.postgres import connect
 from ojs_server.store.postgres.bounded import ANSWER_S, PING_S, BoundedConnection
 from ojs_server.store.postgres.counter_rows import CounterRows
 from ojs_server.store.postgres.due_floors import DueFloors
-from ojs_server.store.postgres.enter import enter
+from ojs_server.store.postgres.enter import enter, enter_again
 from ojs_server.store.postgres.failures import at_the_boundary, first_line, is_outdated
 from ojs_server.store.postgres.floors import Floors
 from ojs_server.store.postgres.followers import Followers
-from ojs_server.store.postgres.listen import PostgresListener
+from ojs_server.store.postgres.listen import PostgresListener, Receiver
 from ojs_server.store.postgres.migrate import migrate
 from ojs_server.store.postgres.outcome import PATIENCE_S
 from ojs_server.store.postgres.read import PostgresReader
 from ojs_server.store.postgres.refusals import refused_start
 from ojs_server.store.postgres.silence import Silences
+from ojs_server.store.postgres.staged_floor import StagedFloor
 from ojs_server.store.postgres.statements import PACKAGE, STATEMENTS
 from ojs_server.store.postgres.transaction import Node, PostgresTx
 from ojs_server.store.postgres.vacuum import VacuumHolders
@@ -97,8 +98,9 @@ class PostgresStore:
         self._lost_readers = 0
         self._migrations = migrations
         # The database says which channel it has.
-        self._node = Node(node or _name_in(environment), "", Followers())
+        self._node = Node(node or _name_in(environment), "", Followers(environment.monotonic))
         self._counter_rows = CounterRows(self._node.name)
+        self._staged_floor = StagedFloor(environment.monotonic)
         self._closed = False
         self._make_pool = partial(_pool, address, readers, pooled=self._pooled)
         # Made by `open`.
@@ -119,6 +121,7 @@ class PostgresStore:
                 migrate(connection, PACKAGE, apply=self._migrations)
                 self._node = msgspec.structs.replace(self._node, channel=_channel(connection))
                 enter(connection, self._node.name)
+            self._writer.on_connect = enter_again
         except BaseException as error:
             self._writer.drop()
             if isinstance(error, (psycopg.Error, StaleWrite, StoreUnavailable)):
@@ -183,7 +186,13 @@ class PostgresStore:
             connection.patience_s = answer_s
             try:
                 with connection.cursor(binary=True) as cursor:
-                    yield PostgresReader(cursor, self._clock, self._due_floors, pooled=self._pooled)
+                    yield PostgresReader(
+                        cursor,
+                        self._clock,
+                        self._due_floors,
+                        self._staged_floor,
+                        pooled=self._pooled,
+                    )
             except psycopg.Error as error:
                 if not is_outdated(error):
                     raise
@@ -208,11 +217,10 @@ class PostgresStore:
         """None: the database looks after its files."""
         return None
 
-    def listener(
-        self, on_wake: OnWake, on_log: OnLog = ignore_moment, on_due: OnDue = ignore_moment
-    ) -> PostgresListener:
+    def listener(self, callbacks: Callbacks) -> PostgresListener:
         """Return a listener for other nodes' notices that bypasses any connection pooler."""
-        return PostgresListener(self._direct, self._node, on_wake, on_log, on_due)
+        receiver = Receiver(self._node.followers, callbacks)
+        return PostgresListener(self._direct, self._node, receiver)
 
     def note_waiting(self, until: int) -> None:
         """Notify other nodes that fetches wait here until a moment."""

@@ -56,7 +56,8 @@ from ojs_server.store.records import (
     Leased,
     Released,
 )
-from ojs_server.store.tables.contract import WIPED, Tx
+from ojs_server.store.tables.catalog import wiped_tables
+from ojs_server.store.tables.contract import Tx
 from ojs_server.store.tables.events import Events
 from ojs_server.store.tables.jobs import check_written, in_turn
 from ojs_server.store.tables.sharing import waiting_in
@@ -65,7 +66,6 @@ from ojs_wire.codec import encode
 
 # A notice of more than 8000 bytes is refused by the database.
 MAX_NOTICE: Final = 7000
-_WIPES: Final = [Statement("wipe", f"DELETE FROM {name}", changes=(name,)) for name in WIPED]
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -91,6 +91,8 @@ class PostgresTx(PostgresStatements, Tx):
     ) -> None:
         self._pipe, self._reads = begun.pipe, begun.reads
         Writing.__init__(self, now, begun.base, node.name)
+        # Above its own positions.
+        self._upto = begun.base + (1 << POSITION_BITS)
         self._channel = node.channel
         self._followers = node.followers
         self.configs = configs
@@ -98,6 +100,8 @@ class PostgresTx(PostgresStatements, Tx):
         self._due_floors = due_floors
         self._counter_rows = counter_rows
         self._renews_counters = False
+        # Workers that were looked for and are not there.
+        self._unknown_workers: set[str] = set()
         # The earliest moments below the floors that this transaction writes.
         self._due: list[tuple[int | None, int | None]] = []
         # Looks for floors, whose answers hold once this transaction is committed.
@@ -164,12 +168,22 @@ class PostgresTx(PostgresStatements, Tx):
 
     def load_workers(self, ids: Iterable[str]) -> dict[str, Worker]:
         """Lock and read workers, once where the batch has locked them."""
-        return self._reads.workers(ids)
+        requested = set(ids)
+        found = self._reads.workers(requested)
+        self._unknown_workers |= requested - found.keys()
+        return found
 
     def save_workers(self, workers: Sequence[Worker]) -> None:
-        """Insert or replace workers; they are read anew after that."""
+        """Insert or replace workers; they are read anew after that.
+
+        StaleWrite if another node has made one known since it was looked for: no lock can be had of
+        a row that is not there.
+        """
         self._reads.forget()
-        super().save_workers(workers)
+        new = {worker.id: worker for worker in workers if worker.id in self._unknown_workers}
+        self._unknown_workers -= new.keys()
+        self.run_records("insert_workers", [new[worker_id] for worker_id in sorted(new)])
+        super().save_workers([worker for worker in workers if worker.id not in new])
 
     def delete_workers(self, before: int, limit: int) -> int:
         """Remove workers that were deleted or left long ago; they are read anew after that."""
@@ -319,6 +333,7 @@ class PostgresTx(PostgresStatements, Tx):
             "bottoms": numbers(spans.bottoms),
             "floors": numbers(spans.floors),
             "since": spans.since,
+            "upto": self._upto,
             "now": self.now,
             "limit": limit,
         }
@@ -418,7 +433,7 @@ class PostgresTx(PostgresStatements, Tx):
                 "tenants": texts([lane.tenant for lane in alike]),
                 "types": texts([lane.type for lane in alike]),
             }
-            found += self.read(Candidate, name, **bound, now=self.now, limit=limit)
+            found += self.read(Candidate, name, **bound, upto=self._upto, now=self.now, limit=limit)
         return found
 
     def claim_chosen(self, ids: Sequence[str]) -> list[Claimed]:
@@ -440,7 +455,8 @@ class PostgresTx(PostgresStatements, Tx):
     def wipe(self) -> None:
         """Delete all data."""
         self._reads.forget()
-        for statement in _WIPES:
+        for table in wiped_tables():
+            statement = Statement("wipe", f"DELETE FROM {table}", changes=(table,))
             self._pipe.send(statement, {})
         self.configs = {}
         self.maintenance, self.schemas = None, {}

@@ -1,7 +1,7 @@
 """The single writing connection: begin and end transactions, and determine their outcomes."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -54,6 +54,8 @@ class Writer:
         self._noted = 0
         # Number of lost connections.
         self.lost = 0
+        # Prepares each new connection.
+        self.on_connect: Callable[[BoundedConnection], None] = lambda connection: None
 
     def connection(self, within_s: float | None = None) -> BoundedConnection:
         """Return the open connection, or a new one, for which all hosts have `within_s`."""
@@ -61,8 +63,17 @@ class Writer:
             raise StoreUnavailable("the store is closed")
         if self._connection is None:
             with at_the_boundary():
-                self._connection = self._address.connect(within_s)
+                self._connection = self._connect(within_s)
         return self._connection
+
+    def _connect(self, within_s: float | None) -> BoundedConnection:
+        connection = self._address.connect(within_s)
+        try:
+            self.on_connect(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     @contextmanager
     def transaction(self, preload: Preload | None, lock_ms: int) -> Iterator[StartedTransaction]:

@@ -5,6 +5,7 @@ from typing import Final
 import apsw
 
 from ojs_server.store.base import Clock
+from ojs_server.store.records import Staged
 from ojs_server.store.sqlite.statements import SqliteStatements
 from ojs_server.store.tables.contract import Reader
 
@@ -29,6 +30,10 @@ class SqliteReader(SqliteStatements, Reader):
     def log_head(self) -> int:
         """Return the end of the log, which is never behind."""
         return _BEHIND_ALL
+
+    def staged(self, limit: int) -> list[Staged]:
+        """Return the first staged jobs."""
+        return self.read(Staged, "staged", limit=limit)
 
     def ping(self) -> None:
         """Check that the file can be read."""

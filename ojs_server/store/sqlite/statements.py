@@ -40,7 +40,7 @@ DIALECT: Final = Dialect(
         r"\bleast\(": "min(",
     },
 )
-QUERIES: Final = load_queries(PACKAGE, DIALECT)
+QUERIES: Final[dict[str, Query]] = load_queries(PACKAGE, DIALECT, lambda query: query)
 
 # Numbers of rows that one statement binds; the rest is filled up to one of a few numbers:
 # each number of rows is a statement of its own, and to prepare one takes as long as to run many.

@@ -15,7 +15,7 @@ from ojs_server.domain.admin.vacuum_holder import VacuumHolder
 from ojs_server.domain.fairness.sharing import Sharing
 from ojs_server.domain.queues.config import QueueConfig
 from ojs_server.environment import Environment, machine
-from ojs_server.store.base import Clock, OnDue, OnLog, OnWake, ignore_moment
+from ojs_server.store.base import Callbacks, Clock
 from ojs_server.store.clock import RisingClock
 from ojs_server.store.errors import OutcomeUnknown, SchemaError, StoreBusy, StoreUnavailable
 from ojs_server.store.records import POSITION_BITS, Contended, Preload
@@ -55,6 +55,9 @@ class SqliteStore:
     embedded = True
     is_open = True
     lost_connections = 0
+    # A subclass may add to what they do; one whose nodes share a store notes what they announce.
+    transactions: type[SqliteTx] = SqliteTx
+    readers: type[SqliteReader] = SqliteReader
     _closed = False
     _backfill: Backfill | None = None
     _file: DatabaseFile | None = None
@@ -125,11 +128,11 @@ class SqliteStore:
             try:
                 self._number += 1
                 base = self._number << POSITION_BITS
-                tx = SqliteTx(self._writer, self._clock(), base, self.node, self._configs)
+                tx = self.transactions(self._writer, self._clock(), base, self.node, self._configs)
                 tx.maintenance, tx.schemas = self._maintenance, self._schemas
                 tx.sharing, tx.routings = self._sharing, self._routings
                 yield tx
-                self._writer.execute("COMMIT")
+                self._commit()
                 if tx.changed_configs:
                     self._configs = tx.configs
                     self._maintenance, self._schemas = tx.maintenance, tx.schemas
@@ -150,7 +153,7 @@ class SqliteStore:
             if connection is None:
                 connection = self._local.connection = self._connect()
                 connection.pragma("query_only", True)
-            yield SqliteReader(connection, self._clock)
+            yield self.readers(connection, self._clock)
 
     def ping(self) -> None:
         """Raise StoreUnavailable unless the database answers."""
@@ -170,9 +173,7 @@ class SqliteStore:
         """`PRAGMA synchronous` of the writing connection: 2 is FULL."""
         return int(self._writer.pragma("synchronous"))
 
-    def listener(
-        self, on_wake: OnWake, on_log: OnLog = ignore_moment, on_due: OnDue = ignore_moment
-    ) -> None:
+    def listener(self, callbacks: Callbacks) -> None:
         """There is no other node to hear of: the file has one server."""
 
     def note_waiting(self, until: int) -> None:
@@ -237,6 +238,25 @@ class SqliteStore:
             raise StoreBusy(str(error)) from error
         except _OUTSIDE as error:
             raise StoreUnavailable(str(error)) from error
+
+    def _commit(self) -> None:
+        try:
+            self._writer.execute("COMMIT")
+        except apsw.IOError as error:
+            # If its sync failed, the log has the whole transaction, and a start after the end of
+            # this process would take it for committed. The next transaction overwrites it.
+            try:
+                self._rewrite_a_page()
+            except apsw.Error:
+                raise OutcomeUnknown(f"a COMMIT failed: {error}") from error
+            raise
+
+    def _rewrite_a_page(self) -> None:
+        if self._writer.in_transaction:
+            self._writer.execute("ROLLBACK")
+        self._writer.execute("BEGIN IMMEDIATE")
+        self._writer.execute(QUERIES["touch"].sql)
+        self._writer.execute("COMMIT")
 
     def _displaced_at(self, now: int) -> str | None:
         """Look at the files after a commit: at those that hold jobs, now and then at all."""

@@ -20,7 +20,8 @@ from ojs_server.store.sqlite.statements import (
     of_list,
     parts,
 )
-from ojs_server.store.tables.contract import WIPED, Tx
+from ojs_server.store.tables.catalog import wiped_tables
+from ojs_server.store.tables.contract import Tx
 from ojs_server.store.tables.jobs import in_turn
 from ojs_server.store.tables.sharing import waiting_in
 from ojs_server.store.tables.statements import Writing
@@ -207,7 +208,7 @@ class SqliteTx(SqliteStatements, Tx):
 
     def wipe(self) -> None:
         """Delete all data."""
-        for table in WIPED:
+        for table in wiped_tables():
             self._connection.execute(f"DELETE FROM {table}")
         self.configs = {}
         self.maintenance, self.schemas = None, {}

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ojs_server.domain.fairness.fair_choice import Candidate
 from ojs_server.domain.jobs.job import Job, StoredJob
-from ojs_server.store.records import Claimed, DueTimes, Lane, Leased, Released
+from ojs_server.store.records import Claimed, DueTimes, Lane, Leased, Released, Staged
 from ojs_server.store.tables.actions import ActionReads, ActionWrites
 from ojs_server.store.tables.attachments import AttachmentReads, AttachmentWrites
 from ojs_server.store.tables.cron import CronReads, CronWrites
@@ -23,52 +23,16 @@ from ojs_server.store.tables.kinds import KindReads, KindWrites
 from ojs_server.store.tables.leases import LeaseWrites
 from ojs_server.store.tables.limits import LimitReads, LimitWrites
 from ojs_server.store.tables.logins import LoginReads, LoginWrites
-from ojs_server.store.tables.providers import ProviderReads, ProviderWrites
 from ojs_server.store.tables.queues import QueueReads, QueueWrites
 from ojs_server.store.tables.receipts import ReceiptWrites
-from ojs_server.store.tables.rooms import RoomReads, RoomWrites
 from ojs_server.store.tables.routing import RoutingReads, RoutingWrites
 from ojs_server.store.tables.schemas import SchemaReads, SchemaWrites
 from ojs_server.store.tables.sharing import SharingReads, SharingWrites
+from ojs_server.store.tables.staging import StagingReads, StagingWrites
 from ojs_server.store.tables.statistics import StatisticsReads
 from ojs_server.store.tables.webhooks import WebhookReads, WebhookWrites
 from ojs_server.store.tables.workers import WorkerReads, WorkerWrites
 from ojs_server.store.tables.workflows import WorkflowReads, WorkflowWrites
-
-# The tables that a reset empties, in the order of locks.
-WIPED = (
-    "queues",
-    "maintenance",
-    "tenants",
-    "pools",
-    "routings",
-    "schemas",
-    "webhooks",
-    "deliveries",
-    "cron",
-    "cron_runs",
-    "workers",
-    "worker_kinds",
-    "job_kinds",
-    "providers",
-    "provider_results",
-    "jobs",
-    "leases",
-    "checkpoints",
-    "progress",
-    "earlier_holders",
-    "job_numbers",
-    "workflows",
-    "workflow_jobs",
-    "limits",
-    "queue_counts",
-    "events",
-    "event_tally",
-    "statistics",
-    "receipts",
-    "logins",
-    "actions",
-)
 
 
 class Tx(
@@ -79,8 +43,6 @@ class Tx(
     LeaseWrites,
     WorkerWrites,
     KindWrites,
-    ProviderWrites,
-    RoomWrites,
     QueueWrites,
     EventWrites,
     ReceiptWrites,
@@ -93,6 +55,7 @@ class Tx(
     SharingWrites,
     LoginWrites,
     ActionWrites,
+    StagingWrites,
 ):
     """One write transaction. Nothing is visible to others before it commits."""
 
@@ -200,8 +163,6 @@ class Reader(
     AttachmentReads,
     WorkerReads,
     KindReads,
-    ProviderReads,
-    RoomReads,
     QueueReads,
     EventReads,
     CronReads,
@@ -214,6 +175,7 @@ class Reader(
     SharingReads,
     LoginReads,
     ActionReads,
+    StagingReads,
 ):
     """Reads outside of a transaction; each sees everything that was committed before."""
 
@@ -224,6 +186,14 @@ class Reader(
     @abstractmethod
     def ping(self) -> None:
         """Touch the database."""
+
+    @abstractmethod
+    def staged(self, limit: int) -> list[Staged]:
+        """Return the first staged jobs: those of one transaction in their order.
+
+        A job is returned at each look until it is taken; one that appears at a place that was
+        passed long ago is returned, too.
+        """
 
     def due(self) -> DueTimes:
         """Return the times at which housekeeping is needed next."""

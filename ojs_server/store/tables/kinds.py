@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from ojs_server.domain.compat.kind import Kind
 from ojs_server.domain.jobs.job import Job
+from ojs_server.domain.workers.kind import Kind
+from ojs_server.store.records import KindRun, KindWorkers
 from ojs_server.store.tables.statements import Statements, Writing, by_name
 
 
@@ -31,9 +32,29 @@ class KindWrites(Writing):
         """Remove the links of these workers to kinds."""
         self.run_ids("unlink_kinds", sorted(set(worker_ids)))
 
+    def linked(self, worker_ids: Iterable[str]) -> set[tuple[str, str]]:
+        """Return the (room, name) pairs of the kinds that these workers run."""
+        return set(self.all_ids("linked", worker_ids))
+
+    def retire_kinds(self, names: Iterable[tuple[str, str]]) -> None:
+        """Delete those of these kinds that have no worker and no waiting job."""
+        rows = [(self.now, room, name) for room, name in sorted(names)]
+        self.run_columns("retire_kinds", **by_name(rows, "at", "room", "name"))
+
 
 class KindReads(Statements):
     """Kinds outside of a transaction."""
+
+    def kinds_in(self, room: str) -> list[KindWorkers]:
+        """The kinds of a room by name, each with the workers that run it."""
+        if not self.can_hold(room):
+            return []
+        found: dict[Kind, list[str]] = {}
+        for row in self.read(KindRun, "kinds_in", room=room):
+            workers = found.setdefault(row.kind, [])
+            if row.worker_id is not None:
+                workers.append(row.worker_id)
+        return [KindWorkers(kind, tuple(workers)) for kind, workers in found.items()]
 
     def kinds_of(self, worker_id: str) -> list[Kind]:
         """Return the kinds that a worker runs, by room and name."""

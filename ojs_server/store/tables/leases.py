@@ -19,6 +19,10 @@ class LeaseWrites(Writing):
         moved = list(ids)
         self.run_columns("move_leases", job_id=moved, queue=(queue,) * len(moved))
 
+    def start_lease(self, job_id: str) -> None:
+        """Record that the holder of a locked job has begun to run it."""
+        self.run("start_lease", job_id=job_id, now=self.now)
+
     def drop_leases(self, job_ids: Sequence[str]) -> None:
         """End leases."""
         self.run_ids("drop_leases", job_ids)

@@ -88,6 +88,10 @@ class SharingReads(Statements):
             for row in [configured.get(name)]
         ]
 
+    def count_queues(self, tenants: Iterable[str]) -> dict[str, int]:
+        """Return the number of the queues in which each of these tenants ever had jobs."""
+        return dict(self.all_ids("count_queues", tenants))
+
     def waits(self) -> dict[str, int]:
         """Return the average waiting time of each queue's running jobs, in milliseconds."""
         return {row[0]: max(0, row[1]) for row in self.all("waits")}

@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.clients.runs import NO_KEY, compare
 from tests.e2e.node import Node, running
 
 ROOT = Path(__file__).parents[3]
@@ -59,20 +60,50 @@ async def test_every_scenario_passes(store_url: str, mode: str) -> None:
         results = await played(node.url, mode)
     assert {name: why for name, why in results.items() if why} == {}
     assert len(results) >= LEAST
+    compare("zndraw-joblib", f"{NO_KEY}, {mode}", results)
 
 
 @pytest.mark.parametrize("mode", ["rest", "socketio"])
+@pytest.mark.parametrize("roles", ["worker+producer", "admin"])
 async def test_an_ordinary_user_may_do_all_but_what_needs_an_administrator(
-    store_url: str, monkeypatch: pytest.MonkeyPatch, mode: str
+    store_url: str, monkeypatch: pytest.MonkeyPatch, mode: str, roles: str
 ) -> None:
-    key = "the-key-of-an-ordinary-user"
-    monkeypatch.setenv("OJS_KEYS", f"scene=worker+producer:{key}")
+    key = "the-key-of-a-user"
+    monkeypatch.setenv("OJS_KEYS", f"scene={roles}:{key}")
     monkeypatch.setenv("OJS_AUTH_TOKEN", key)
     async with running(store_url, *OPTIONS) as node:
         results = await played(node.url, mode)
     failed = {name: why for name, why in results.items() if why}
-    assert set(failed) <= ADMINISTRATORS, failed
+    refused = set() if roles == "admin" else ADMINISTRATORS & results.keys()
+    assert failed.keys() == refused, failed
     assert len(results) >= LEAST
+    compare("zndraw-joblib", f"{roles}, {mode}", results)
+
+
+async def test_reports_are_answered_as_by_the_package_itself(store_url: str) -> None:
+    """Each report on a task in each state has the status and the problem that the package's own
+    server answers; what that cannot read has no problem there."""
+    async with running(store_url, *OPTIONS) as node:
+        ours, original = await asyncio.gather(answers(node.url), answers())
+    assert ours.keys() == original.keys()
+    assert len(original) >= 90
+    # A claim needs a worker, which a report does not name.
+    never = ("pending", '{"status": "claimed"}')
+    assert original.pop(never) == (200, None)
+    assert ours.pop(never) == (409, "/v1/problems/invalid-task-transition")
+    unread = (422, "/v1/problems/validation-error")
+    assert ours == {name: unread if told[0] == 422 else told for name, told in original.items()}
+
+
+async def answers(*address: str) -> dict[tuple[str, str], tuple[int, str | None]]:
+    """The status and the problem that a server answers, by the state of a task and the report."""
+    process = await started("moves.py", *address)
+    told, _ = await process.communicate()
+    assert process.returncode == 0
+    lines = map(json.loads, told.splitlines())
+    return {
+        (line["state"], json.dumps(line["body"])): (line["status"], line["type"]) for line in lines
+    }
 
 
 @pytest.mark.parametrize("mode", ["rest", "socketio"])

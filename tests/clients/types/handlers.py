@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, assert_type
 
 from ojs_worker import (
+    BlockingClient,
     BlockingContext,
     BlockingJobHandle,
     Client,
@@ -108,10 +109,41 @@ async def producer(client: Client) -> None:
         assert_type(event.type, str)
     async for listed in client.jobs.list(state="active"):
         assert_type(listed, Job)
+    async for event in client.events(job=job):
+        assert_type(event.type, str)
+    assert_type(await client.result(job, type=Receipt), Receipt)
+    assert_type(await client.get("id"), Job)
+    assert_type(await client.within(5).cancel("id"), Job)
+    assert_type(await client.enqueue_many([pay.request(4)]), list[JobHandle[Any]])
+    assert_type(await client.trigger_cron("nightly"), JobHandle[Any])
+    assert_type(await client.put_cron("nightly", "@daily", "a.b", overlap="skip"), CronEntry)
 
 
-def mistakes() -> None:
+def blocking_producer(client: BlockingClient, job: BlockingJobHandle[Receipt]) -> None:
+    """Enqueue without an event loop, and look at what comes."""
+    assert_type(job.result(timeout_s=5), Receipt)
+    assert_type(job.wait(), Job)
+    assert_type(job.status(), str)
+    assert_type(job.progress(), Progress)
+    assert_type(client.handle("id", type=Receipt), BlockingJobHandle[Receipt])
+    assert_type(client.enqueue("a.b", [1], delay="5m"), BlockingJobHandle[Any])
+    assert_type(client.result(job, type=Receipt), Receipt)
+    assert_type(client.within(5).cancel("id"), Job)
+    assert_type(client.start(chain(pay.request(1), prune.request(2))), Workflow)
+    assert_type(client.list_crons(), list[CronEntry])
+    for event in client.events(job=job):
+        assert_type(event.type, str)
+    for event in job.events():
+        assert_type(event.type, str)
+    for listed in client.jobs.list(state="active"):
+        assert_type(listed, Job)
+
+
+def mistakes(client: Client, blocking: BlockingClient) -> None:
     """Arguments that do not fit; a checker that lets one pass says that its comment is unused."""
+    client.enqueue("a.b", dela="5m")  # type: ignore[call-arg,unused-coroutine]
+    blocking.enqueue("a.b", priority="high")  # type: ignore[arg-type]
+    blocking.get(3)  # type: ignore[arg-type]
     pay.request("four")  # type: ignore[arg-type]
     make.request()  # type: ignore[call-arg]
     insert.request([Receipt(1)])  # type: ignore[arg-type]

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from tests.e2e.node import Node, running
+from tests.missing import not_run
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -22,7 +22,7 @@ PYTHON = INSTALLED / "pyzeebe" / "bin" / "python"
 PROTO = ROOT / "ojs_server" / "grpc" / "proto"
 LIMIT_S = 110
 
-_SCENARIO = re.compile(r"^@?scenario\([\"'](.+)[\"']", re.MULTILINE)
+_SCENARIO = re.compile(r"^@?scenario\([\"'](.+?)[\"'][,)]", re.MULTILINE)
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -43,12 +43,8 @@ class Program(msgspec.Struct, frozen=True):
 
     def require(self) -> None:
         """Fail if the client should be installed and is not; otherwise skip with a warning."""
-        if self.needs.exists():
-            return
-        why = f"{self.needs} is missing: `make clients` says why it could not be installed"
-        if os.environ.get("CI"):
-            pytest.fail(why)
-        pytest.skip(f"NOT RUN: {why}")
+        if not self.needs.exists():
+            not_run(f"{self.needs} is missing: `make clients` says why it could not be installed")
 
 
 ZEEBE_NODE = Program("zeebe_node.js", NODE_MODULES / "zeebe-node")
@@ -57,11 +53,13 @@ CAMUNDA_SDK = Program("camunda_sdk.js", NODE_MODULES / "@camunda8" / "sdk")
 OJS_V1 = Program("ojs_v1.js", NODE_MODULES / "@grpc" / "grpc-js")
 
 
-async def play(program: Program, store_url: str, *options: str) -> Mapping[str, str | None]:
-    """Play the scenarios on a server of their own and return the error of each, None if it
-    passed."""
+async def play(
+    program: Program, store_url: str, *options: str, key: str | None = None
+) -> Mapping[str, str | None]:
+    """Play the scenarios on a server of their own and return the error of each, None if it passed.
+    With a key the client shows it."""
     async with running(store_url, "--grpc-port", "0", *options) as node:
-        process = await begin(program.command(), arguments(program, node))
+        process = await begin(program.command(), arguments(program, node), key)
         try:
             async with asyncio.timeout(LIMIT_S):
                 said, complained = await process.communicate()
@@ -81,14 +79,17 @@ def arguments(program: Program, node: Node) -> Sequence[str]:
     return [node.grpc, str(PROTO / "ojs_v1.proto") if program is OJS_V1 else node.url]
 
 
-async def begin(command: Sequence[str], given: Sequence[str]) -> asyncio.subprocess.Process:
-    """Start a program that finds the installed clients."""
+async def begin(
+    command: Sequence[str], given: Sequence[str], key: str | None = None
+) -> asyncio.subprocess.Process:
+    """Start a program that finds the installed clients, and the key of the server, if any."""
+    shown = {} if key is None else {"OJS_AUTH_TOKEN": key}
     return await asyncio.create_subprocess_exec(
         *(*command, *given),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "NODE_PATH": str(NODE_MODULES)},
+        env={**os.environ, "NODE_PATH": str(NODE_MODULES), **shown},
     )
 
 

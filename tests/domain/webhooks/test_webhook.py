@@ -19,7 +19,15 @@ from ojs_server.domain.webhooks.delivery import (
 )
 from ojs_server.domain.webhooks.request import changed, parse_changes, subscribed
 from ojs_server.domain.webhooks.target import Reach
-from ojs_server.domain.webhooks.webhook import OVERLAP_MS, Webhook, rotated, selection_of, signature
+from ojs_server.domain.webhooks.webhook import (
+    OVERLAP_MS,
+    Webhook,
+    paused,
+    resumed,
+    rotated,
+    selection_of,
+    signature,
+)
 
 NOW = 1_750_000_000_000
 REACH = Reach()
@@ -87,6 +95,15 @@ def test_a_wrong_request_is_refused(
     assert refusal.value.details is not None
     assert refusal.value.details["field"] == field
     assert "with\nbreak" not in refusal.value.message
+
+
+def test_pauses_take_no_room_from_what_users_may_send() -> None:
+    one = webhook(metadata={"a": "x" * 16_000})
+    for position in range(0, 2000, 2):
+        one = resumed(paused(one, position), position + 1)
+    amended = changed(parse_changes({"url": "https://example.com/y"}, Reach()), one, 0)
+    assert selection_of(amended) == selection_of(one)
+    assert len(selection_of(one).pauses) == 1000
 
 
 def test_a_secret_is_not_changed_beside_other_members() -> None:

@@ -14,6 +14,8 @@ from ojs_server.http import dialects, pipeline, prefer_header
 from ojs_server.http.access.key_check import KeyCheck
 from ojs_server.http.access.keys import Keys
 from ojs_server.http.access.roles import in_order
+from ojs_server.http.jobs import enqueue
+from ojs_server.http.jobs.views import envelopes
 from ojs_server.http.paths import Paths
 from ojs_server.http.queues import read as queues
 from ojs_server.http.system import manifest
@@ -69,7 +71,7 @@ def request_id_is_missing() -> None:
 @fault("OJS-HTP-017")
 def request_ids_are_replaced() -> None:
     """A request's own id is not kept."""
-    put(pipeline, "MAX_REQUEST_ID", 0)
+    put(pipeline, "sent_request_id", lambda call: None)
 
 
 @fault("OJS-HTP-018")
@@ -189,6 +191,12 @@ def the_last_preference_counts() -> None:
     )
 
 
+@fault("OJS-ENQ-033")
+def batches_are_never_short() -> None:
+    """A batch is answered with whole jobs, whatever its producer prefers."""
+    put(enqueue, "minimal_jobs", envelopes)
+
+
 @fault("OJS-MAN-019")
 def workers_are_forgotten_in_health() -> None:
     """Health in detail counts no workers."""
@@ -279,15 +287,27 @@ def calls_need_a_body() -> None:
 
 
 @fault("OJS-HTP-025")
-def copies_are_never_whole() -> None:
-    """Clients that send OJS-Version find four members of a job at the top."""
-    put(dialects, "flat", lambda call: False)
+def arguments_are_not_copied() -> None:
+    """The copy of a job has no arguments."""
+    change_answer(f"{V1}/jobs/[^/]+", lambda body: body.pop("args", None))
 
 
 @fault("OJS-HTP-025")
-def copies_are_always_whole() -> None:
-    """The copy at the top does not depend on OJS-Version."""
-    put(dialects, "flat", lambda call: True)
+def errors_are_copied() -> None:
+    """The copy of a job has the error of its last attempt."""
+    change_answer(f"{V1}/jobs/[^/]+", lambda body: body.update(body.get("job", {})))
+
+
+@fault("OJS-HTP-025")
+def cron_is_always_an_expression() -> None:
+    """`cron` is the expression of an entry for all clients."""
+    put(dialects, "names_version", lambda call: True)
+
+
+@fault("OJS-HTP-025")
+def cron_is_never_an_expression() -> None:
+    """`cron` is the entry itself for all clients."""
+    put(dialects, "names_version", lambda call: False)
 
 
 @fault("OJS-HTP-031")

@@ -1,7 +1,7 @@
 """Faults of the blackboard."""
 
-from ojs_server.domain.compat import blackboard as rules
-from ojs_server.http.compat import blackboard
+from ojs_server.systems.blackboard import domain as rules
+from ojs_server.systems.blackboard import http as blackboard
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put
 

@@ -95,7 +95,7 @@ def queues_are_turned_round() -> None:
     after(
         fetch,
         "claim_of",
-        lambda wanted, *_: msgspec.structs.replace(wanted, queues=wanted.queues[::-1]),
+        lambda wanted, *_, **__: msgspec.structs.replace(wanted, queues=wanted.queues[::-1]),
     )
 
 

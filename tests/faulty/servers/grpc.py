@@ -4,17 +4,21 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from ojs_server.domain.errors import Unavailable
-from ojs_server.grpc import calls, errors, events, messages, ojs_v1, values
+from ojs_server.grpc import calls, errors, events, messages, ojs_v1, reflection, values
 from ojs_server.grpc.serving import GrpcServer
 from ojs_server.http.system import manifest
+from ojs_server.ops.jobs.settle import Cancel
 from tests.faulty.fault import fault
-from tests.faulty.planting import after, put, wrap
+from tests.faulty.planting import after, put, put_member
 
 
 def _call(name: str, make: Callable[[Any], Any]) -> None:
     """Put another behaviour in the place of that of a call."""
-    wrap(ojs_v1, "BEHAVIOURS", lambda known: {**known, name: make(known[name])})
+    known = ojs_v1.BEHAVIOURS
+    put_member(known, name, msgspec.structs.replace(known[name], act=make(known[name].act)))
 
 
 def _asking(name: str, change: Callable[[Any], None]) -> None:
@@ -47,7 +51,7 @@ def revived_jobs_are_shown_dead() -> None:
     def make(behave: Any) -> Any:
         async def changed(rpc: Any, message: Any) -> Any:
             answer = await behave(rpc, message)
-            answer.job.state = messages.state("discarded")
+            answer.job.state = messages.STATES.number("discarded")
             return answer
 
         return changed
@@ -166,6 +170,12 @@ def missed_events_count_as_one() -> None:
     )
 
 
+@fault("OJS-GRP-008")
+def dead_letters_keep_the_name_of_http() -> None:
+    """The event of a dead letter is called as over HTTP."""
+    put(events, "NAMES", {})
+
+
 @fault("OJS-GRP-009")
 def connections_are_cut() -> None:
     """A server that stops is gone without a farewell to those that are connected."""
@@ -215,10 +225,33 @@ def keys_of_their_own_name_are_not_read() -> None:
 @fault("OJS-GRP-011")
 def every_tenant_is_nobody() -> None:
     """Metadata that name a tenant are not read."""
-    after(calls.Rpc, "__init__", lambda _, rpc, *__: rpc._metadata.pop("x-ojs-tenant", None))
+    known = calls._METADATA
+    put(calls, "_METADATA", {name: known[name] for name in known if b"tenant" not in name})
 
 
 @fault("OJS-GRP-012")
 def requests_are_named_anew() -> None:
     """The id that a client gave its request is not echoed."""
-    put(calls, "MAX_REQUEST_ID", 0)
+    put(calls, "sent_request_id", lambda rpc: None)
+
+
+@fault("OJS-GRP-014")
+def cancelled_jobs_cannot_be_cancelled() -> None:
+    """A job that is cancelled already is refused as one that has ended in another way."""
+    put(ojs_v1, "CancelOnce", Cancel)
+
+
+@fault("OJS-GRP-015")
+def heartbeats_say_nothing_of_cancelled_jobs() -> None:
+    """A heartbeat for a cancelled job does not say what became of it."""
+    put(ojs_v1, "_name_cancelled", lambda *_: None)
+
+
+@fault("OJS-GRP-016")
+def services_are_listed_and_not_described() -> None:
+    """Reflection knows the names of services, and no file."""
+
+    def unknown(*_: object) -> None:
+        raise KeyError
+
+    put(reflection._Described, "file_of", unknown)

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from ojs_server.connection import framing
 from ojs_server.http.access import origins
 from ojs_server.http.access.origins import Origins
 from ojs_server.http.paths import Paths
-from ojs_server.http.server import framing
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
 from tests.faulty.traffic import drop_answer_header, drop_header

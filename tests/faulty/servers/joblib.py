@@ -1,13 +1,12 @@
 """Faults of the job manager's own calls."""
 
-from ojs_server.domain.compat import joblib, provider
-from ojs_server.domain.jobs.job import Event
 from ojs_server.http import errors
-from ojs_server.http.compat import joblib as handlers
 from ojs_server.http.system import manifest
-from ojs_server.ops.compat import rooms
-from ojs_server.ops.workers import claim, presence
-from ojs_server.socketio import announcing, connections, serving
+from ojs_server.ops.workers import join, presence
+from ojs_server.systems.jobmanager import claim
+from ojs_server.systems.jobmanager.domain import names, provider, task
+from ojs_server.systems.jobmanager.http import access, tasks
+from ojs_server.systems.jobmanager.socketio import announcing, connections, serving
 from tests.faulty.fault import fault
 from tests.faulty.planting import put
 
@@ -20,38 +19,51 @@ def problems_have_the_names_of_ojs() -> None:
 
 @fault("OJS-JLB-005")
 def workers_belong_to_everybody() -> None:
-    """Any key may claim with any worker."""
-    put(handlers, "require_admin", lambda *_: None)
+    """Any key may end any worker, and move its tasks."""
+    put(access, "require_admin", lambda *_: None)
+    put(tasks, "require_admin", lambda *_: None)
+
+
+@fault("OJS-JLB-005")
+def administrators_claim_for_everybody() -> None:
+    """An administrator claims tasks in the name of another's worker."""
+    put(tasks, "require_own_worker", access.require_worker)
 
 
 @fault("OJS-JLB-006")
 def schemas_are_replaced() -> None:
     """Another schema under a known name is taken."""
-    put(rooms, "_are_alike", lambda *_: True)
+    put(join, "_are_alike", lambda *_: True)
 
 
 @fault("OJS-JLB-007")
 def rooms_see_their_own_jobs_alone() -> None:
     """Jobs of @global are seen from no other room."""
-    put(joblib, "visible_from", lambda room: (room,))
+    put(names, "visible_from", lambda room: (room,))
 
 
 @fault("OJS-JLB-010")
 def positions_count_from_nothing() -> None:
     """The first task that waits is at position 0."""
-    put(handlers, "_position", lambda reader, job: 0 if job.state == "available" else None)
+    put(tasks, "_position", lambda reader, job: 0 if job.state == "available" else None)
 
 
 @fault("OJS-JLB-011")
 def lost_claims_stay_lost() -> None:
     """A task whose claim had no answer stays claimed."""
-    put(claim, "_unbegun", lambda *_: {})
+    put(claim.OldestTask, "again", lambda *_: {})
 
 
 @fault("OJS-JLB-012")
 def every_move_is_allowed() -> None:
     """A task that was only claimed may be completed."""
-    put(joblib, "check_move", lambda *_: None)
+    put(task, "check_move", lambda *_: None)
+
+
+@fault("OJS-JLB-012")
+def unknown_statuses_are_moves() -> None:
+    """A status that no task has is refused as a move that is not allowed."""
+    put(tasks, "parse_status", lambda word, allowed: word)
 
 
 @fault("OJS-JLB-013")
@@ -79,7 +91,7 @@ def workers_of_nobody_hear_of_tasks() -> None:
 @fault("OJS-JLB-015")
 def rooms_hear_of_ends_alone() -> None:
     """A room is not told that a task was claimed, or runs."""
-    put(announcing, "ANNOUNCED", (joblib.JOBS_CHANGED, "job.enqueued", "job.discarded"))
+    put(announcing, "ANNOUNCED", (task.JOBS_CHANGED, "job.enqueued", "job.discarded"))
 
 
 @fault("OJS-JLB-016")
@@ -94,7 +106,7 @@ def dropped_connections_say_nothing() -> None:
 @fault("OJS-JLB-017")
 def providers_outlive_their_workers() -> None:
     """A provider stays when its worker goes."""
-    put(presence, "_drop_providers", lambda *_: None)
+    put(presence, "_with_worker", [])
 
 
 @fault("OJS-JLB-018")
@@ -111,8 +123,8 @@ def rooms_see_every_provider() -> None:
 
 @fault("OJS-JLB-020")
 def pages_hear_nothing_of_providers() -> None:
-    """Pages are not told that providers have come."""
-    put(provider, "changed", lambda room: Event("providers.other", room, None, None, b"{}"))
+    """Pages are told of jobs where providers have come."""
+    put(announcing, "_INVALID", {**announcing._INVALID, provider.CHANGED: "jobs_invalidate"})
 
 
 @fault("OJS-JLB-021")

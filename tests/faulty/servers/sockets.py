@@ -59,10 +59,10 @@ def channels_tell_the_newest_first() -> None:
 def ended_jobs_say_nothing() -> None:
     """A channel of a job that has ended does not say its state."""
 
-    async def say_end(*_: object) -> None:
-        return
+    async def nothing(*_: object) -> bytes:
+        return b""
 
-    put(Socket, "_send_end", say_end)
+    put(Socket, "_end_of_job", nothing)
 
 
 @fault("OJS-WSK-009")

@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from ojs_server import job_metrics
 from ojs_server.domain.errors import InvalidRequest
 from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.jobs import progress, validate
@@ -14,9 +13,10 @@ from ojs_server.http.admin import statistics
 from ojs_server.http.call import Call
 from ojs_server.http.jobs import progress as reports
 from ojs_server.http.jobs import read
-from ojs_server.http.streams import event_feed, statistics_stream
+from ojs_server.http.streams import event_feed, event_stream, statistics_stream
 from ojs_server.http.system import metrics
-from ojs_server.job_metrics import JobMetrics
+from ojs_server.observe import job_metrics
+from ojs_server.observe.job_metrics import JobMetrics
 from ojs_server.ops.unit_of_work import Work
 from ojs_server.ops.workers import claim
 from ojs_server.store.tables.attachments import AttachmentWrites
@@ -145,6 +145,24 @@ def coming_back_is_beginning() -> None:
 def frames_have_no_id() -> None:
     """The frames of a stream do not name their event."""
     wrap(event_feed, "frame", lambda frame: lambda name, data, *_: frame(name, data))
+
+
+@fault("OJS-STR-026")
+def events_have_no_copies() -> None:
+    """Events of streams have the members of the log alone."""
+    put(event_feed, "with_copies", lambda data, event: data)
+
+
+@fault("OJS-STR-027")
+def the_emitters_filter_is_unknown() -> None:
+    """The parameter `events` is ignored."""
+    change_query(lambda query: query.pop("events", None))
+
+
+@fault("OJS-ADM-030")
+def statistics_are_numbers_for_all() -> None:
+    """The stream of statistics lists no queues, whoever asks."""
+    put(event_stream, "LiveStatsStream", statistics_stream.StatsStream)
 
 
 @fault("OJS-ADM-022")
@@ -284,7 +302,7 @@ def unknown_parameters_are_wrong() -> None:
 @fault("OJS-ADM-012")
 def statistics_are_of_all_queues() -> None:
     """The statistics of a queue are those of all."""
-    wrap(statistics, "read", lambda read: lambda engine, lifetime, queue="": read(engine, lifetime))
+    wrap(statistics, "look", lambda look: lambda engine, queue="": look(engine))
 
 
 @fault("OJS-ADM-014")

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ojs_server.domain.compat import room
 from ojs_server.domain.cron import request as cron_request
 from ojs_server.domain.errors import TenantFull
 from ojs_server.domain.fairness.weighted_fair import FairScheduler
@@ -13,7 +12,6 @@ from ojs_server.domain.jobs.validate import Draft, parse_draft
 from ojs_server.domain.webhooks.webhook import Webhook
 from ojs_server.http.access import authorization
 from ojs_server.http.call import Call
-from ojs_server.http.compat import blackboard, rooms
 from ojs_server.http.cron import entries as cron
 from ojs_server.http.workers import function_blocks
 from ojs_server.ops.engine import event_log_reader
@@ -22,6 +20,7 @@ from ojs_server.ops.webhooks import deliveries
 from ojs_server.ops.workflows import advance as workflow_moves
 from ojs_server.store import event_log
 from ojs_server.store.records import EventFilter
+from ojs_server.systems.blackboard import http as blackboard
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put
 
@@ -97,13 +96,6 @@ def webhooks_tell_of_everybody() -> None:
         return msgspec.structs.replace(wanted(webhook), tenant=None)
 
     put(deliveries, "filter_of", of_all)
-
-
-@fault("OJS-TEN-024")
-def rooms_are_everybodys() -> None:
-    """Two tenants share the jobs and workers of a room."""
-    put(rooms, "scoped", lambda tenant, name: name)
-    put(room, "scoped", lambda tenant, name: name)
 
 
 @fault("OJS-TEN-025")

@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
-from ojs_server.domain.workers import fetch_policy
+from ojs_server.domain.workers import fetch_policy, staleness
 from ojs_server.domain.workers.worker import Worker
+from ojs_server.http.admin import workers as admin_workers
 from ojs_server.ops import sweep
 from ojs_server.ops.engine import signs
 from ojs_server.ops.workers import eligibility, heartbeat, presence, signs_of_life
@@ -121,6 +122,19 @@ def everybody_is_known() -> None:
 def leavers_keep_their_jobs() -> None:
     """Deregistering gives no job back."""
     put(LeaseWrites, "load_held", lambda tx, workers: [])
+
+
+@fault("OJS-ADM-029")
+def workers_that_only_fetch_are_never_stale() -> None:
+    """A worker that only fetches is not stale, however long it is silent."""
+    after(staleness, "is_stale", lambda stale, worker, *_: stale and worker.alive_at is not None)
+
+
+@fault("OJS-ADM-029")
+def workers_that_left_are_listed() -> None:
+    """A worker that deregistered is counted and listed like the others."""
+    put(staleness, "has_left", lambda worker: False)
+    put(admin_workers, "has_left", lambda worker: False)
 
 
 def _registered(change: Any) -> None:

@@ -1,17 +1,20 @@
 """Faults of the calls of Zeebe's clients."""
 
 from contextlib import nullcontext
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
 
-from ojs_server.grpc import zeebe as gateway
+from ojs_server.domain import fields
+from ojs_server.domain.jobs.reported_error import Fault
 from ojs_server.grpc.calls import Rpc
-from ojs_server.http.compat import zeebe
-from ojs_server.ops.jobs import amend, settle
+from ojs_server.systems.zeebe import jobs as zeebe
+from ojs_server.systems.zeebe import problems, processes, search, variables
+from ojs_server.systems.zeebe.grpc import gateway
 from ojs_wire import codec
 from tests.faulty.fault import fault
-from tests.faulty.planting import after, put, wrap
+from tests.faulty.planting import after, put, put_member, wrap
 
 
 def _activated(**changed: Any) -> None:
@@ -70,20 +73,20 @@ def any_number_may_wait() -> None:
 def streams_bring_one_job() -> None:
     """A stream ends once it has pushed a job."""
 
-    def make(known: Any) -> Any:
-        async def other(rpc: Any, message: Any) -> None:
-            write = rpc.write
+    known = gateway.BEHAVIOURS["StreamActivatedJobs"]
 
-            async def once(job: Any) -> bool:
-                await write(job)
-                return False
+    async def other(rpc: Any, message: Any) -> None:
+        write = rpc.write
 
-            rpc.write = once
-            await known["StreamActivatedJobs"](rpc, message)
+        async def once(job: Any) -> bool:
+            await write(job)
+            return False
 
-        return {**known, "StreamActivatedJobs": other}
+        rpc.write = once
+        await known.act(rpc, message)
 
-    wrap(gateway, "BEHAVIOURS", make)
+    changed = msgspec.structs.replace(known, act=other)
+    put_member(gateway.BEHAVIOURS, "StreamActivatedJobs", changed)
 
 
 @fault("OJS-ZEE-004")
@@ -99,8 +102,7 @@ def merged_variables_are_all_there_is() -> None:
     def change(stored: Any, *_: Any) -> Any:
         return msgspec.structs.replace(stored, args=codec.encode(codec.decode(stored.args)[:1]))
 
-    for module in (settle, amend):
-        after(module, "with_variables", change)
+    after(variables, "with_variables", change)
 
 
 @fault("OJS-ZEE-005")
@@ -112,7 +114,26 @@ def retries_leave_the_delivery_out() -> None:
 @fault("OJS-ZEE-006")
 def completions_replace_variables() -> None:
     """The result of a process has the variables of its completion alone."""
-    put(zeebe, "variables_of", lambda args, results=None: {})
+    put(processes, "at_the_end", lambda stored: codec.decode(stored.result))
+
+
+@fault("OJS-ZEE-013")
+def types_have_no_blanks() -> None:
+    """A type of several words is refused."""
+
+    def make(check: Any) -> Any:
+        def other(name: str, *, any_type: bool) -> bool:
+            return check(name, any_type=any_type) and " " not in name
+
+        return other
+
+    wrap(fields, "is_job_type", make)
+
+
+@fault("OJS-ZEE-014")
+def too_many_variables_change_nothing() -> None:
+    """A job whose completion is refused for its variables is handed out again."""
+    put(zeebe, "too_large", lambda error: Fault("a", "a", error.message))
 
 
 @fault("OJS-ZEE-007")
@@ -165,13 +186,14 @@ def every_version_is_there() -> None:
 
         return other
 
-    wrap(zeebe, "create", make)
+    wrap(processes, "create", make)
 
 
 @fault("OJS-ZEE-011")
 def refusals_are_short() -> None:
     """Calls that need a BPMN engine are refused without a word on what to use instead."""
-    wrap(gateway, "NOT_SERVED", lambda known: dict.fromkeys(known, "unimplemented"))
+    for name in gateway.NOT_SERVED:
+        put_member(gateway.NOT_SERVED, name, "unimplemented")
 
 
 @fault("OJS-ZEE-012")
@@ -181,3 +203,23 @@ def incidents_stay_open() -> None:
     async def nothing(*_: Any) -> None: ...
 
     put(zeebe, "resolve", nothing)
+
+
+@fault("OJS-ZEE-015")
+def titles_are_those_of_http() -> None:
+    """The title of a problem is the phrase of its status."""
+    titles = {status: HTTPStatus(status).phrase for status in problems.TITLES}
+    put(problems, "TITLES", titles)
+
+
+@fault("OJS-ZEE-016")
+def filters_are_ignored() -> None:
+    """A search finds what its filter leaves out."""
+
+    def make(parse: Any) -> Any:
+        def other(request: Any, *given: Any) -> Any:
+            return parse(msgspec.structs.replace(request, filter=None), *given)
+
+        return other
+
+    wrap(search, "parse_query", make)

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from ojs_worker.beats import BEAT, Beats, Report
-from ojs_worker.delivery import Delivery, Ledger
-from ojs_worker.engine import Engine
-from ojs_worker.machine import State
+from ojs_worker.running.beats import BEAT, Beats, Report
+from ojs_worker.running.delivery import Delivery, Ledger
+from ojs_worker.running.engine import Engine
+from ojs_worker.running.machine import State
 from ojs_worker.transport import Reply
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from ojs_worker import engine
-from ojs_worker.beats import Beats
-from ojs_worker.engine import Engine
-from ojs_worker.machine import NOTHING, Machine, State
+from ojs_worker.running import engine
+from ojs_worker.running.beats import Beats
+from ojs_worker.running.engine import Engine
+from ojs_worker.running.machine import NOTHING, Machine, State
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
 

@@ -4,11 +4,12 @@ import asyncio
 import signal
 from typing import Any
 
-from ojs_worker import cli, engine, running, signals
-from ojs_worker.beats import Beats
-from ojs_worker.engine import Engine
-from ojs_worker.machine import NOTHING, Action, Actions, Command, Machine, State
-from ojs_worker.signals import SignalBox
+from ojs_worker import cli
+from ojs_worker.running import engine, lifetime, signals
+from ojs_worker.running.beats import Beats
+from ojs_worker.running.engine import Engine
+from ojs_worker.running.machine import NOTHING, Action, Actions, Command, Machine, State
+from ojs_worker.running.signals import SignalBox
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
 
@@ -74,7 +75,7 @@ def exit_code_is_always_0() -> None:
 @fault("OJS-WPR-037")
 def forced_ends_look_like_any_other() -> None:
     """A forced end has the exit code 1."""
-    for module in (signals, running):
+    for module in (signals, lifetime):
         put(module, "forced_code", lambda sig: 1)
 
 

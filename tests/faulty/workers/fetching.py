@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from ojs_worker.delivery import Delivery, Ledger
-from ojs_worker.engine import Engine
-from ojs_worker.fetch_loop import FetchLoop
-from ojs_worker.fetching import Fetched, Fetcher
-from ojs_worker.lease_check import Bounds, LeaseCheck
-from ojs_worker.running import Running
+from ojs_worker.running.delivery import Delivery, Ledger
+from ojs_worker.running.engine import Engine
+from ojs_worker.running.fetch_loop import FetchLoop
+from ojs_worker.running.fetching import Fetched, Fetcher
+from ojs_worker.running.lease_check import Bounds, LeaseCheck
+from ojs_worker.running.lifetime import Running
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
 
@@ -54,9 +54,9 @@ def quiet_workers_fetch_once_more() -> None:
 
         return late
 
-    async def once_more(feed: FetchLoop) -> None:
-        await feed.stopped.wait()
-        feed._accept(await feed._fetcher.fetch(1))
+    async def once_more(fetch_loop: FetchLoop) -> None:
+        await fetch_loop.stopped.wait()
+        fetch_loop._accept(await fetch_loop._fetcher.fetch(1))
 
     wrap(FetchLoop, "pause", make)
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import msgspec
 
-from ojs_worker import backoff, bulk_settling, faults, running, settling
+from ojs_worker import faults
 from ojs_worker.errors import Unreachable
-from ojs_worker.executing import Executor
+from ojs_worker.handlers.outcomes import Done, Outcome, Verdict
 from ojs_worker.job import Job
-from ojs_worker.settling import Done, Outcome, SingleSettler, Verdict
-from ojs_worker.transport import Reply
+from ojs_worker.running import bulk_settling, lifetime, settling
+from ojs_worker.running.executing import Executor
+from ojs_worker.running.settling import SingleSettler
+from ojs_worker.transport import Reply, backoff
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 
@@ -199,7 +201,7 @@ def unknown_types_are_done() -> None:
 
     put(Executor, "_unknown", nothing)
     # A worker that asks for its own types would never be given another one.
-    put(running, "MAX_TYPES", 0)
+    put(lifetime, "MAX_TYPES", 0)
 
 
 @fault("OJS-WPR-020")

@@ -11,13 +11,16 @@ from ojs_server.app import Application, Server
 from ojs_server.domain.profile import PROFILES
 from ojs_server.http.access.keys import parse_keys
 from ojs_server.http.access.roles import ROLES, Role
-from ojs_server.http.route import Route
+from ojs_server.http.route import CAMUNDA_BASE, JOBLIB_BASE, Route
 from ojs_server.http.routes import routes_of
+from ojs_server.systems.system import load
 from tests.http.conftest import Serve, connect
 from tests.http.steps import V1, body, job_id
 from tests.users_stores import on_one_store
 
-ROUTES: Final = {name: routes_of(profile) for name, profile in PROFILES.items()}
+ROUTES: Final = {
+    name: routes_of(profile, load(profile.system).routes) for name, profile in PROFILES.items()
+}
 # An allowed stream would not end, so only the head of its answer is read.
 STREAMS: Final = {
     *(f"{V1}/events/stream", f"{V1}/queues/{{name}}/events", f"{V1}/jobs/{{id}}/events"),
@@ -92,7 +95,7 @@ async def test_a_key_may_make_the_calls_of_each_of_its_roles_and_no_others(
                     assert answer.status_code not in (401, 403), (roles, route, answer.text)
                     continue
                 assert answer.status_code == 403, (roles, route, answer.text)
-                if route.problems:
+                if route.path.startswith((CAMUNDA_BASE, JOBLIB_BASE)):
                     continue
                 error = answer.json()["error"]
                 needed = sorted({*route.roles, Role.ADMIN})

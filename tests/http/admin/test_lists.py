@@ -3,18 +3,16 @@
 import httpx
 import pytest
 
-from tests.http.clock import Hands
+from ojs_server.domain.profile import PROFILES
 from tests.http.conftest import Serve, connect
 from tests.http.steps import (
     V1,
     active_job,
-    beat,
     body,
     discarded_job,
     enqueue,
     error_of,
     job_id,
-    read,
     refused,
 )
 from tests.users_stores import on_one_store
@@ -141,6 +139,20 @@ async def test_a_job_has_what_tools_rely_on(client: httpx.AsyncClient) -> None:
     assert (shown["meta"], shown["errors"]) == ({}, [])
     assert shown["metadata"]["created_at"] == job["created_at"]
     assert shown["metadata"]["completed_at"] is None
+    policy = shown["retry_policy"]
+    assert (policy["max_attempts"], policy["initial_interval"]) == (3, "PT1S")
+    own = await enqueue(client, retry={"max_attempts": 7, "initial_interval": "PT9S"})
+    shown = body(await client.get(f"{ADMIN}/jobs/{own['id']}"))
+    assert shown["retry_policy"] == shown["retry"]
+    assert (shown["retry"]["max_attempts"], shown["retry"]["initial_interval"]) == (7, "PT9S")
+
+
+@on_one_store
+async def test_the_policy_of_a_job_has_the_attempts_of_the_profile(serve: Serve) -> None:
+    async with serve(profile=PROFILES["jobmanager"]) as server, connect(server) as client:
+        job = await enqueue(client)
+        shown = body(await client.get(f"{ADMIN}/jobs/{job['id']}"))
+        assert shown["retry_policy"]["max_attempts"] == shown["max_attempts"] == 1
 
 
 async def test_a_retry_takes_dead_and_waiting_jobs(client: httpx.AsyncClient) -> None:
@@ -189,36 +201,3 @@ async def test_other_changes_of_a_job_are_refused(
     job = await enqueue(client)
     code = "invalid_request" if status == 400 else "validation_error"
     refused(await client.patch(f"{ADMIN}/jobs/{job['id']}", json=change), status, code, field)
-
-
-async def test_workers_are_summed_up(client: httpx.AsyncClient) -> None:
-    assert body(await client.get(f"{ADMIN}/workers"))["summary"]["total"] == 0
-    await beat(client, "w1", hostname="node-7", queues=["email"])
-    await beat(client, "w2", state="quiet")
-    await client.post(f"{V1}/workers/deregister", json={"worker_id": "w2"})
-    page = body(await client.get(f"{ADMIN}/workers"))
-    assert page["summary"] == {"total": 2, "running": 1, "quiet": 0, "stale": 1}
-    assert sorted((item["id"], item["queues"]) for item in page["items"]) == [
-        ("w1", ["email"]),
-        ("w2", []),
-    ]
-    assert body(await client.get(f"{ADMIN}/workers/w1"))["hostname"] == "node-7"
-    error_of(await client.get(f"{ADMIN}/workers/w9"), 404, "not_found")
-
-
-async def test_a_worker_that_is_heard_of_stays(client: httpx.AsyncClient) -> None:
-    await active_job(client, "w1")
-    error_of(await client.delete(f"{ADMIN}/workers/w1"), 409, "conflict")
-    error_of(await client.delete(f"{ADMIN}/workers/w9"), 404, "not_found")
-
-
-async def test_the_jobs_of_a_silent_worker_go_back(serve: Serve) -> None:
-    hands = Hands()
-    async with serve(clock=hands) as server, connect(server) as client:
-        # A worker that only fetches is never declared dead by itself.
-        job = await active_job(client, "w1")
-        hands.turn(seconds=40)
-        assert body(await client.delete(f"{ADMIN}/workers/w1"))["deleted"] is True
-        assert (await read(client, job["id"]))["state"] == "available"
-        summary = body(await client.get(f"{ADMIN}/workers"))["summary"]
-        assert summary == {"total": 1, "running": 0, "quiet": 0, "stale": 1}

@@ -1,6 +1,9 @@
-"""Write the tables of `docs/clients.md` from the recordings."""
+"""Write what `docs/clients.md` has from the recordings."""
+
+import asyncio
 
 from tests.http.exchanges.page import PAGE, written
 from tests.http.exchanges.recording import recordings
 
-PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), recordings()), encoding="utf-8")
+text = asyncio.run(written(PAGE.read_text(encoding="utf-8"), recordings()))
+PAGE.write_text(text, encoding="utf-8")

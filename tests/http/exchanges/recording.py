@@ -4,7 +4,7 @@ import re
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
@@ -30,15 +30,9 @@ class Step(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Exchange(msgspec.Struct, forbid_unknown_fields=True):
-    """The requests and answers between a client and a server, and whether they were recorded."""
+    """The requests of a client in a run, in order, and the answers that it got."""
 
-    proof: Literal["recorded", "by reading, unproven"]
     steps: list[Step]
-
-    @property
-    def is_recorded(self) -> bool:
-        """Tell whether the client itself ran."""
-        return self.proof == "recorded"
 
 
 class Call(msgspec.Struct, forbid_unknown_fields=True):
@@ -46,7 +40,12 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
 
     send: str = ""
     reads: Kind = {}
+    # The reason why it does not work, why it works in part, or why a user does not come to make it.
     fails: str = ""
+    # It fails since this server answers something else than the client may expect.
+    ours: bool = False
+    partly: str = ""
+    unused: str = ""
     # The client ran it and sent no HTTP request, so there is nothing to replay.
     ran: bool = False
 
@@ -62,7 +61,7 @@ class Recording(msgspec.Struct, forbid_unknown_fields=True, dict=True):
     client: str
     version: str
     commit: str
-    # Date on which the client ran, or its source was read; exchanges are replayed at this time.
+    # Date on which the client ran; exchanges are replayed at this time.
     date: datetime
     headers: dict[str, str]
     # The kind of an answer with a status of 400 and above.
@@ -72,35 +71,21 @@ class Recording(msgspec.Struct, forbid_unknown_fields=True, dict=True):
     exchanges: dict[str, Exchange]
     media_type_holds: str = ""
 
-    @property
-    def run(self) -> frozenset[str]:
-        """The calls that the client was seen to make."""
-        return self.recorded | {name for name, call in self.calls.items() if call.ran}
-
     @cached_property
     def recorded(self) -> frozenset[str]:
-        """The calls that were recorded."""
-        return self._calls_of(recorded=True)
-
-    @cached_property
-    def replayed(self) -> frozenset[str]:
-        """The calls that are replayed."""
-        return self.recorded | self._calls_of(recorded=False)
+        """The calls whose requests were recorded."""
+        return frozenset(
+            step.call
+            for exchange in self.exchanges.values()
+            for step in exchange.steps
+            if step.call
+        )
 
     def needed(self, step: Step) -> Kind:
         """The kind of answer that the client needs to a step."""
         if not step.call:
             return {}
         return self.error if step.status >= 400 else self.calls[step.call].reads
-
-    def _calls_of(self, *, recorded: bool) -> frozenset[str]:
-        return frozenset(
-            step.call
-            for exchange in self.exchanges.values()
-            if exchange.is_recorded is recorded
-            for step in exchange.steps
-            if step.call
-        )
 
 
 def recordings() -> list[Recording]:

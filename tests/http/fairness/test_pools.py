@@ -6,6 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.http.clock import Hands
+from tests.http.conftest import Serve, connect
 from tests.http.tenants.test_administration import put
 from tests.users_stores import on_one_store
 
@@ -137,3 +139,17 @@ async def test_what_was_dispatched_is_counted(client: httpx.AsyncClient) -> None
     assert shown["c"]["avg_wait_ms"] is None
     told = (await client.get(f"{V1}/events?types=scheduling.queue_starved")).json()["events"]
     assert [event["data"] for event in told] == [{"queue": "b", "pool": "p"}]
+
+
+async def test_the_numbers_of_dispatches_are_whole(serve: Serve) -> None:
+    hands = Hands()
+    async with serve(clock=hands) as server, connect(server) as client:
+        await fill(client, 4)
+        await fetch(client, 4, weights={"a": 3, "b": 1, "c": 0})
+        # Half of the minute before the present one counts.
+        hands.turn(seconds=90)
+        queues = (await client.get(f"{V1}/admin/scheduling/stats")).json()["queues"]
+        shown = {queue["name"]: (queue["dispatched"], queue["starved"]) for queue in queues}
+        assert shown == {"a": (2, False), "b": (1, False), "c": (0, True)}
+        assert all(type(queue["dispatch_count_1m"]) is int for queue in queues)
+        assert [queue["dispatch_ratio_1m"] for queue in queues] == [0.75, 0.25, 0]

@@ -270,6 +270,40 @@ async def test_all_other_filters_need_a_word(
     refused(response, 400, "invalid_request", "confirm")
 
 
+@on_one_store
+@pytest.mark.parametrize(
+    ("path", "request_body", "reason"),
+    [
+        ("/queues/q/purge", {"states": ["completed"]}, "since a purge removes jobs for good"),
+        ("/dead-letter/purge", None, "removes all dead letters for good"),
+        ("/dead-letter/purge", {"queue": "q"}, "removes all matching dead letters for good"),
+        ("/dead-letter/retry", {"queue": "q"}, "retries all matching dead letters"),
+        ("/jobs/bulk/delete", {"state": "completed"}, "removes all matching jobs for good"),
+        ("/admin/jobs/bulk/cancel", {"queue": "q"}, "cancels all matching jobs"),
+        ("/jobs/bulk/cancel", {"filter": {}}, "cancels all jobs"),
+        ("/jobs/bulk/retry", {"filter": {}, "confirm": 1}, "retries all jobs"),
+    ],
+)
+async def test_a_call_that_is_not_confirmed_says_what_to_send_and_why(
+    client: httpx.AsyncClient, path: str, request_body: object, reason: str
+) -> None:
+    response = await client.post(f"{V1}{path}", json=request_body)
+    message = refused(response, 400, "invalid_request", "confirm")["message"]
+    assert message.startswith("`confirm` must be true, since ")
+    assert message.endswith(f'{reason}: send `"confirm": true` in the body')
+
+
+@on_one_store
+@pytest.mark.parametrize("body_of", [{"job_ids": ["a"]}, {"filter": {"queue": "q"}}])
+async def test_a_call_that_needs_no_confirmation_is_not_done_where_that_is_refused(
+    client: httpx.AsyncClient, body_of: dict[str, Any]
+) -> None:
+    request = {**body_of, "confirm": False}
+    response = await client.post(f"{V1}/jobs/bulk/cancel", json=request)
+    message = refused(response, 400, "invalid_request", "confirm")["message"]
+    assert message == "`confirm` must be true or left out: with anything else nothing is done"
+
+
 @pytest.mark.parametrize("path", ["/jobs/bulk/retry", "/admin/jobs/bulk/retry"])
 async def test_unconfirmed_is_refused_even_where_nothing_is_meant(
     client: httpx.AsyncClient, path: str

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from ojs_server.app import Server
+from ojs_server.store.tables.jobs import JobReads
 from tests.http.steps import (
     JOBS,
     WORKERS,
@@ -21,6 +22,7 @@ from tests.http.steps import (
     refused,
 )
 from tests.http.waiting import until
+from tests.users_stores import on_one_store
 
 UNKNOWN: list[str] = [
     job_id(9),
@@ -195,6 +197,18 @@ async def test_waiting_ends_with_the_job(client: httpx.AsyncClient, server: Serv
     await client.post(f"{WORKERS}/ack", json={"job_id": job["id"], "result": 42})
     async with asyncio.timeout(5):
         assert body(await waiting)["result"] == 42
+
+
+@on_one_store
+async def test_a_job_that_is_deleted_after_its_change_is_answered_without_its_payload(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = await enqueue(client, args=[1])
+    monkeypatch.setattr(JobReads, "job", lambda reader, job_id: None)
+    answer = body(await client.delete(f"{JOBS}/{job['id']}"))
+    assert (answer["state"], answer["previous_state"]) == ("cancelled", "available")
+    assert answer == {**answer["job"], "job": answer["job"]}
+    assert "args" not in answer
 
 
 BAD_WAITS: list[tuple[str, str]] = [

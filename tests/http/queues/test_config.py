@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
+from ojs_server.ops.sweep import Sweep
 from tests.http.clock import Hands
 from tests.http.conftest import Serve, connect
 from tests.users_stores import on_one_store
@@ -36,7 +37,7 @@ async def put(client: httpx.AsyncClient, queue: str = "q", **options: Any) -> ht
 
 async def configure(client: httpx.AsyncClient, body: object, queue: str = "q") -> dict[str, Any]:
     """Replace the settings of a queue; answers them."""
-    response = await client.put(f"{V1}/admin/queues/{queue}/config", json=body)
+    response = await client.put(f"{V1}/queues/{queue}/config", json=body)
     assert response.status_code == 200, response.text
     config: dict[str, Any] = response.json()["config"]
     return config
@@ -97,6 +98,8 @@ async def configure(client: httpx.AsyncClient, body: object, queue: str = "q") -
             {"visibility_timeout": 90, "default_timeout": 1.5},
         ),
         ({"retention": {}, "allowed_job_types": []}, {}),
+        ({"retention": "7d"}, {"retention": {"completed": "P7D", "cancelled": "P7D"}}),
+        ({"retention": 3600}, {"retention": {"completed": "PT3600S", "cancelled": "PT3600S"}}),
         ({"allowed_job_types": None, "producers": ["*"]}, {}),
         (
             {"dead_letter_ttl": "P30D", "dead_letter_max_size": 500.0},
@@ -146,6 +149,10 @@ async def test_settings_are_read_in_every_spelling_and_answered_in_one(
             "default_retry.max_interval",
         ),
         ({"retention": {"completed": 0}}, "retention.completed"),
+        ({"retention": "soon"}, "retention"),
+        ({"retention": 0}, "retention"),
+        ({"retention": True}, "retention"),
+        ({"retention": ["7d"]}, "retention"),
         ({"dead_letter_ttl": 0}, "dead_letter_ttl"),
         ({"dead_letter_max_size": 0}, "dead_letter_max_size"),
         ({"allowed_job_types": "*"}, "allowed_job_types"),
@@ -196,6 +203,79 @@ async def test_a_change_leaves_what_it_does_not_name(client: httpx.AsyncClient) 
     assert limited.json()["config"]["rate_limit"] == {"limit": 4, "period": "PT1S"}
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("PUT", "admin/queues/q/config"), ("PATCH", "queues/q/config")],
+)
+async def test_an_update_sets_and_unsets_the_members_that_it_names(
+    client: httpx.AsyncClient, method: str, path: str
+) -> None:
+    settings = {
+        "max_size": 50,
+        "max_size_bytes": 5000,
+        "overflow_policy": "block",
+        "allowed_job_types": ["mail.*"],
+        "visibility_timeout": 60,
+        "retention": {"completed": "P7D", "discarded": "P30D"},
+    }
+    before = await configure(client, settings | {"concurrency": 2})
+
+    async def update(body: dict[str, Any]) -> dict[str, Any]:
+        response = await client.request(method, f"{V1}/{path}", json=body)
+        assert response.status_code == 200, response.text
+        config: dict[str, Any] = response.json()["config"]
+        return config
+
+    limits = {"concurrency": 5, "rate_limit": {"limit": 10, "period": "1m"}}
+    rate = {"limit": 10, "period": "PT60S"}
+    assert await update(limits) == before | {"concurrency": 5, "rate_limit": rate}
+    unset = {"concurrency": None, "visibility_timeout": None, "retention": None, "rate_limit": None}
+    assert await update(unset) == before | unset
+    bounds = {"max_depth": 60, "max_size_bytes": 5000, "strategy": "block"}
+    larger = before | unset | {"max_size": 60, "backpressure": bounds | {"warning_threshold": 0.8}}
+    assert await update({"max_size": 60}) == larger
+    assert await update({"backpressure": {"max_depth": 7}}) == before | unset | {
+        "max_size": 7,
+        "max_size_bytes": None,
+        "overflow_policy": "reject",
+        "backpressure": {
+            "max_depth": 7,
+            "max_size_bytes": None,
+            "strategy": "reject",
+            "warning_threshold": 0.8,
+        },
+    }
+    none = UNSET | {"allowed_job_types": ["mail.*"]}
+    assert await update({"max_size": None}) == none
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            {"rate_limit": {"limit": 1, "period": 1}, "rate": {"limit": 2, "period": 1}},
+            {"rate_limit": {"limit": 1, "period": "PT1S"}},
+        ),
+        ({"concurrency": 1, "rate_limit": {"concurrency": 2}}, {"concurrency": 1}),
+        ({"visibility_timeout": 1, "visibility_timeout_ms": 2}, {"visibility_timeout": 1}),
+        (
+            {"throttle": {"limit": 1, "period": 1}, "rate_limit": {"throttle": {"limit": 2}}},
+            {"throttle": {"limit": 1, "period": "PT1S"}},
+        ),
+        ({"backpressure": {"max_depth": 1}, "max_size": 2, "max_depth": 3}, {"max_size": 1}),
+        (
+            {"backpressure": {"max_depth": 1, "strategy": "block"}, "overflow_policy": "reject"},
+            {"overflow_policy": "block"},
+        ),
+    ],
+)
+async def test_of_two_spellings_the_canonical_one_counts(
+    client: httpx.AsyncClient, body: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    config = await configure(client, body)
+    assert {name: config[name] for name in expected} == expected
+
+
 async def test_a_queue_is_created_once(client: httpx.AsyncClient) -> None:
     body = {"name": "new", "config": {"concurrency": 1}}
     made = await client.post(f"{V1}/queues", json=body)
@@ -206,6 +286,57 @@ async def test_a_queue_is_created_once(client: httpx.AsyncClient) -> None:
     assert (await client.post(f"{V1}/queues", json={"name": "Bad!"})).status_code == 400
     names = [queue["name"] for queue in (await client.get(f"{V1}/queues")).json()["queues"]]
     assert names == ["new"]
+
+
+FLAT = {"concurrency": 3, "max_size": 100, "retention": "24h"}
+
+
+async def test_a_strict_server_takes_settings_beside_the_name_of_a_new_queue(
+    strict_client: httpx.AsyncClient,
+) -> None:
+    made = await strict_client.post(f"{V1}/queues", json={"name": "flat", **FLAT})
+    assert (made.status_code, made.json()["config"]["concurrency"]) == (201, 3)
+    unknown = await strict_client.post(f"{V1}/queues", json={"name": "x", "concurency": 1})
+    assert unknown.status_code == 422
+    assert 'did you mean "concurrency"' in unknown.json()["error"]["message"]
+
+
+async def test_a_queue_is_created_with_settings_beside_its_name(
+    client: httpx.AsyncClient,
+) -> None:
+    made = await client.post(f"{V1}/queues", json={"name": "flat", **FLAT})
+    config = made.json()["config"]
+    assert (config["concurrency"], config["max_size"]) == (3, 100)
+    assert config["retention"] == {"completed": "P1D", "cancelled": "P1D"}
+    # Settings in `config` take precedence, by whatever name.
+    both = {"name": "both", **FLAT, "config": {"backpressure": {"max_depth": 5}, "retention": None}}
+    config = (await client.post(f"{V1}/queues", json=both)).json()["config"]
+    assert (config["concurrency"], config["max_size"], config["retention"]) == (3, 5, None)
+    swapped = {"name": "swapped", "backpressure": {"max_depth": 5}, "config": {"max_size": 7}}
+    config = (await client.post(f"{V1}/queues", json=swapped)).json()["config"]
+    assert config["max_size"] == 7
+    wrong = {"name": "wrong", "concurrency": -1, "config": {"concurrency": 1}}
+    refused = await client.post(f"{V1}/queues", json=wrong)
+    assert refused.json()["error"]["details"]["field"] == "concurrency"
+
+
+async def test_one_duration_leaves_dead_letters_alone(serve: Serve) -> None:
+    hands = Hands()
+    async with serve(clock=hands) as server, connect(server) as client:
+        await configure(client, {"retention": "1h"})
+        for last in ("ack", "nack", "nack"):
+            retry = {"max_attempts": 1, "on_exhaustion": "dead_letter"}
+            job = (await put(client, retry=retry)).json()["job"]["id"]
+            await client.post(f"{V1}/workers/fetch", json={"queues": ["q"]})
+            await client.post(
+                f"{V1}/workers/{last}", json={"job_id": job, "error": {"message": "no"}}
+            )
+        gone = (await put(client)).json()["job"]["id"]
+        await client.delete(f"{V1}/jobs/{gone}")
+        hands.turn(seconds=3601)
+        await server.engine.run(Sweep(reachable_since=0, requested_at=hands()))
+        left = (await client.get(f"{V1}/jobs")).json()["jobs"]
+    assert [job["state"] for job in left] == ["discarded", "discarded"]
 
 
 async def test_a_full_queue_answers_429_with_all_that_clients_read(

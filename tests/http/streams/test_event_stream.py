@@ -8,16 +8,19 @@ import pytest
 
 from ojs_server.app import Server
 from ojs_server.http import shared_read
+from ojs_server.http.admin import live_statistics
 from ojs_server.http.shared_read import SharedRead
 from ojs_server.http.streams import event_feed, statistics_stream
 from ojs_server.http.streams.event_cursor import cursor_of
 from ojs_server.settings import Settings
+from ojs_server.store.base import StoreUnavailable
 from ojs_server.store.open import open_store
 from ojs_server.store.postgres.read import PostgresReader
 from tests.http.conftest import connect
 from tests.http.contract import contract
 from tests.http.keys import KEYS
 from tests.http.steps import (
+    BEAT,
     JOBS,
     V1,
     WORKERS,
@@ -29,7 +32,7 @@ from tests.http.steps import (
     fetch,
     job_id,
 )
-from tests.http.streaming import Frame, Listening, listen
+from tests.http.streaming import STREAM_HEADERS, Frame, Listening, listen
 from tests.http.waiting import until
 from tests.openapi.operations import OPERATIONS, Operation
 from tests.openapi.test_examples import JOB_ID
@@ -58,8 +61,60 @@ async def test_a_stream_tells_what_happens_in_the_form_of_the_log(
         await client.post(f"{WORKERS}/ack", json={"job_id": job["id"]})
         found = await heard.events(3)
     page = body(await client.get(f"{V1}/events"))["events"]
-    assert [frame.data for frame in found] == [one for one in page if one["subject"] == job["id"]]
+    logged = [one for one in page if one["subject"] == job["id"]]
     assert names(found) == ["job.enqueued", "job.started", "job.completed"]
+    about = {"job_id": job["id"], "queue": "email"}
+    assert [frame.data for frame in found] == [
+        {**one, "event": one["type"], **about} for one in logged
+    ]
+
+
+async def test_each_event_of_a_stream_says_what_it_is_about(
+    client: httpx.AsyncClient, server: Server
+) -> None:
+    async with listen(server, STREAM) as log, listen(server, STREAM, format="realtime") as moves:
+        await client.post(f"{V1}/queues/email/pause")
+        job = await enqueue(client, queue="default")
+        await client.post(BEAT, json={"worker_id": "w"})
+        await client.post(f"{V1}/cron", json={"name": "n", "cron": "@yearly", "type": "a"})
+        fired = body(await client.post(f"{V1}/cron/n/trigger"))["job_id"]
+        told, moved = await log.events(5), await moves.events(5)
+    assert [frame.data["event"] for frame in (*told, *moved)] == names([*told, *moved])
+    about = {
+        frame.event: (frame.data.get("job_id"), frame.data.get("queue"))
+        for frame in told
+        if frame.data.get("job_id") != fired
+    }
+    assert about == {
+        "queue.paused": (None, "email"),
+        "job.enqueued": (job["id"], "default"),
+        "worker.started": (None, None),
+        "cron.triggered": (None, "default"),
+    }
+    queues = [frame.data.get("queue") for frame in moved if frame.event == "job.state_changed"]
+    assert queues == ["default", "default"]
+
+
+async def test_the_emitter_of_the_express_adapter_finds_its_members(
+    client: httpx.AsyncClient, server: Server
+) -> None:
+    kinds = "job.enqueued,job.failed,job.cancelled"
+    async with listen(server, STREAM, events=kinds) as heard:
+        job = await active_job(client, queue="email")
+        failure = {"job_id": job["id"], "error": {"message": "boom"}}
+        await client.post(f"{WORKERS}/nack", json=failure)
+        await client.delete(f"{JOBS}/{job['id']}")
+        found = await heard.events(3)
+    assert names(found) == kinds.split(",")
+    read = ("type", "jobId", "jobType", "queue", "state", "timestamp")
+    for frame, state in zip(found, ("available", None, "cancelled"), strict=True):
+        expected = (frame.event, job["id"], job["type"], "email", state, frame.data["time"])
+        assert tuple(map(frame.data.get, read)) == expected
+    async with listen(server, STREAM, events=kinds, format="realtime") as moves:
+        await enqueue(client)
+        (moved,) = await moves.events(1)
+    assert moved.event == "job.state_changed"
+    assert "jobId" not in moved.data
 
 
 async def test_a_stream_waits_for_the_end_of_a_job_in_the_log(
@@ -156,13 +211,22 @@ async def test_the_form_can_be_chosen(client: httpx.AsyncClient, server: Server)
         assert (cancelled.data["from"], cancelled.data["to"]) == ("available", "cancelled")
 
 
-async def test_statistics_are_told_at_once_and_again(
-    client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await enqueue(client)
+STATS = f"{V1}/admin/stats/stream"
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have statistics told every now and then."""
     for module in (shared_read, statistics_stream):
         monkeypatch.setattr(module, "EVERY_S", 0.05)
-    async with listen(server, f"{V1}/admin/stats/stream") as heard:
+
+
+@pytest.mark.usefixtures("often")
+async def test_statistics_are_told_at_once_and_again(
+    client: httpx.AsyncClient, server: Server
+) -> None:
+    await enqueue(client)
+    async with listen(server, STATS, {**STREAM_HEADERS, "OJS-Version": "1.0"}) as heard:
         (first,) = await heard.events(1)
         assert first.event == "metrics"
         contract().validate("#/components/schemas/StatisticsAnswer", first.data)
@@ -179,6 +243,59 @@ async def test_statistics_are_told_at_once_and_again(
     events = [frame for frame in told if frame.event != "metrics"]
     assert names(events) == ["job.enqueued", "job.cancelled"]
     assert {frame.data["subject"] for frame in events} == {job["id"]}
+
+
+@pytest.mark.usefixtures("often")
+async def test_the_admin_ui_finds_queues_workers_and_jobs_by_name(
+    client: httpx.AsyncClient, server: Server
+) -> None:
+    await enqueue(client, queue="b", scheduled_at="2999-01-01T00:00:00Z")
+    await enqueue(client, queue="a", scheduled_at="2999-01-01T00:00:00Z")
+    async with listen(server, STATS) as heard:
+        (first,) = await heard.events(1)
+        job = await active_job(client, queue="b", worker_id="w")
+        failure = {"job_id": job["id"], "worker_id": "w", "error": {"message": "boom"}}
+        await client.post(f"{WORKERS}/nack", json=failure)
+        told: list[Frame] = []
+        while "job.failed" not in names(told):
+            told += await heard.events(1)
+        while not (told[-1].event == "metrics" and told[-1].data["error_rate"]):
+            told += await heard.events(1)
+    for frame in (first, told[-1]):
+        contract().validate("#/components/schemas/LiveStatistics", frame.data)
+    zeros = {"available": 0, "active": 0, "scheduled": 0, "retryable": 0}
+    assert first.data["queues"] == [
+        {"queue": "a", **zeros, "scheduled": 1},
+        {"queue": "b", **zeros, "scheduled": 1},
+    ]
+    assert first.data["workers"] == {"total": 0, "active": []}
+    assert first.data["error_rate"] == 0
+    last = told[-1].data
+    (worker,) = last["workers"]["active"]
+    assert (worker["id"], worker["state"], worker["activeJobs"]) == ("w", "running", 0)
+    assert last["error_rate"] == 100
+    assert last["throughput"]["failed_per_second"] > 0
+    events = [frame.data for frame in told if frame.event != "metrics"]
+    for event in events:
+        contract().validate("#/components/schemas/JobFeed", event)
+    about = ("event", "job_id", "queue", "type")
+    assert [tuple(event[name] for name in about) for event in events] == [
+        (kind, job["id"], "b", job["type"]) for kind in ("job.enqueued", "job.failed")
+    ]
+    assert (events[-1]["attempt"], events[-1]["error"]) == (1, "boom")
+
+
+@on_one_store
+async def test_the_fullest_queues_are_told_where_there_are_many(
+    client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_statistics, "MOST", 2)
+    for queue in ("a", "b", "c", "c", "b"):
+        await enqueue(client, queue=queue)
+    async with listen(server, STATS) as heard:
+        (first,) = await heard.events(1)
+    assert [queue["queue"] for queue in first.data["queues"]] == ["b", "c"]
+    assert first.data["jobs"]["available"] == 5
 
 
 async def test_statistics_are_read_once_for_many_streams() -> None:
@@ -279,6 +396,23 @@ async def test_a_stream_can_begin_at_a_place(
         assert [one.data["subject"] for one in await heard.events(1)] == [second["id"]]
 
 
+async def test_a_stream_that_loses_the_store_is_not_ended_as_if_it_were_whole(
+    client: httpx.AsyncClient, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = await enqueue(client)
+    page = body(await client.get(f"{V1}/events", params={"limit": "1"}))
+
+    def away(*_: object) -> None:
+        raise StoreUnavailable("away")
+
+    with server.store.reader() as reader:
+        monkeypatch.setattr(type(reader), "events", away)
+    query = {"channel": f"job:{job['id']}", "after": page["cursor"]}
+    async with listen(server, STREAM, **query) as heard, asyncio.timeout(5):
+        await heard.ended.wait()
+    assert (heard.status, heard.whole) == (200, False)
+
+
 async def test_the_place_of_another_server_is_a_gap(
     client: httpx.AsyncClient, server: Server
 ) -> None:
@@ -341,6 +475,31 @@ async def test_a_slow_client_is_told_what_it_missed(
         assert [one["subject"] for one in page] == ids[len(before) : len(before) + count]
         assert page[0]["id"] == notice.data["oldest_dropped_id"]
         assert page[-1]["id"] == notice.data["newest_dropped_id"]
+
+
+async def test_only_what_a_slow_client_asked_for_takes_room(store_url: str) -> None:
+    server = Server(Settings(stream_buffer=10), open_store(store_url))
+    asked = {"format": "realtime", "types": "job.state_changed"}
+    async with (
+        server.running(),
+        connect(server) as client,
+        listen(server, STREAM, **asked) as slow,
+    ):
+        jobs = [await enqueue(client)]
+        await slow.events(1)
+        slow.hold()
+        jobs.append(await enqueue(client))
+        async with asyncio.timeout(30):
+            await slow.stuck.wait()
+        jobs.append(await enqueue(client))
+        for _ in range(10):
+            await client.post(f"{V1}/queues/q/pause")
+            await client.post(f"{V1}/queues/q/resume")
+        end = (await server.engine.read(lambda reader: reader.log_span())).last
+        await until(lambda: server.engine.log_reader.cursor == end)
+        slow.go_on()
+        told = await slow.events(2)
+    assert [one.data["job_id"] for one in told] == [job["id"] for job in jobs[1:]]
 
 
 async def test_a_stopping_server_ends_its_streams(server: Server) -> None:

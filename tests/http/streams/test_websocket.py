@@ -1,5 +1,6 @@
 """The WebSocket: channels, filters, coming back, slow clients, and who may connect."""
 
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -7,9 +8,11 @@ import msgspec
 import pytest
 
 from ojs_server.app import Server
+from ojs_server.domain.errors import Unavailable
 from ojs_server.http.access.keys import parse_keys
-from ojs_server.http.streams import websocket
+from ojs_server.http.streams import event_feed, websocket
 from ojs_server.settings import Settings
+from ojs_server.store.base import Reader
 from ojs_server.store.open import open_store
 from tests.http.conftest import Serve, connect
 from tests.http.keys import KEYS, bearer
@@ -31,6 +34,7 @@ async def test_a_channel_tells_what_happens(server: Server, client: httpx.AsyncC
     assert {one["channel"] for one in found} == {"all"}
     logged = body(await client.get(f"{V1}/events"))["events"]
     assert [one["id"] for one in found] == [event["id"] for event in logged]
+    assert {(one["job_id"], one["queue"]) for one in found} == {(job["id"], "email")}
 
 
 async def test_channels_of_jobs_and_queues_are_told_apart(
@@ -90,6 +94,29 @@ async def test_an_ended_job_says_its_state_once(server: Server, client: httpx.As
         (now,) = await heard.events(1)
         assert (now["event"], now["data"]["to"]) == ("job.state_changed", "cancelled")
         assert "id" not in now
+        assert (now["job_id"], now["queue"]) == (job["id"], "default")
+
+
+async def test_a_subscription_has_one_answer(
+    server: Server, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = await enqueue(client)
+    await client.delete(f"{V1}/jobs/{job['id']}")
+    read, reads = server.engine.read, 0
+
+    async def fails_later(question: Callable[[Reader], object]) -> object:
+        nonlocal reads
+        reads += 1
+        # The job is there, and the end of the log was read.
+        if reads == 3:
+            raise Unavailable("not now")
+        return await read(question)
+
+    monkeypatch.setattr(server.engine, "read", fails_later)
+    async with talk(server) as heard:
+        assert (await heard.subscribe(f"job:{job['id']}"))["type"] == "error"
+        assert (await heard.subscribe(f"job:{job['id']}"))["type"] == "subscribed"
+        assert (await heard.heard())["data"]["to"] == "cancelled"
 
 
 @pytest.mark.parametrize("first", ["resume", "subscribe"])
@@ -111,6 +138,45 @@ async def test_who_comes_back_misses_nothing(
         missed.append(await enqueue(client))
         found = await heard.events(4)
     assert [one["data"]["job_id"] for one in found] == [job["id"] for job in missed]
+
+
+async def test_behind_a_resume_there_is_nothing_from_before(
+    server: Server, client: httpx.AsyncClient
+) -> None:
+    async with talk(server) as heard:
+        await heard.subscribe("all")
+        jobs = [await enqueue(client)]
+        (first,) = await heard.events(1)
+        heard.hold()
+        jobs += [await enqueue(client) for _ in range(3)]
+        span = await server.engine.read(lambda reader: reader.log_span())
+        await until(lambda: server.engine.log_reader.cursor >= span.last)
+        heard.say(action="resume", last_event_id=first["id"])
+        await until(lambda: heard.all_is_received)
+        # One message passes of each sender that waits.
+        heard.go_on()
+        heard.hold()
+        await heard.events(1)
+        heard.go_on()
+        while (await heard.heard())["type"] == "event":
+            # These were on their way.
+            pass
+        found = await heard.events(3)
+    assert [one["data"]["job_id"] for one in found] == [job["id"] for job in jobs[1:]]
+
+
+async def test_a_channel_that_cannot_begin_again_is_named(store_url: str) -> None:
+    server = Server(Settings(max_streams=1), open_store(store_url))
+    async with server.running(), talk(server) as heard, talk(server) as other:
+        await heard.subscribe("all")
+        heard.hold()
+        heard.say(action="resume", last_event_id="evt_00000000-0000-7000-8000-000000000001")
+        await until(lambda: len(server.engine.log_reader) == 0)
+        await other.subscribe("all")
+        heard.go_on()
+        assert (await heard.heard())["type"] == "resumed"
+        told = await heard.heard()
+    assert (told["type"], told["code"], told["channel"]) == ("error", "overloaded", "all")
 
 
 async def test_a_place_that_is_not_known_is_said(server: Server, client: httpx.AsyncClient) -> None:
@@ -199,6 +265,64 @@ async def test_a_slow_client_is_told_what_it_missed(store_url: str) -> None:
         assert events[-3:] == [job["id"] for job in jobs[-3:]]
 
 
+@pytest.mark.parametrize("kind", ["job.cancelled", "job.state_changed"])
+async def test_only_what_a_slow_client_asked_for_waits_and_is_missed(
+    store_url: str, kind: str
+) -> None:
+    server = Server(Settings(stream_buffer=3), open_store(store_url))
+    async with server.running(), connect(server) as client, talk(server) as heard:
+        await heard.subscribe("all", event_types=[kind])
+        first = await enqueue(client)
+        await client.delete(f"{V1}/jobs/{first['id']}")
+        found = await heard.events(1 if kind == "job.cancelled" else 2)
+        heard.hold()
+        # None of these is an event that was asked for.
+        for _ in range(12):
+            await client.post(f"{V1}/queues/other/pause")
+            await client.post(f"{V1}/queues/other/resume")
+        last = await enqueue(client)
+        await client.delete(f"{V1}/jobs/{last['id']}")
+        span = await server.engine.read(lambda reader: reader.log_span())
+        await until(lambda: server.engine.log_reader.cursor >= span.last)
+        heard.go_on()
+        found += await heard.events(len(found))
+    assert {one["data"]["job_id"] for one in found} == {first["id"], last["id"]}
+
+
+async def test_a_new_filter_tells_nothing_from_before(
+    server: Server, client: httpx.AsyncClient
+) -> None:
+    async with talk(server) as heard:
+        await heard.subscribe("all", event_types=["job.completed"])
+        await enqueue(client)
+        span = await server.engine.read(lambda reader: reader.log_span())
+        await until(lambda: server.engine.log_reader.cursor >= span.last)
+        await heard.subscribe("all", event_types=["job.enqueued"])
+        second = await enqueue(client)
+        (told,) = await heard.events(1)
+    assert told["data"]["job_id"] == second["id"]
+
+
+async def test_a_new_filter_loses_nothing_of_a_replay(
+    server: Server, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_feed, "REPLAY", 2)
+    jobs = [await enqueue(client) for _ in range(5)]
+    async with talk(server) as heard, talk(server) as other:
+        # The log is followed for another one.
+        await other.subscribe("all")
+        heard.say(action="resume", last_event_id="evt_00000000-0000-7000-8000-000000000000")
+        await heard.heard()
+        await heard.subscribe("all")
+        heard.hold()
+        heard.say(action="subscribe", channel="all", event_types=["job.*"])
+        await until(lambda: heard.all_is_received)
+        heard.go_on()
+        told = [await heard.heard() for _ in range(6)]
+    found = [one["data"]["job_id"] for one in told if one["type"] == "event"]
+    assert found == [job["id"] for job in jobs]
+
+
 async def test_a_stop_is_said_and_ends_the_connection(server: Server) -> None:
     async with talk(server) as heard:
         for channel in ("all", "events"):
@@ -213,6 +337,20 @@ async def test_a_stop_is_said_and_ends_the_connection(server: Server) -> None:
         await until(lambda: heard.closed == 1001)
     async with talk(server) as late:
         assert late.status == 503
+
+
+async def test_a_log_that_cannot_be_followed_ends_the_connection(
+    server: Server, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(cursor: int, limit: int) -> None:
+        raise RuntimeError("no page")
+
+    async with talk(server) as heard:
+        for channel in ("all", "events"):
+            await heard.subscribe(channel)
+        monkeypatch.setattr(server.engine.log_reader, "_page", fails)
+        await enqueue(client)
+        await until(lambda: heard.closed == 1011)
 
 
 async def test_a_key_is_needed_where_the_api_needs_one(serve: Serve) -> None:

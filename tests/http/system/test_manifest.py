@@ -7,11 +7,11 @@ import pytest
 
 from ojs_server import __version__
 from ojs_server.app import Server
+from ojs_server.domain.profile import PROFILES
 from ojs_server.http import shared_read
 from ojs_server.http.access.keys import parse_keys
 from ojs_server.http.system import inventory
 from ojs_server.settings import Settings
-from ojs_server.socketio.serving import SocketServer
 from ojs_server.store.base import Reader, StoreUnavailable
 from ojs_server.store.open import open_store
 from tests.http.conftest import Serve, connect
@@ -38,12 +38,12 @@ async def test_the_implementation_is_named_at_the_top(client: httpx.AsyncClient)
 
 
 @pytest.mark.parametrize(
-    ("socket_server", "protocols"), [(None, ["http"]), (SocketServer, ["http", "socketio"])]
+    ("profile", "protocols"), [("ojs", ["http"]), ("jobmanager", ["http", "socketio"])]
 )
 async def test_the_protocols_are_those_that_are_served(
-    store_url: str, socket_server: type[SocketServer] | None, protocols: list[str]
+    store_url: str, profile: str, protocols: list[str]
 ) -> None:
-    server = Server(Settings(), open_store(store_url), socket_server=socket_server)
+    server = Server(Settings(profile=PROFILES[profile]), open_store(store_url))
     async with server.running(), connect(server) as client:
         assert body(await client.get(MANIFEST))["protocols"] == protocols
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from ojs_server import job_metrics, metrics
 from ojs_server.app import Server
+from ojs_server.observe import job_metrics, metrics
 from ojs_server.store.base import OutcomeUnknown, StoreUnavailable, Tx
 from ojs_server.store.records import Preload
 from tests.http.conftest import Serve, connect

@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
+from ojs_server.domain.jobs.job import STATES
 from ojs_server.http.access.keys import parse_keys
 from tests.http.conftest import Serve, connect
 from tests.users_stores import on_one_store
@@ -65,6 +66,31 @@ async def test_a_bad_tenant_is_refused(
     response = await client.post(f"{V1}/jobs", json=body, headers=headers)
     assert response.status_code == status, response.text
     assert (await client.get(f"{V1}/queues")).json()["queues"] == []
+
+
+async def test_tenants_are_listed_with_what_they_have(
+    client: httpx.AsyncClient, acme: httpx.AsyncClient
+) -> None:
+    await put(acme)
+    await put(acme, queue="r")
+    await put(client, queue="r")
+    await fetch(acme, worker_id="w1", count=1)
+    await acme.post(f"{V1}/workers/register", json={"worker_id": "w2"})
+    await acme.post(f"{V1}/workers/register", json={"worker_id": "left"})
+    await acme.post(f"{V1}/workers/deregister", json={"worker_id": "left"})
+    await client.post(f"{V1}/workers/register", json={"worker_id": "w1"})
+    await client.put(f"{ADMIN}/idle/limits", json={})
+    listed = (await client.get(ADMIN)).json()["items"]
+    stats = {tenant["id"]: tenant["stats"] for tenant in listed}
+    none = dict.fromkeys(STATES, 0)
+    assert stats["acme"] == {
+        "queues": 2,
+        "jobs": none | {"available": 1, "active": 1},
+        "workers": 2,
+    }
+    assert stats["_default"] == {"queues": 1, "jobs": none | {"available": 1}, "workers": 1}
+    assert stats["idle"] == {"queues": 0, "jobs": none, "workers": 0}
+    assert (await acme.get(f"{ADMIN}/acme")).json()["stats"] == stats["acme"]
 
 
 async def test_each_tenant_is_handed_its_own_jobs(

@@ -275,6 +275,9 @@ async def test_lists_filter_and_page(serve: Serve) -> None:
         assert listed["items"] == listed["workflows"]
         assert "steps" not in listed["items"][0]
         assert await _ids(client, state="running") == ids[1:]
+        assert await _ids(client, state="active") == ids[1:]
+        # The first steps are enqueued when a workflow is stored.
+        assert await _ids(client, state="pending") == []
         assert await _ids(client, name="n1") == [ids[1], ids[3]]
         assert await _ids(client, type="group") == []
         assert await _ids(client, type="chain", limit="2", offset="1") == ids[1:3]

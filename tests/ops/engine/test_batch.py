@@ -28,6 +28,7 @@ from ojs_server.ops.workers.heartbeat import Beat
 from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
 from ojs_server.store.base import (
     OutcomeUnknown,
+    Overtaken,
     StaleWrite,
     Store,
     StoreUnavailable,
@@ -120,6 +121,21 @@ def test_an_operation_that_is_never_fast_enough_may_come_again(bench: Bench) -> 
     assert isinstance(outcome, Unavailable)
     assert outcome.headers["Retry-After"] == "1"
     assert faulty.tries == batch.TRIES
+
+
+@pytest.mark.parametrize(("times", "outcome"), [(9, "Enqueued"), (10, "Unavailable")])
+def test_an_operation_that_is_overtaken_looks_more_often(
+    bench: Bench, times: int, outcome: str
+) -> None:
+    faulty = Faulty(bench.store, *[Overtaken("later")] * times)
+    assert names(commit(faulty, enqueue())) == [outcome]
+    assert faulty.tries == 10
+
+
+def test_a_batch_that_is_overtaken_is_tried_again_one_by_one(bench: Bench) -> None:
+    faulty = Faulty(bench.store, *[Overtaken("later")] * (batch.TRIES + 1))
+    assert names(commit(faulty, enqueue(), enqueue())) == ["Enqueued"] * 2
+    assert faulty.tries == batch.TRIES + 3
 
 
 def test_a_poisoned_operation_fails_alone(bench: Bench) -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from ojs_server.domain.errors import Conflict, Unavailable
 from ojs_server.environment import machine
-from ojs_server.ops.engine import group_commit
+from ojs_server.ops.engine import group_commit, look_ups
 from ojs_server.ops.engine.batch import Committed, LocksBusy, UncommittedBatch
+from ojs_server.ops.engine.caller import WAITS_UNTIL
 from ojs_server.ops.engine.group_commit import (
     MAX_BATCH,
     MAX_KEPT,
     TURNS,
-    WAITS_UNTIL,
     GroupCommit,
 )
 from ojs_server.ops.operation import Operation
@@ -62,7 +62,7 @@ class Writer:
 @pytest.fixture(autouse=True)
 def long_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test on a slow machine loses no caller in doubt."""
-    monkeypatch.setattr(group_commit, "LOOK_UP_S", 3600.0)
+    monkeypatch.setattr(look_ups, "LOOK_UP_S", 3600.0)
 
 
 @pytest.fixture
@@ -482,7 +482,7 @@ async def test_closing_finishes_what_was_submitted_and_refuses_the_rest(writer: 
 
 
 async def test_a_caller_in_doubt_waits_as_long_as_it_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_commit, "LOOK_UP_S", 0.0)
+    monkeypatch.setattr(look_ups, "LOOK_UP_S", 0.0)
     doubtful, heard = Doubtful(carried_out=True), list[Committed]()
     commits = GroupCommit(doubtful, heard.append, machine())
     hasty = asyncio.create_task(commits.submit(Touch("doubtful")))

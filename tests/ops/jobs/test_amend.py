@@ -1,12 +1,12 @@
-"""Changes of a job's attempts, variables and lease, on both stores."""
+"""Changes of a job's attempts, content and lease, on both stores."""
 
 import pytest
 
-from ojs_server.domain.compat.variables import variables_of
 from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.jobs.reported_error import Fault
 from ojs_server.ops.jobs.amend import Amend
 from ojs_server.ops.jobs.settle import Ack, Cancel, Fail, Revive
+from ojs_server.systems.zeebe.variables import merging, variables_of
 from tests.ops.bench import Bench
 
 MINUTE = 60_000
@@ -33,7 +33,7 @@ def test_a_dead_letter_begins_anew_with_what_it_is_left(bench: Bench) -> None:
     job_id = bench.put(retry={"max_attempts": 1})
     bench.take()
     bench.fail(job_id)
-    bench.do(Amend(job_id, retries=2, variables={"a": 1}))
+    bench.do(Amend(job_id, retries=2, change=merging({"a": 1})))
     bench.do(Revive(job_id))
     job = bench.job(job_id)
     assert (job.state, job.attempt, job.max_attempts) == ("available", 0, 2)
@@ -42,7 +42,7 @@ def test_a_dead_letter_begins_anew_with_what_it_is_left(bench: Bench) -> None:
 
 def test_variables_are_merged(bench: Bench) -> None:
     job_id = bench.put(args=[{"a": 1, "b": 1}])
-    bench.do(Amend(job_id, variables={"b": 2}))
+    bench.do(Amend(job_id, change=merging({"b": 2})))
     assert variables(bench, job_id) == {"a": 1, "b": 2}
 
 
@@ -78,12 +78,12 @@ def test_a_failure_leaves_variables(bench: Bench) -> None:
     bench.take()
     details = {"action": "retry", "retries": 7, "retry_after_ms": 0}
     fault = Fault("failed", "failed", "no", details=details)
-    bench.do(Fail(job_id, fault, variables={"b": 2}))
+    bench.do(Fail(job_id, fault, amend=merging({"b": 2})))
     assert bench.job(job_id).max_attempts == 8
     assert variables(bench, job_id) == {"a": 1, "b": 2}
     bench.sweep()
     bench.take()
-    bench.do(Fail(job_id, Fault("x", "x", "x", retryable=False), variables={"c": 3}))
+    bench.do(Fail(job_id, Fault("x", "x", "x", retryable=False), amend=merging({"c": 3})))
     assert variables(bench, job_id) == {"a": 1, "b": 2, "c": 3}
 
 

@@ -5,6 +5,7 @@ import pytest
 from ojs_server.domain.errors import NotFound
 from ojs_server.ops.jobs.numeric_ids import Number
 from ojs_server.ops.jobs.settle import Remove
+from ojs_server.systems.zeebe.claim import NUMBERED, number_of
 from tests.ops.bench import Bench
 
 
@@ -32,24 +33,23 @@ def test_a_job_that_is_not_there_has_none(bench: Bench) -> None:
 def test_a_claim_hands_out_numbers_where_they_are_wanted(bench: Bench) -> None:
     known, new, other = (bench.put() for _ in range(3))
     number = bench.do(Number(known))
-    first, second = bench.take(count=2, numbered=True)
-    assert (first.claimed.job.id, first.number) == (known, number)
+    first, second = bench.take(count=2, policy=NUMBERED)
+    assert (first.claimed.job.id, number_of(first)) == (known, number)
     assert second.claimed.job.id == new
-    assert second.number is not None
-    assert second.number > number
-    [third] = bench.take(numbered=False)
-    assert (third.claimed.job.id, third.number) == (other, None)
-    assert bench.do(Number(new)) == second.number
+    assert number_of(second) > number
+    [third] = bench.take()
+    assert third.claimed.job.id == other
+    assert not hasattr(third, "number")
+    assert bench.do(Number(new)) == number_of(second)
 
 
 def test_a_number_outlives_deliveries_and_goes_with_its_job(bench: Bench) -> None:
     job_id = bench.put(retry={"max_attempts": 2, "initial_interval_ms": 1})
-    number = bench.take(numbered=True)[0].number
-    assert number is not None
+    number = number_of(bench.take(policy=NUMBERED)[0])
     bench.fail(job_id)
     bench.clock.advance(60_000)
     bench.sweep()
-    assert bench.take(numbered=True)[0].number == number
+    assert number_of(bench.take(policy=NUMBERED)[0]) == number
     bench.fail(job_id)
     bench.do(Remove(job_id))
     with bench.store.reader() as reader:

@@ -11,11 +11,11 @@ from ojs_server.domain.errors import Conflict, NotFound
 from ojs_server.domain.webhooks.delivery import Delivery, Reply
 from ojs_server.domain.webhooks.request import parse_changes
 from ojs_server.domain.webhooks.target import Reach
-from ojs_server.domain.webhooks.webhook import Webhook
+from ojs_server.domain.webhooks.webhook import Webhook, selection_of
 from ojs_server.environment import wall_ms
 from ojs_server.loops import deliver
 from ojs_server.loops.deliver import Deliver
-from ojs_server.metrics import Metrics
+from ojs_server.observe.metrics import Metrics
 from ojs_server.ops.engine.engine import Engine
 from ojs_server.ops.webhooks import subscriptions as webhooks
 from ojs_server.ops.webhooks.deliveries import RecordAttempt, Spread, Take, look
@@ -26,6 +26,7 @@ from ojs_server.ops.webhooks.subscriptions import (
     Subscribe,
     Unsubscribe,
 )
+from ojs_server.store.base import Store
 from ojs_server.store.records import DeliveryFilter, EventFilter
 from tests.ops.bench import START, Bench, HandClock
 
@@ -181,6 +182,54 @@ def test_a_paused_subscription_hears_nothing_and_loses_nothing_that_was_made(ben
     sent = [msgspec.json.decode(one.body)["subject"] for one in take(bench, webhook)]
     assert len(sent) == 2
     assert sent[1] == third
+
+
+def test_what_happened_before_a_pause_is_delivered_after_it(bench: Bench) -> None:
+    webhook = subscribe(bench)
+    before = bench.put()
+    # No delivery has been made of it yet.
+    amend(bench, webhook, active=False)
+    bench.put()
+    amend(bench, webhook, active=False)
+    amend(bench, webhook, active=True)
+    between = bench.put()
+    amend(bench, webhook, active=False)
+    bench.put()
+    amend(bench, webhook, active=True)
+    after = bench.put()
+    spread(bench, webhook)
+    sent = [msgspec.json.decode(one.body)["subject"] for one in take(bench, webhook)]
+    assert sent == [before, between, after]
+    # Nothing of the pauses is kept once they have been passed.
+    assert selection_of(known(bench, webhook)).pauses == ()
+
+
+def test_a_pause_begins_behind_all_that_is_stored_beside_an_open_transaction(
+    nodes: tuple[Bench, Store],
+) -> None:
+    bench, other = nodes
+    webhook = subscribe(bench)
+    with other.transaction() as tx:
+        # The log is read up to this transaction only.
+        tx.position()
+        before = bench.put()
+        amend(bench, webhook, active=False)
+    amend(bench, webhook, active=True)
+    spread(bench, webhook)
+    sent = [msgspec.json.decode(one.body)["subject"] for one in take(bench, webhook)]
+    assert sent == [before]
+
+
+def test_one_that_is_paused_from_its_start_hears_what_happens_after_its_resume(
+    bench: Bench,
+) -> None:
+    webhook = subscribe(bench, active=False)
+    bench.put()
+    amend(bench, webhook, active=True)
+    after = bench.put()
+    spread(bench, webhook)
+    sent = [msgspec.json.decode(one.body)["subject"] for one in take(bench, webhook)]
+    assert sent == [after]
 
 
 def test_deleting_a_subscription_cancels_what_is_on_its_way(bench: Bench) -> None:

@@ -1,8 +1,8 @@
 """FETCH hands out due jobs of its queues, whether the sweep has run or not."""
 
 from ojs_server.domain.admin.maintenance import MaintenanceOrder
-from ojs_server.domain.compat.kind import Kind
 from ojs_server.domain.jobs.reported_error import parse_fault
+from ojs_server.domain.workers.kind import Kind
 from ojs_server.domain.workers.worker import WorkerState
 from ojs_server.ops.admin.maintenance import Maintain
 from ojs_server.ops.jobs.settle import Fail
@@ -11,6 +11,7 @@ from ojs_server.ops.workers.claim import Claim
 from ojs_server.ops.workers.presence import Register
 from ojs_server.ops.workers.promotion import MOST
 from ojs_server.ops.workers.settle_and_fetch import SettleAndFetch
+from ojs_server.systems.jobmanager.claim import OldestTask
 from tests.ops.bench import Bench, enqueue
 
 ONE_SECOND = {"initial_interval": "PT1S", "jitter": False}
@@ -158,5 +159,5 @@ def test_a_claim_for_linked_jobs_looks_into_the_queues_of_its_rooms(bench: Bench
     bench.do(Register("w", {}, kinds=(Kind("q", "t", "t", queue="q"),)))
     job_id = bench.put(scheduled_at="+PT1S")
     bench.clock.advance(1000)
-    (delivery,) = bench.do(Claim((), 1, "w", linked=True))
+    (delivery,) = bench.do(Claim((), 1, "w", policy=OldestTask()))
     assert delivery.claimed.job.id == job_id

@@ -50,6 +50,12 @@ async def package(page: Page, reader: Reader) -> None:
         await run.says("… it has handlers for email.send")
 
 
+async def django(page: Page, reader: Reader) -> None:
+    async with reader.starts() as run:
+        await reader.play(page.take(), run)
+        await run.says("OK")
+
+
 def keys_of_the_tutorial() -> dict[str, str]:
     """Return the environment that the tutorial names for a server with keys."""
     page = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")

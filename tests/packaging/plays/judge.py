@@ -4,6 +4,7 @@ import inspect
 import shutil
 from typing import Final
 
+from conformance.adapter_cases import kills
 from conformance.cases import fetch
 from conformance.worker_cases import telling
 from tests.packaging.page import ROOT, Page
@@ -19,6 +20,7 @@ ojs-conformance() {
     run) command ojs-conformance run --case fetch.first_in_first_out \
       --case deliveries.testing_a_target "${@:2}";;
     worker) command ojs-conformance worker --case doing.an_empty_result "${@:2}";;
+    adapter) command ojs-conformance adapter --case transactions.savepoint_released "${@:2}";;
     *) command ojs-conformance "$@";;
   esac
 }
@@ -59,9 +61,10 @@ async def conformance(page: Page, reader: Reader) -> None:
         await reader.play(page.take("For authors of the specification"), run)
         await reader.play(page.take("Testing the suite"), run)
     # The cases that the page shows, which the runs above have played.
-    server_case, worker_case = page.take("Writing a case", "python")
+    server_case, worker_case, adapter_case = page.take("Writing a case", "python")
     assert server_case.text in inspect.getsource(fetch)
     assert worker_case.text in inspect.getsource(telling)
+    assert adapter_case.text in inspect.getsource(kills)
 
 
 async def any_language(page: Page, reader: Reader) -> None:

@@ -1,5 +1,5 @@
 """Plays of the pages on running servers: on SQLite, without keys and with them, on PostgreSQL,
-behind nginx, as systemd starts them, and in another application."""
+behind nginx, as systemd starts them, and for programs of other kinds."""
 
 import json
 import re
@@ -9,8 +9,9 @@ import yaml
 
 from tests import postgres_programs
 from tests.authority import Authority
-from tests.packaging.page import Block, Page
+from tests.packaging.page import ROOT, Block, Page
 from tests.packaging.playing import Reader
+from tests.packaging.plays.judge import SELECTING
 from tests.packaging.plays.programs import needs, program, systemd, with_nginx
 from tests.packaging.shell import Shell
 from tests.postgres import Server
@@ -45,12 +46,6 @@ async def operations(page: Page, reader: Reader) -> None:
         await reader.play(page.take("PostgreSQL"), run)
         await run.says("… listens on …")
         await run.run("kill $!; wait $!")
-        reader.install("pip install fastapi uvicorn")
-        await reader.play(page.take("In another application"), run)
-        await run.run("uvicorn app:app &")
-        await run.says("… Uvicorn running on …")
-        await run.run("curl -sS http://127.0.0.1:8000/queue/ojs/v1/health")
-        await run.prints('{"status": "ok"}')
 
 
 async def _on_sqlite(page: Page, changes: list[Block], reader: Reader, run: Shell) -> None:
@@ -116,6 +111,36 @@ async def production(page: Page, reader: Reader) -> None:
         await run.run("OJS_AUTH_TOKEN=KEY-OF-THE-SHOP-MADE-AS-ABOVE ojs enqueue nobody.works")
         await _alarm(page.take("Alarm"), reader, run)
         await reader.play(page.take("Backup"), run)
+
+
+async def fastapi(page: Page, reader: Reader) -> None:
+    start, *rest = page.take()
+    async with reader.starts() as run:
+        await reader.play([start], run)
+        await run.says("… listens on …")
+        await reader.play(rest, run)
+
+
+async def transactions(page: Page, reader: Reader) -> None:
+    replaced = {"mysql+pymysql://shop@127.0.0.1/shop": reader.request.getfixturevalue("mysql")}
+    async with reader.starts(
+        "pip install '../ojs-reference[server,cli,outbox]'", replaced=replaced
+    ) as run:
+        await _superuser(reader, run)
+        start, *rest = page.take()
+        await reader.play([start], run)
+        await run.says("… listens on …")
+        await reader.play(rest, run)
+
+
+async def adapters(page: Page, reader: Reader) -> None:
+    async with reader.starts("pip install '../ojs-reference[server,conformance]'") as run:
+        (reader.shop / "examples").symlink_to(ROOT / "examples")
+        await _superuser(reader, run)
+        await run.run(SELECTING)
+        await reader.play(page.take("Judging a framework adapter"), run)
+        await run.says("… 1 pass")
+        await reader.play(page.take("The program"), run)
 
 
 async def _alarm(shown: list[Block], reader: Reader, run: Shell) -> None:

@@ -6,8 +6,7 @@ import shutil
 import subprocess
 from typing import Final
 
-import pytest
-
+from tests.missing import not_run
 from tests.packaging.page import ROOT, Block
 from tests.packaging.playing import Reader
 from tests.packaging.shell import Shell
@@ -41,10 +40,7 @@ def program(name: str) -> str | None:
 def needs(name: str, what: str) -> None:
     """Skip the test where a program is missing, which the end of the run tells; in CI it fails."""
     if program(name) is None:
-        missing = f"NOT RUN: {what}, because {name} is not installed"
-        if os.environ.get("CI"):
-            pytest.fail(missing)
-        pytest.skip(missing)
+        not_run(f"{what}, because {name} is not installed")
 
 
 async def with_nginx(settings: str, reader: Reader, run: Shell) -> None:

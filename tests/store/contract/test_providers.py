@@ -2,8 +2,9 @@
 
 from msgspec.structs import replace
 
-from ojs_server.domain.compat.provider import Provider, ProviderResult
 from ojs_server.store.base import Store
+from ojs_server.systems.jobmanager import tables
+from ojs_server.systems.jobmanager.domain.provider import Provider, ProviderResult
 from tests.store.records import ON_ALL_VERSIONS, START
 
 
@@ -26,17 +27,19 @@ def provider(number: int, room: str = "r", worker: str = "w") -> Provider:
 def test_providers_are_stored_changed_and_listed_by_room(store: Store) -> None:
     first, second, other = provider(1), provider(2, worker="x"), provider(3, "s")
     with store.transaction() as tx:
-        tx.save_providers([second, first, other])
+        tables.save_providers(tx, [second, first, other])
     changed = replace(first, schema=b"[]", worker_id="y", principal="k", created_at=START + 9)
     with store.transaction() as tx:
-        tx.save_providers([changed])
-        assert tx.load_providers(["p1", "none"]) == {"p1": replace(changed, created_at=START + 1)}
-        assert tx.load_providers_of(["x", "nobody"]) == [second]
+        tables.save_providers(tx, [changed])
+        assert tables.load_providers(tx, ["p1", "none"]) == {
+            "p1": replace(changed, created_at=START + 1)
+        }
+        assert tables.load_providers_of(tx, ["x", "nobody"]) == [second]
     with store.reader() as reader:
-        assert [one.id for one in reader.providers_in("r")] == ["p2", "p1"]
-        assert reader.providers_in("\0") == []
-        assert reader.provider("p3") == other
-        assert reader.provider("\0") is None
+        assert [one.id for one in tables.providers_in(reader, "r")] == ["p2", "p1"]
+        assert tables.providers_in(reader, "\0") == []
+        assert tables.provider(reader, "p3") == other
+        assert tables.provider(reader, "\0") is None
 
 
 @ON_ALL_VERSIONS
@@ -44,47 +47,47 @@ def test_an_answer_is_kept_until_its_end_and_goes_with_its_provider(store: Store
     asked = ProviderResult("p1", "h", START + 10)
     answered = ProviderResult("p1", "h", START + 20, b"\0\xff")
     with store.transaction() as tx:
-        tx.save_providers([provider(1), provider(2)])
-        tx.save_provider_results([asked, ProviderResult("p2", "h", START + 20, b"2")])
+        tables.save_providers(tx, [provider(1), provider(2)])
+        tables.save_provider_results(tx, [asked, ProviderResult("p2", "h", START + 20, b"2")])
     with store.transaction() as tx:
-        assert tx.load_provider_result("p1", "h") == asked
-        assert tx.load_provider_result("p1", "i") is None
+        assert tables.load_provider_result(tx, "p1", "h") == asked
+        assert tables.load_provider_result(tx, "p1", "i") is None
     with store.reader() as reader:
-        assert reader.provider_answer("p1", "h", START) is None
+        assert tables.provider_answer(reader, "p1", "h", START) is None
     with store.transaction() as tx:
-        tx.save_provider_results([answered])
+        tables.save_provider_results(tx, [answered])
     with store.reader() as reader:
-        assert reader.provider_answer("p1", "h", START + 19) == b"\0\xff"
-        assert reader.provider_answer("p1", "h", START + 20) is None
-        assert reader.provider_answer("p1", "\0", START) is None
+        assert tables.provider_answer(reader, "p1", "h", START + 19) == b"\0\xff"
+        assert tables.provider_answer(reader, "p1", "h", START + 20) is None
+        assert tables.provider_answer(reader, "p1", "\0", START) is None
     with store.transaction() as tx:
-        tx.delete_providers(["p1"])
-        assert tx.load_provider_result("p1", "h") is None
-        assert tx.load_provider_result("p2", "h") is not None
+        tables.delete_providers(tx, ["p1"])
+        assert tables.load_provider_result(tx, "p1", "h") is None
+        assert tables.load_provider_result(tx, "p2", "h") is not None
 
 
 @ON_ALL_VERSIONS
 def test_requests_without_an_answer_are_forgotten(store: Store) -> None:
     with store.transaction() as tx:
-        tx.save_providers([provider(1), provider(2)])
+        tables.save_providers(tx, [provider(1), provider(2)])
         results = [ProviderResult("p1", "asked", tx.now + 1), ProviderResult("p2", "h", tx.now + 1)]
         answered = ProviderResult("p1", "answered", tx.now + 1, b"")
-        tx.save_provider_results([*results, answered])
+        tables.save_provider_results(tx, [*results, answered])
     with store.transaction() as tx:
-        assert tx.forget_requests("p1") == 1
-        assert tx.forget_requests("p1") == 0
-        assert tx.load_provider_result("p1", "asked") is None
-        assert tx.load_provider_result("p1", "answered") == answered
-        assert tx.load_provider_result("p2", "h") is not None
+        assert tables.forget_requests(tx, "p1") == 1
+        assert tables.forget_requests(tx, "p1") == 0
+        assert tables.load_provider_result(tx, "p1", "asked") is None
+        assert tables.load_provider_result(tx, "p1", "answered") == answered
+        assert tables.load_provider_result(tx, "p2", "h") is not None
 
 
 @ON_ALL_VERSIONS
 def test_what_is_over_is_removed_step_by_step(store: Store) -> None:
     with store.transaction() as tx:
-        tx.save_providers([provider(1)])
-        tx.save_provider_results([ProviderResult("p1", f"h{n}", n) for n in range(3)])
-        tx.save_provider_results([ProviderResult("p1", "later", tx.now + 1)])
+        tables.save_providers(tx, [provider(1)])
+        tables.save_provider_results(tx, [ProviderResult("p1", f"h{n}", n) for n in range(3)])
+        tables.save_provider_results(tx, [ProviderResult("p1", "later", tx.now + 1)])
     with store.transaction() as tx:
-        assert tx.prune_provider_results(2) == 2
-        assert tx.prune_provider_results(2) == 1
-        assert tx.load_provider_result("p1", "later") is not None
+        assert tables.prune_provider_results(tx, 2) == 2
+        assert tables.prune_provider_results(tx, 2) == 1
+        assert tables.load_provider_result(tx, "p1", "later") is not None

@@ -120,3 +120,13 @@ def test_types_of_available_jobs_are_told_by_queue_and_tenant(store: Store) -> N
         assert reader.available_types(["q", "r"], "t") == ["b"]
         assert reader.available_types(["q"], "u") == []
         assert reader.available_types([], None) == reader.available_types([], "t") == []
+
+
+@ON_ALL_VERSIONS
+def test_the_queues_of_each_tenant_are_counted(store: Store) -> None:
+    with store.transaction() as tx:
+        for name in ("a/", "a/q", "a/r", "ab/", "ab/q", "q", "a.b/q"):
+            tx.add_counts({name: {"available": 1}})
+    with store.reader() as reader:
+        assert reader.count_queues(["ab", "a", "none"]) == {"a": 2, "ab": 1, "none": 0}
+        assert reader.count_queues([]) == {}

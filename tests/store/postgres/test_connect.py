@@ -30,6 +30,13 @@ def test_prepared_statements_can_be_turned_off(url: str, pooled: bool, prepare: 
     assert address.parameters.get("sslmode") == ("require" if "sslmode" in url else None)
 
 
+def test_a_url_need_not_name_a_host() -> None:
+    address = address_of("postgresql:///jobs?options=-csearch_path%3Dojs")
+    assert address.parameters["dbname"] == "jobs"
+    assert "-csearch_path=ojs" in address.parameters["options"]
+    assert address.location == "postgresql:///jobs"
+
+
 def test_a_word_that_is_neither_true_nor_false_is_refused() -> None:
     with pytest.raises(StoreUnavailable, match=r"prepare=maybe .* must be true or false"):
         address_of("postgresql://h/d?prepare=maybe")

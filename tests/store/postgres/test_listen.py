@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, closing
 import pytest
 import uvloop
 
-from ojs_server.store.base import OnDue, Store, Tx, ignore_moment
+from ojs_server.store.base import Callbacks, OnDue, Store, Tx
 from ojs_server.store.postgres.store import PostgresStore
 from tests.store.conftest import OpenNode
 from tests.store.postgres.server import end_connections, query, wait_until
@@ -35,11 +35,11 @@ def run(request: pytest.FixtureRequest) -> Run:
 
 @asynccontextmanager
 async def hearing(
-    store: Store, on_due: OnDue = ignore_moment
+    store: Store, on_due: OnDue = lambda moment: None
 ) -> AsyncIterator["asyncio.Queue[Wake]"]:
     """Yield a queue of the wake-ups that this node's listener gets."""
     heard: asyncio.Queue[Wake] = asyncio.Queue()
-    listener = store.listener(heard.put_nowait, on_due=on_due)
+    listener = store.listener(Callbacks(heard.put_nowait, on_due=on_due))
     assert listener is not None
     task = asyncio.create_task(listener.run())
     try:
@@ -242,7 +242,7 @@ def test_a_listener_waits_for_a_database_that_is_away(postgres_store: str, run: 
     ) as store:
 
         async def body() -> None:
-            task = asyncio.create_task(store.listener(lambda queues: None).run())
+            task = asyncio.create_task(store.listener(Callbacks(lambda queues: None)).run())
             done, _ = await asyncio.wait([task], timeout=0.5)
             assert not done
             task.cancel()
@@ -264,7 +264,7 @@ def test_waiting_is_noted_with_the_furthest_moment(node: OpenNode, postgres_stor
 async def hearing_of_events(store: Store) -> AsyncIterator["asyncio.Queue[int | None]"]:
     """Yield a queue of the event log notices that this node's listener gets."""
     heard: asyncio.Queue[int | None] = asyncio.Queue()
-    listener = store.listener(lambda queues: None, heard.put_nowait)
+    listener = store.listener(Callbacks(lambda queues: None, heard.put_nowait))
     assert listener is not None
     task = asyncio.create_task(listener.run())
     try:

@@ -1,14 +1,14 @@
 """Several nodes on one database: no job is handed out twice, and none is lost."""
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 from ojs_server.domain.admin.server_node import Announcement
 from ojs_server.domain.jobs.job import State
-from ojs_server.store.base import Store
+from ojs_server.store.base import Store, StoreUnavailable
 from ojs_server.store.records import POSITION_BITS, EventTally
 from tests.store.conftest import OpenNode
 from tests.store.postgres.conftest import InThread
-from tests.store.postgres.server import query
+from tests.store.postgres.server import end_connections, query
 from tests.store.records import (
     EVERYTHING,
     START,
@@ -210,6 +210,23 @@ def test_places_rise_on_in_a_cluster_that_has_counted_fewer_transactions(
     # A node that was connected all along continues from there, too.
     log(first, an_event(subject="newer"))
     assert subjects(restored) == ["old", "new", "newer"]
+
+
+def test_places_rise_on_after_a_connection_that_was_lost_with_its_cluster(
+    node: OpenNode, postgres_store: str
+) -> None:
+    first = node("a")
+    log(first, an_event(subject="old"))
+    far = 10**9 << POSITION_BITS
+    query(postgres_store, f"UPDATE events SET pos = pos + {far}")
+    end_connections(postgres_store)
+    with suppress(StoreUnavailable):
+        log(first, an_event(subject="new"))
+    with first.transaction() as tx:
+        assert tx.position() > far
+    log(first, an_event(subject="newer"))
+    assert subjects(first)[0] == "old"
+    assert subjects(first)[-1] == "newer"
 
 
 def test_a_place_that_was_raised_is_not_raised_again(node: OpenNode, postgres_store: str) -> None:

@@ -146,13 +146,15 @@ def test_the_answer_to_whoever_asks_may_be_lost_too(
     """The first to ask has made the transaction impossible; the second must not take its row for
     the transaction's own."""
     for fault, expected in ((Fault.REQUEST_LOST, False), (Fault.ANSWER_LOST, True)):
+        # A new connection commits once before it is used.
+        put(store, a_job(f"before-{expected}"))
         proxy.fault = fault
         with pytest.raises(OutcomeUnknown) as lost, store.transaction() as tx:
             add(tx, f"j-{expected}")
         proxy.fault = Fault.ANSWER_LOST
         assert lost.value.carried_out() is expected
         assert proxy.fault is Fault.NONE
-    assert stored(url) == ["before", "j-True"]
+    assert stored(url) == ["before", "before-False", "before-True", "j-True"]
 
 
 def test_it_may_be_too_late_to_ask(
@@ -254,6 +256,8 @@ async def test_callers_are_answered_when_the_outcome_is_known(
     proxy.fault = Fault.ANSWER_LOST
     (made,) = (await engine.run(enqueue())).jobs
     assert (whole(store, made.job.id) is not None, told) == (True, ["logged"])
+    # A new connection commits once before it is used.
+    put(store, a_job("between"))
     proxy.fault = Fault.REQUEST_LOST
     with pytest.raises(Unavailable, match="before this was stored"):
         await engine.run(enqueue())

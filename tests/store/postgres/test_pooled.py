@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from ojs_server.store.base import StaleWrite, StoreUnavailable
+from ojs_server.store.base import Callbacks, StaleWrite, StoreUnavailable
 from ojs_server.store.postgres.store import PostgresStore
 from tests.store.postgres.pooler import Pooler
 from tests.store.postgres.server import query
@@ -109,7 +109,7 @@ def test_notices_pass_by_the_pooler(pooler: Pooler, careless_url: str) -> None:
 
         async def body() -> None:
             heard: asyncio.Queue[object] = asyncio.Queue()
-            task = asyncio.create_task(near.listener(heard.put_nowait).run())
+            task = asyncio.create_task(near.listener(Callbacks(heard.put_nowait)).run())
             async with asyncio.timeout(10):
                 assert await heard.get() is None
                 await asyncio.to_thread(announce, far)

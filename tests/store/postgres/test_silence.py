@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 
 import pytest
 
-from ojs_server.store.base import OutcomeUnknown, StoreUnavailable
+from ojs_server.store.base import Callbacks, OutcomeUnknown, StoreUnavailable
 from ojs_server.store.postgres.store import PostgresStore
 from tests.store.postgres.conftest import InThread
 from tests.store.postgres.proxy import Proxy, proxy_before
@@ -136,7 +136,7 @@ def test_a_listener_that_hears_nothing_of_its_database_connects_anew(
 ) -> None:
     async def body() -> None:
         heard: asyncio.Queue[object] = asyncio.Queue()
-        task = asyncio.create_task(store.listener(heard.put_nowait).run())
+        task = asyncio.create_task(store.listener(Callbacks(heard.put_nowait)).run())
         try:
             async with asyncio.timeout(LIMIT_S):
                 # After connecting, the listener reports that anything may have changed.

@@ -1,5 +1,6 @@
 """Planning of this store's statements: each is planned a few times, not at every execution."""
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -24,6 +25,7 @@ from tests.postgres import uncounted
 AT_FIRST = 5
 RUNNING = WorkerState.RUNNING
 READ = "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = 'jobs'"
+_COUNTED = re.compile(r"\bIN \(\s*SELECT[^()]*LIMIT[^()]*FOR UPDATE")
 PLANNED = "SELECT statement FROM pg_prepared_statements WHERE custom_plans > %s"
 
 
@@ -150,3 +152,11 @@ def test_few_rows_are_repeated_where_that_changes_nothing() -> None:
     assert STATEMENTS["load_jobs"].packed([()]) != repeated
     once, twice = ([(one,) * count for one in ("t", "p", "1.0")] for count in (1, 2))
     assert STATEMENTS["load_receipts"].packed(once) != STATEMENTS["load_receipts"].packed(twice)
+
+
+def test_no_limit_is_counted_anew_for_each_row() -> None:
+    """A subquery behind IN may be run once for each row: it then skips what it locked before."""
+    wrong = [
+        name for name, statement in STATEMENTS.items() if _COUNTED.search(statement.text.decode())
+    ]
+    assert wrong == []

@@ -10,6 +10,7 @@ import pytest
 from ojs_server.app import Application
 from ojs_server.domain.profile import PROFILES
 from ojs_server.http.access.keys import parse_keys
+from ojs_server.systems.jobmanager.domain.provider import hash_of
 from tests.http.clock import Hands
 from tests.http.conftest import Serve, serve
 from tests.http.keys import KEYS, bearer
@@ -27,12 +28,28 @@ class Caller:
         self._client = client
         self._headers = headers
 
-    async def __call__(self, status: int, method: str, path: str, body: object = None) -> Any:
+    async def __call__(
+        self,
+        status: int,
+        method: str,
+        path: str,
+        body: object = None,
+        more: dict[str, str] | None = None,
+    ) -> Any:
         """Send a call that must be answered with this status; return its JSON."""
         address = path if path.startswith("/ojs") else f"/v1/joblib{path}"
-        response = await self._client.request(method, address, json=body, headers=self._headers)
+        headers = {**self._headers, **(more or {})}
+        response = await self._client.request(method, address, json=body, headers=headers)
         assert response.status_code == status, response.text
         return response.json() if response.content else None
+
+    async def applied(self, path: str) -> str | None:
+        """Send a read that prefers to wait a second; return the preference that was applied."""
+        headers = {**self._headers, "Prefer": "wait=1"}
+        response = await self._client.get(f"/v1/joblib{path}", headers=headers)
+        assert response.status_code == 200, response.text
+        applied: str | None = response.headers.get("preference-applied")
+        return applied
 
     async def register(self, room: str, status: int = 201, **more: Any) -> Json:
         """Register the job `Turn` of a room."""
@@ -87,7 +104,78 @@ async def test_a_worker_and_its_tasks_belong_to_their_principal(keyed: dict[str,
     assert (await admin(200, "PATCH", f"/tasks/{task['id']}", {"status": "failed"}))["error"]
     await mine(409, "PATCH", f"/tasks/{task['id']}", running)
     await other(403, "PATCH", f"/tasks/{task['id']}", running)
+    # An administrator does not work in another's name, but may end its worker.
+    await admin(403, "POST", "/tasks/claim", {"worker_id": worker})
+    await admin(403, "PATCH", f"/workers/{worker}")
     await admin(204, "DELETE", f"/workers/{worker}")
+
+
+async def test_one_key_registers_submits_and_works_for_an_ordinary_user(serve: Serve) -> None:
+    key = "the-key-of-an-ordinary-user"
+    async with manager(serve, keys=parse_keys(f"scene=worker+producer:{key}", {})) as client:
+        user = Caller(client, {"Authorization": f"Bearer {key}"})
+        made = await user.register("room")
+        task = await user(202, "POST", f"/rooms/room/tasks/{made['full_name']}", {"payload": {}})
+        body = {"worker_id": made["worker_id"]}
+        assert (await user(200, "POST", "/tasks/claim", body))["task"]["id"] == task["id"]
+        for status in ("running", "completed"):
+            await user(200, "PATCH", f"/tasks/{task['id']}", {"status": status})
+        for kind in ("jobs", "providers"):
+            offered = {"category": "modifiers", "name": "Turn", "schema": {}}
+            for room in ("@global", "@internal") if kind == "jobs" else ("@global",):
+                await user(403, "PUT", f"/rooms/{room}/{kind}", offered)
+
+
+async def test_of_two_spellings_the_canonical_one_counts(open_to_all: Caller) -> None:
+    first, second = {"type": "object"}, {"type": "array"}
+    made = await open_to_all.register("room", schema=first, schema_=second)
+    assert made["schema"] == first
+    alone = {"category": "modifiers", "name": "Bend", "schema_": second}
+    assert (await open_to_all(201, "PUT", "/rooms/room/jobs", alone))["schema"] == second
+    offered = {"category": "files", "name": "disk", "schema": first, "schema_": second}
+    made = await open_to_all(201, "PUT", "/rooms/room/providers", offered)
+    assert made["schema"] == first
+    manifest = await open_to_all(200, "GET", "/ojs/manifest")
+    assert manifest["capabilities"]["canonical_spelling_wins"] is True
+
+
+async def test_a_wait_is_named_where_there_was_one(open_to_all: Caller) -> None:
+    made = await open_to_all.register("room")
+    path = f"/rooms/room/tasks/{made['full_name']}"
+    task = (await open_to_all(202, "POST", path, {"payload": {}}))["id"]
+    assert await open_to_all.applied(f"/tasks/{task}") == "wait=1"
+    await open_to_all(200, "PATCH", f"/tasks/{task}", {"status": "cancelled"})
+    assert await open_to_all.applied(f"/tasks/{task}") is None
+
+
+async def test_the_kept_answer_of_a_provider_names_no_wait(open_to_all: Caller) -> None:
+    offered = {"category": "files", "name": "disk", "schema": {}}
+    made = await open_to_all(201, "PUT", "/rooms/room/providers", offered)
+    path = f"/rooms/room/providers/{made['full_name']}"
+    answered = {"X-Request-Hash": hash_of(b'{"path":"a"}')}
+    await open_to_all(204, "POST", f"/providers/{made['id']}/results", [1], answered)
+    assert await open_to_all.applied(f"{path}?path=a") is None
+
+
+async def test_a_job_without_workers_goes_with_its_last_task(open_to_all: Caller) -> None:
+    for way in ("PATCH", "DELETE"):
+        made = await open_to_all.register("room")
+        job = f"/rooms/room/jobs/{made['full_name']}"
+        task = await open_to_all(
+            202, "POST", f"/rooms/room/tasks/{made['full_name']}", {"payload": {}}
+        )
+        await open_to_all(204, "DELETE", f"/workers/{made['worker_id']}")
+        await open_to_all(200, "GET", job)
+        if way == "PATCH":
+            await open_to_all(200, "PATCH", f"/tasks/{task['id']}", {"status": "cancelled"})
+        else:
+            await open_to_all(200, "DELETE", f"/ojs/v1/jobs/{task['id']}")
+        await open_to_all(404, "GET", job)
+        assert (await open_to_all(200, "GET", "/rooms/room/jobs"))["items"] == []
+        kept = await open_to_all(200, "GET", f"/tasks/{task['id']}")
+        assert kept["job_name"] == made["full_name"]
+    # Nothing is left that another schema could contradict.
+    assert (await open_to_all.register("room", schema={"type": "object"}))["workers"]
 
 
 async def test_shared_rooms_are_for_administrators(keyed: dict[str, Caller]) -> None:
@@ -103,8 +191,7 @@ async def test_without_a_key_nothing_is_answered(keyed: dict[str, Caller]) -> No
 
 async def test_a_plain_job_is_claimed_by_the_name_of_its_kind(open_to_all: Caller) -> None:
     made = await open_to_all.register("Room 1")
-    (listed,) = (await open_to_all(200, "GET", "/ojs/v1/rooms/Room%201/jobs"))["jobs"]
-    body = {"type": listed["job_type"], "queue": listed["queue"], "args": [1, 2]}
+    body = {"type": made["job_type"], "queue": made["queue"], "args": [1, 2]}
     job = await open_to_all(201, "POST", "/ojs/v1/jobs", body)
     task = (await open_to_all(200, "POST", "/tasks/claim", {"worker_id": made["worker_id"]}))[
         "task"
@@ -135,13 +222,6 @@ async def test_a_claim_is_repeated_once_its_answer_may_be_taken_for_lost(serve: 
         assert [await claim(), await claim()] == [first, first]
         await call(200, "PATCH", f"/tasks/{first}", {"status": "running"})
         assert await claim() == second
-
-
-async def test_tasks_of_other_rooms_are_tasks_of_the_plain_calls_too(open_to_all: Caller) -> None:
-    made = await open_to_all.register("@global")
-    task = await open_to_all(202, "POST", f"/rooms/mine/tasks/{made['full_name']}", {})
-    shown = await open_to_all(200, "GET", f"/ojs/v1/tasks/{task['id']}")
-    assert (shown["room_id"], shown["job"]) == ("mine", "@global:modifiers:Turn")
 
 
 async def test_the_calls_are_only_there_under_the_profile(serve: Serve) -> None:

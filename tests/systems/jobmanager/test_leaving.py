@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from ojs_server.domain.profile import PROFILES
 from ojs_server.http.workers import sessions
 from ojs_worker.errors import Unreachable
 from ojs_worker.jobmanager import JobManagerClient
@@ -12,6 +13,7 @@ from tests.systems.jobmanager.workers import (
     ROOM,
     Rotate,
     Scale,
+    call,
     claim_by_hand,
     claimed,
     has_beaten,
@@ -26,9 +28,10 @@ from tests.systems.world import World, until
 
 async def test_1_7_the_heartbeat_is_a_patch(world: World) -> None:
     made = await put(world)
-    assert made["heartbeat_interval"] == 30
-    beaten = await world.call("PATCH", f"/workers/{made['worker_id']}", {})
-    assert beaten["last_heartbeat_at"]
+    beaten = await call(world, "PATCH", f"/workers/{made['worker_id']}", {})
+    assert beaten["id"] == made["worker_id"]
+    assert beaten["last_heartbeat"]
+    assert PROFILES["jobmanager"].heartbeat_interval_ms == 30_000
 
 
 async def test_1_23_deleting_a_worker_fails_its_tasks_and_its_orphans_go(
@@ -39,7 +42,7 @@ async def test_1_23_deleting_a_worker_fails_its_tasks_and_its_orphans_go(
     await put(world, "Scale", worker_id=made["worker_id"])
     task = await client.submit(ROOM, "modifiers:Rotate")
     await claimed(world, made["worker_id"])
-    await world.call("DELETE", f"/workers/{made['worker_id']}")
+    await call(world, "DELETE", f"/workers/{made['worker_id']}", status=204)
     assert await status(world, task) == "failed"
     (left,) = await client.list_jobs(ROOM)
     assert (left.name, left.workers) == ("Scale", [other["worker_id"]])
@@ -54,7 +57,7 @@ async def test_1_24_the_error_says_that_the_worker_went(
     if swept:
         await world.pass_time(60)
     else:
-        await world.call("DELETE", f"/workers/{worker_id}")
+        await call(world, "DELETE", f"/workers/{worker_id}", status=204)
     assert (await client.task(task.id)).error == "Worker disconnected"
 
 
@@ -70,16 +73,16 @@ async def test_1_25_a_silent_worker_is_swept_after_a_minute(
 
 async def test_1_26_a_dropped_connection_ends_the_worker_within_seconds(watched: World) -> None:
     worker_id, task = await held(watched, JobManagerClient(transport=watched.transport))
-    session = watched.transport.stream(Request("GET", f"/workers/{worker_id}/session"))
+    session = watched.transport.stream(Request("GET", f"/ojs/v1/workers/{worker_id}/session"))
     assert b"session.opened" in await anext(session)
-    await watched.call("PATCH", f"/workers/{worker_id}", {})
+    await call(watched, "PATCH", f"/workers/{worker_id}", {})
     await session.aclose()
     await until(lambda: len(watched.server.engine.log_reader) == 0)
     assert (await watched.pass_time(4.9)).dead == 0
     assert (await watched.pass_time(0.1)).dead == 1
-    ended = await watched.call("GET", f"/tasks/{task.id}")
+    ended = await call(watched, "GET", f"/tasks/{task.id}")
     assert (ended["status"], ended["error"]) == ("failed", "Worker disconnected")
-    await watched.call("PATCH", f"/workers/{worker_id}", {}, status=404)
+    await call(watched, "PATCH", f"/workers/{worker_id}", {}, status=404)
 
 
 async def test_1_26_a_worker_holds_a_session_under_whatever_id_it_has(
@@ -90,7 +93,7 @@ async def test_1_26_a_worker_holds_a_session_under_whatever_id_it_has(
         await in_thread(worker.register, Rotate, room=ROOM)
         first = worker.worker_id
         await until(lambda: is_held(watched, first))
-        await watched.call("DELETE", f"/workers/{first}")
+        await call(watched, "DELETE", f"/workers/{first}", status=204)
         assert await in_thread(worker.claim) is None
         assert worker.worker_id not in (first, None)
         await until(lambda: is_held(watched, worker.worker_id))
@@ -99,9 +102,9 @@ async def test_1_26_a_worker_holds_a_session_under_whatever_id_it_has(
 
 async def test_1_26_without_sessions_only_silence_tells(world: World) -> None:
     made = await put(world)
-    await world.call("GET", f"/workers/{made['worker_id']}/session", status=404)
+    await world.call("GET", f"/ojs/v1/workers/{made['worker_id']}/session", status=404)
     assert (await world.pass_time(60)).dead == 1
-    await world.call("PATCH", f"/workers/{made['worker_id']}", {}, status=404)
+    await call(world, "PATCH", f"/workers/{made['worker_id']}", {}, status=404)
 
 
 async def is_held(world: World, worker_id: str | None) -> bool:
@@ -117,7 +120,7 @@ async def test_1_27_how_long_until_a_task_fails(
 ) -> None:
     worker_id, task = await held(world, client)
     if goes == "DELETE":
-        await world.call("DELETE", f"/workers/{worker_id}")
+        await call(world, "DELETE", f"/workers/{worker_id}", status=204)
     await world.pass_time(latency_s)
     assert await status(world, task) == "failed"
 
@@ -126,7 +129,7 @@ async def test_1_29_changes_are_told_after_they_are_made(
     world: World, client: JobManagerClient
 ) -> None:
     worker_id, task = await held(world, client)
-    await world.call("DELETE", f"/workers/{worker_id}")
+    await call(world, "DELETE", f"/workers/{worker_id}", status=204)
     assert await world.event_types(ROOM) == ["job_types.changed"] * 2
     assert (await world.event_types(task.id))[:3] == ["job.enqueued", "job.started", "job.failed"]
     assert (await world.event_types(worker_id))[0] == "worker.started"
@@ -134,11 +137,12 @@ async def test_1_29_changes_are_told_after_they_are_made(
 
 async def test_1_30_what_a_worker_says_of_itself_goes_with_it(world: World) -> None:
     said = {"metadata": {"providers": ["camera"]}}
-    made = await world.call("POST", "/workers/register", said)
+    made = await world.call("POST", "/ojs/v1/workers/register", said)
     path = f"/workers/{made['worker_id']}"
-    assert (await world.call("GET", path))["worker"]["metadata"] == said["metadata"]
-    await world.call("DELETE", path)
-    await world.call("PATCH", path, {}, status=404)
+    seen = await world.call("GET", f"/ojs/v1{path}")
+    assert seen["worker"]["metadata"] == said["metadata"]
+    await call(world, "DELETE", path, status=204)
+    await call(world, "PATCH", path, {}, status=404)
 
 
 async def test_1_33_heartbeats_alone_keep_a_task_of_45_minutes(
@@ -147,7 +151,7 @@ async def test_1_33_heartbeats_alone_keep_a_task_of_45_minutes(
     worker_id, task = await held(world, client)
     for _ in range(54):
         await world.pass_time(50)
-        await world.call("PATCH", f"/workers/{worker_id}")
+        await call(world, "PATCH", f"/workers/{worker_id}")
     assert await status(world, task) == "claimed"
 
 
@@ -167,7 +171,7 @@ async def test_1_40_a_forgotten_worker_registers_anew(
         assert (await world.pass_time(60)).dead == 1
         for path, body in (("/tasks/claim", {"worker_id": first}), (f"/workers/{first}", {})):
             method = "POST" if path == "/tasks/claim" else "PATCH"
-            await world.call(method, path, body, status=404)
+            await call(world, method, path, body, status=404)
         assert await in_thread(worker.claim) is None
         assert worker.worker_id not in (first, None)
         task = await client.submit(ROOM, "modifiers:Rotate")

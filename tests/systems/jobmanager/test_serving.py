@@ -17,6 +17,7 @@ from tests.systems.jobmanager.workers import (
     ROOM,
     OwnApi,
     Rotate,
+    call,
     claim_by_hand,
     in_thread,
     manager,
@@ -189,7 +190,7 @@ async def test_1_22_disconnecting_waits_for_the_task_and_leaves(
         free.set()
         await leaving
     assert [await status(world, one) for one in (first, second)] == ["completed", "pending"]
-    await world.call("PATCH", f"/workers/{worker_id}", {}, status=404)
+    await call(world, "PATCH", f"/workers/{worker_id}", {}, status=404)
 
 
 async def test_1_28_an_api_object_of_the_program_works_as_it_is(

@@ -9,12 +9,14 @@ from typing import Any, TypeVar
 import httpx
 
 from ojs_server.app import Application
+from ojs_wire.codec import decode
 from ojs_worker.jobmanager import ClaimedTask, Extension, JobManager, JobManagerClient, Task
 from ojs_worker.testing.asgi import AsgiTransport
 from ojs_worker.transport import Request
 from tests.systems.world import World
 
 T = TypeVar("T")
+BASE = "/v1/joblib"
 ROOM = "Lab 1"
 ROTATE = f"{ROOM}:modifiers:Rotate"
 
@@ -54,15 +56,22 @@ async def in_thread(call: Callable[..., T], *args: Any, **more: Any) -> T:
     return await asyncio.to_thread(call, *args, **more)
 
 
+async def call(world: World, method: str, path: str, body: Any = None, status: int = 200) -> Any:
+    """A call of the job manager, which must be answered with this status; return its JSON."""
+    return await world.call(method, f"{BASE}{path}", body, status)
+
+
 async def put(world: World, name: str = "Rotate", room: str = ROOM, **more: Any) -> Any:
     """Register a job as any client does."""
-    body = {"name": name, "category": "modifiers", "worker_id": None, **more}
-    return await world.call("PUT", f"/rooms/{path_of(room)}/jobs", body)
+    body = {"name": name, "category": "modifiers", "schema": {}, "worker_id": None, **more}
+    reply = await world.send("PUT", f"{BASE}/rooms/{path_of(room)}/jobs", body)
+    assert reply.status in (200, 201), reply.body
+    return decode(reply.body)
 
 
 async def claimed(world: World, worker_id: str) -> Any:
     """Claim a task and return it."""
-    return (await world.call("POST", "/tasks/claim", {"worker_id": worker_id}))["task"]
+    return (await call(world, "POST", "/tasks/claim", {"worker_id": worker_id}))["task"]
 
 
 async def held(world: World, client: JobManagerClient) -> tuple[str, Task]:
@@ -75,7 +84,7 @@ async def held(world: World, client: JobManagerClient) -> tuple[str, Task]:
 
 async def status(world: World, task: Task) -> str:
     """Return the status of a task."""
-    found: str = (await world.call("GET", f"/tasks/{task.id}"))["status"]
+    found: str = (await call(world, "GET", f"/tasks/{task.id}"))["status"]
     return found
 
 
@@ -128,7 +137,7 @@ def noted(asked: list[float]) -> Callable[[float], Any]:
 
 async def has_beaten(world: World, worker_id: str | None) -> bool:
     """Return True if the worker has sent a heartbeat."""
-    worker = (await world.call("GET", f"/workers/{worker_id}"))["worker"]
+    worker = (await world.call("GET", f"/ojs/v1/workers/{worker_id}"))["worker"]
     return worker["last_heartbeat_at"] is not None
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ojs_worker.blocking import LoopThread
 from ojs_worker.errors import Conflict, Unreachable
+from ojs_worker.running.blocking import LoopThread
 from ojs_worker.testing import AsgiTransport, Blocking
 from ojs_worker.transport import Request
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from ojs_worker import BlockingClient, Client, Refused, Worker, batch
+from ojs_worker import BlockingClient, Client, Refused, Unreachable, Worker, batch
 from ojs_worker.encryption import Encryption
 from ojs_worker.testing import Sandbox, ServerMissing
 from ojs_worker.transport import Request
@@ -17,7 +17,7 @@ JOBS = "/ojs/v1/jobs"
 
 async def test_workers_and_clients_are_led_to_it_and_back(worker: Worker) -> None:
     client, blocking = Client("http://127.0.0.1:9"), BlockingClient("http://127.0.0.1:9")
-    ways = client._transport, worker._transport
+    before = worker._transport
     with Sandbox(worker, client) as ojs:
         ojs.attach(blocking)
         await client.enqueue("a.b")
@@ -25,7 +25,11 @@ async def test_workers_and_clients_are_led_to_it_and_back(worker: Worker) -> Non
         worker.blocking_client.enqueue("e.f")
         await worker.client.enqueue("g.h")
         assert [job.type for job in ojs.enqueued()] == ["a.b", "c.d", "e.f", "g.h"]
-    assert (client._transport, worker._transport) == ways
+    assert worker._transport is before
+    with pytest.raises(Unreachable):
+        await client.within(0).enqueue("a.b")
+    with pytest.raises(Unreachable):
+        blocking.within(0).enqueue("a.b")
     with Sandbox(worker) as ojs:
         ojs.assert_not_enqueued()
 

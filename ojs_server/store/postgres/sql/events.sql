@@ -1,3 +1,24 @@
+-- name: insert_events
+-- Store the events of this transaction, in order. One of a job that has events of a transaction with
+-- a higher number gets no position and is refused: the log would tell it before them. Their
+-- transaction has ended, as this one has locked the job since (docs/decisions/0068).
+-- differs: SQLite numbers transactions in the order of their commits.
+-- changes: events
+-- row: pos int8, at int8, type text, subject text, queue text, job_type text, data json
+WITH later AS MATERIALIZED (
+    -- In parentheses of its own it looks the same to the planner in each transaction.
+    SELECT subject FROM events WHERE pos > (SELECT (:pos::int8[])[1] | {last_place})
+)
+INSERT INTO events ({columns})
+SELECT
+    CASE WHEN job_type IS NULL OR subject NOT IN (SELECT subject FROM later) THEN pos END,
+    at, type, subject, queue, job_type, data
+FROM ({rows}) AS event
+
+-- fragment: last_place
+-- The places of a transaction's positions, all bits set.
+262143
+
 -- name: log_end
 -- The number below which each transaction of a server that writes has ended: a later statement sees
 -- all that it wrote. The statement's snapshot comes before its look at the sessions. A number below

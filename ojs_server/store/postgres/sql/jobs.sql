@@ -49,7 +49,12 @@ FOR UPDATE SKIP LOCKED
 
 -- fragment: claimable
 -- In the words of the claim's indexes, or they would not be used.
-state = 'available' AND NOT gated AND queue = span.queue
+state = 'available' AND NOT gated AND queue = span.queue AND {not_later}
+
+-- fragment: not_later
+-- Jobs that a transaction with a higher number has just made available are left to the next claim:
+-- the log would tell the start first. Retries that go behind all others are far above any number.
+(seq < :upto OR seq >= 4611686018427387904)
 
 -- fragment: above_floor
 -- A span of one priority: the floor that the node remembers, or what came back below it since.

@@ -2,7 +2,7 @@
 
 -- fragment: waits
 -- A job of a lane that a claim may take.
-state = 'available' AND NOT gated AND queue = lane.queue
+state = 'available' AND NOT gated AND queue = lane.queue AND {not_later}
     AND (expires_at IS NULL OR expires_at > :now)
     AND NOT (SELECT COALESCE(bool_or(paused), false) FROM queues WHERE name = lane.queue)
 

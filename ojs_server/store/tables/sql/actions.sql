@@ -8,11 +8,11 @@ INSERT INTO actions ({columns})
 -- name: prune_actions
 -- Remove actions that were taken before a moment.
 -- changes: actions
-DELETE FROM actions WHERE pos IN (
+DELETE FROM actions WHERE pos = ANY (ARRAY(
     SELECT pos FROM actions
     WHERE at < :before ORDER BY at LIMIT :limit
     FOR UPDATE SKIP LOCKED
-)
+))
 
 -- name: list_actions
 -- Filter the newest actions below a position, among `looked_at` of them.

@@ -3,13 +3,6 @@
 -- changes: event_tally
 INSERT INTO event_tally (one, upto, total) VALUES (1, 0, 0)
 
--- name: insert_events
--- Store the events of this transaction, in order.
--- changes: events
--- row: pos int8, at int8, type text, subject text, queue text, job_type text, data json
-INSERT OR ROLLBACK INTO events ({columns})
-{rows}
-
 -- name: events_after
 -- Read the events of a range of positions, oldest first.
 SELECT pos, at, type, subject, queue, job_type, {json:data}

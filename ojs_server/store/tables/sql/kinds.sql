@@ -58,3 +58,40 @@ SELECT count(*) FROM (
         AND (priority > :priority::int4 OR (priority = :priority::int4 AND seq < :seq))
     LIMIT :most
 ) AS earlier
+
+-- name: retire_kinds
+-- Mark kinds as deleted that no worker runs and no job waits for.
+-- changes: job_kinds
+-- row: at int8, room text, name text
+UPDATE job_kinds SET deleted_at = gone.at
+FROM ({rows}) AS gone
+WHERE job_kinds.room = gone.room AND job_kinds.name = gone.name
+    AND job_kinds.queue IS NOT NULL AND job_kinds.deleted_at IS NULL
+    AND NOT EXISTS (
+        SELECT 1 FROM worker_kinds
+        WHERE worker_kinds.room = job_kinds.room AND worker_kinds.name = job_kinds.name
+    )
+    AND NOT EXISTS (SELECT 1 FROM jobs WHERE {of_kind})
+
+-- fragment: of_kind
+-- True if the job is available and of the kind.
+jobs.state = 'available' AND jobs.gated = false AND jobs.queue = job_kinds.queue
+    AND jobs.type = job_kinds.type
+
+-- name: linked
+-- List the kinds that workers run.
+-- row: worker_id text
+SELECT DISTINCT room, name FROM worker_kinds WHERE worker_id IN ({list})
+
+-- name: kinds_in
+-- List the kinds of a room, with a row for each worker that runs one. A kind with a queue that no
+-- worker runs is there as long as a job waits for it.
+-- returns: KindRun
+SELECT {Kind}, worker_kinds.worker_id
+FROM job_kinds LEFT JOIN worker_kinds USING (room, name)
+WHERE job_kinds.room = :room AND job_kinds.deleted_at IS NULL
+    AND (
+        worker_kinds.worker_id IS NOT NULL OR job_kinds.queue IS NULL
+        OR EXISTS (SELECT 1 FROM jobs WHERE {of_kind})
+    )
+ORDER BY job_kinds.name, worker_kinds.worker_id

@@ -31,3 +31,9 @@ SELECT {Lease} FROM leases WHERE fetch_id IN ({list}) ORDER BY job_id FOR UPDATE
     run.started_at >= :since
     OR :since + least(leases.duration_ms, :grace) <= :until
 )
+
+-- name: start_lease
+-- Store the begin of the work; the first report counts.
+-- changes: leases
+UPDATE leases SET running_at = COALESCE(running_at, :now)
+WHERE job_id = :job_id

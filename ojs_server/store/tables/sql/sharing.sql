@@ -94,6 +94,15 @@ WHERE EXISTS (
 SELECT DISTINCT substr(queue, 1, length(queue) - 1) FROM queue_counts
 WHERE substr(queue, length(queue), 1) = '/' ORDER BY 1
 
+-- name: count_queues
+-- Count the queues in which tenants ever had jobs, by the names of their counters.
+-- row: tenant text
+SELECT wanted.tenant, (
+    SELECT count(DISTINCT queue) FROM queue_counts
+    WHERE queue > wanted.tenant || '/' AND queue < wanted.tenant || '0'
+)
+FROM ({rows}) AS wanted
+
 -- name: tenancy
 -- Return whether there ever was a tenant, with jobs or configured.
 SELECT EXISTS (SELECT 1 FROM tenants)

@@ -2,19 +2,39 @@
 'use strict'
 
 const { Camunda8 } = require('@camunda8/sdk')
-const { scenario, unique, expect, refused, promised, play } = require('./harness')
+const harness = require('./harness')
+
+const { scenario, unique, expect, refused, promised, post } = harness
 
 const [address, url] = process.argv.slice(2)
-const camunda = new Camunda8({
-  ZEEBE_REST_ADDRESS: url,
-  ZEEBE_GRPC_ADDRESS: `grpc://${address}`,
-  CAMUNDA_AUTH_STRATEGY: 'NONE',
-  CAMUNDA_OAUTH_DISABLED: true,
-  CAMUNDA_LOG_LEVEL: 'none',
-  zeebeGrpcSettings: { ZEEBE_CLIENT_LOG_LEVEL: 'NONE', ZEEBE_GRPC_CLIENT_RETRY: false },
-})
-const rest = camunda.getCamundaRestClient()
-const grpc = camunda.getZeebeGrpcApiClient()
+let rest
+let grpc
+// The client of Camunda 8.8, which checks each answer against Camunda's own description.
+let cluster
+process.env.CAMUNDA_SDK_VALIDATION = 'req:strict,res:strict'
+
+async function connect() {
+  const open = { CAMUNDA_AUTH_STRATEGY: 'NONE', CAMUNDA_OAUTH_DISABLED: true }
+  const camunda = new Camunda8({
+    ...(harness.KEY ? { CAMUNDA_AUTH_STRATEGY: 'BEARER', CAMUNDA_OAUTH_TOKEN: harness.KEY } : open),
+    ZEEBE_REST_ADDRESS: url,
+    ZEEBE_GRPC_ADDRESS: `grpc://${address}`,
+    CAMUNDA_LOG_LEVEL: 'none',
+    zeebeGrpcSettings: { ZEEBE_CLIENT_LOG_LEVEL: 'NONE', ZEEBE_GRPC_CLIENT_RETRY: false },
+  })
+  rest = camunda.getCamundaRestClient()
+  grpc = camunda.getZeebeGrpcApiClient()
+  const byToken = harness.KEY && {
+    CAMUNDA_AUTH_STRATEGY: 'OAUTH',
+    CAMUNDA_OAUTH_URL: await harness.tokens(),
+    ZEEBE_CLIENT_ID: 'client',
+    ZEEBE_CLIENT_SECRET: 'secret',
+  }
+  cluster = new Camunda8({
+    ...(byToken || open),
+    ZEEBE_REST_ADDRESS: url,
+  }).getOrchestrationClusterApiClient()
+}
 
 async function start(variables = {}, type = unique()) {
   const made = await rest.createProcessInstance({ processDefinitionId: type, variables })
@@ -39,6 +59,7 @@ function pause(ms) {
 scenario('topology', async () => {
   const topology = await rest.getTopology()
   expect([topology.brokers.length, topology.gatewayVersion.startsWith('8.')], [1, true])
+  expect(topology.brokers[0].version, topology.gatewayVersion)
 })
 
 scenario('a job is activated and completed', async () => {
@@ -128,6 +149,78 @@ scenario('a wrong request is a problem', async () => {
   expect([error.statusCode, /type/.test(error.detail)], [400, true])
 })
 
+scenario('jobs, incidents and instances are searched', async () => {
+  const type = unique('Send Email ')
+  const keys = []
+  for (let n = 0; n < 3; n += 1) keys.push((await start({ n }, type)).key)
+  await activate(type, { maxJobsToActivate: 1 })
+  await rest.failJob({ jobKey: keys[0], retries: 0, errorMessage: 'no', variables: {} })
+  const filter = { processDefinitionId: type }
+  const found = await rest.searchProcessInstances({ filter })
+  expect(found.items.map((one) => one.processInstanceKey), keys.toReversed())
+  expect([found.page.totalItems, found.items[2].hasIncident], [3, true])
+  const { items } = await rest.searchIncidents({ filter })
+  expect(items.map((one) => [one.jobKey, one.errorType]), [[keys[0], 'JOB_NO_RETRIES']])
+})
+
+scenario('answers are as the client of 8.8 has them', async () => {
+  const type = unique('getCustomer')
+  const made = await cluster.createProcessInstance({ processDefinitionId: type, variables: {} })
+  const { jobs } = await cluster.activateJobs({
+    type,
+    timeout: 60_000,
+    maxJobsToActivate: 1,
+    requestTimeout: 5_000,
+  })
+  expect([jobs[0].kind, jobs[0].listenerEventType], ['BPMN_ELEMENT', 'UNSPECIFIED'])
+  const now = { consistency: { waitUpToMs: 0 } }
+  const searching = { filter: { type }, sort: [{ field: 'jobKey', order: 'ASC' }], page: { limit: 5 } }
+  const found = await cluster.searchJobs(searching, now)
+  expect(found.items.map((one) => [one.jobKey, one.state]), [[made.processInstanceKey, 'CREATED']])
+  await cluster.throwJobError({ jobKey: jobs[0].jobKey, errorCode: 'NO' })
+  const incidents = await cluster.searchIncidents({ filter: { jobKey: jobs[0].jobKey } }, now)
+  expect(incidents.items.map((one) => one.errorType), ['UNHANDLED_ERROR_EVENT'])
+  const instances = await cluster.searchProcessInstances({ filter: { processDefinitionId: type } }, now)
+  expect(instances.items.map((one) => one.state), ['ACTIVE'])
+  await cluster.getTopology()
+})
+
+scenario('what is not served says what to use instead', async () => {
+  const calls = [
+    () => rest.deployResources([{ name: 'a.bpmn', content: '<a/>' }]),
+    () => rest.publishMessage({ name: 'm', correlationKey: 'k', variables: {}, timeToLive: 1 }),
+    () => rest.broadcastSignal({ signalName: 's', variables: {} }),
+    () => rest.searchUserTasks({}),
+    () => rest.searchVariables({ filter: {} }),
+    () => rest.getLicenseStatus(),
+    () => rest.evaluateDecision({ decisionDefinitionId: 'd', variables: {} }),
+  ]
+  for (const call of calls) {
+    const error = await refused(call())
+    expect([error.statusCode, error.title, error.detail.split(' ').length > 3], [501, 'UNIMPLEMENTED', true])
+  }
+})
+
+scenario('a job that was enqueued over HTTP is done', async () => {
+  const type = unique('getCustomer')
+  await post(url, '/ojs/v1/jobs', { type, args: [{ id: 7 }] })
+  const [job] = await activate(type)
+  expect([job.type, job.variables], [type, { id: 7 }])
+  await job.complete({})
+})
+
+scenario('a completion that is too large is an incident', async () => {
+  const { type, key } = await start({ a: 'x'.repeat(900_000) })
+  await activate(type)
+  const many = { b: 'y'.repeat(1_100_000) }
+  const error = await refused(rest.completeJob({ jobKey: key, variables: many }))
+  expect([error.statusCode, /is an incident/.test(error.detail)], [413, true])
+  expect(await activate(type, { requestTimeout: -1 }), [])
+  await rest.resolveIncident(key)
+  const [again] = await activate(type)
+  await again.complete({ b: 'y'.repeat(300_000) })
+})
+
 scenario('a job of REST is done over gRPC', async () => {
   const { type, key } = await start({ a: 1 })
   const done = promised()
@@ -165,4 +258,4 @@ scenario('a stream of gRPC is pushed its jobs', async () => {
   expect(seen.sort(), [0, 1, 2])
 })
 
-play()
+connect().then(harness.play)

@@ -1,6 +1,8 @@
 // Plays scenarios with a published client, a few at a time, and writes a line of JSON for each.
 'use strict'
 
+const http = require('node:http')
+
 const AT_ONCE = 8
 const LIMIT_MS = 30_000
 const scenarios = []
@@ -64,14 +66,36 @@ async function play() {
   process.exit(0)
 }
 
+// The key of the server, if it has any.
+const KEY = process.env.OJS_AUTH_TOKEN
+
 async function post(url, path, body) {
+  const authorization = KEY ? { authorization: `Bearer ${KEY}` } : {}
   const answer = await fetch(url + path, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...authorization },
     body: JSON.stringify(body),
   })
   if (!answer.ok) throw new Error(await answer.text())
   return answer.json()
 }
 
-module.exports = { scenario, unique, expect, refused, promised, play, post }
+// Serves the key as a token, as clients expect it of an OAuth provider; answers its address.
+async function tokens() {
+  const server = http.createServer((request, response) => {
+    request.resume()
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ access_token: KEY, expires_in: 600, token_type: 'Bearer' }))
+  })
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${server.address().port}`
+}
+
+// The options by which zeebe-node shows the key, if there is any.
+async function oAuth() {
+  if (!KEY) return {}
+  const client = { clientId: 'client', clientSecret: 'secret', audience: 'ojs' }
+  return { oAuth: { url: await tokens(), ...client, cacheOnDisk: false }, useTLS: false }
+}
+
+module.exports = { KEY, oAuth, tokens, scenario, unique, expect, refused, promised, play, post }

@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import grpc
 from grpc_health.v1 import health_pb2
 from pyzeebe import (
     Job,
@@ -23,10 +24,13 @@ from pyzeebe.errors import (
     JobAlreadyDeactivatedError,
     ProcessInstanceNotFoundError,
     UnknownGrpcStatusCodeError,
+    ZeebeBackPressureError,
 )
 from pyzeebe.grpc_internals.zeebe_adapter import ZeebeAdapter
 
 ADDRESS, URL = sys.argv[1:3]
+# The key of the server, if it has any.
+KEY = os.environ.get("OJS_AUTH_TOKEN")
 AT_ONCE = 6
 LIMIT_S = 30
 
@@ -44,11 +48,37 @@ def scenario(name: str) -> Callable[[Play], Play]:
     return register
 
 
+class _Keyed(grpc.aio.UnaryUnaryClientInterceptor):  # type: ignore[misc]
+    """Shows the key in the metadata of each call."""
+
+    async def intercept_unary_unary(self, call: Any, details: Any, request: Any) -> Any:
+        return await call(_with_key(details), request)
+
+
+class _KeyedStreams(grpc.aio.UnaryStreamClientInterceptor):  # type: ignore[misc]
+    """Shows the key in the metadata of each call that answers by a stream."""
+
+    async def intercept_unary_stream(self, call: Any, details: Any, request: Any) -> Any:
+        return await call(_with_key(details), request)
+
+
+def _with_key(details: Any) -> Any:
+    metadata = [*(details.metadata or ()), ("authorization", f"Bearer {KEY}")]
+    return details._replace(metadata=grpc.aio.Metadata(*metadata))
+
+
+def channel() -> grpc.aio.Channel:
+    """A channel to the gateway: pyzeebe's own, or one of gRPC that shows the key."""
+    if KEY is None:
+        return create_insecure_channel(ADDRESS)
+    return grpc.aio.insecure_channel(ADDRESS, interceptors=[_Keyed(), _KeyedStreams()])
+
+
 class Stage:
     """A client and a worker, and a task type that no other scenario has."""
 
     def __init__(self, number: int) -> None:
-        self.channel = create_insecure_channel(ADDRESS)
+        self.channel = channel()
         self.client = ZeebeClient(self.channel)
         self.adapter = ZeebeAdapter(self.channel)
         self.type = f"py-{os.getpid()}-{number}"
@@ -56,7 +86,7 @@ class Stage:
 
     def worker(self, **options: Any) -> ZeebeWorker:
         """A worker without tasks yet."""
-        return ZeebeWorker(create_insecure_channel(ADDRESS), **options)
+        return ZeebeWorker(channel(), **options)
 
     async def start(self, variables: dict[str, Any] | None = None) -> int:
         """A process of this type."""
@@ -288,9 +318,10 @@ async def _(stage: Stage) -> None:
 @scenario("a job that was enqueued over HTTP is done")
 async def _(stage: Stage) -> None:
     body = json.dumps({"type": stage.type, "args": [{"to": "a@example.org"}], "queue": "letters"})
-    request = urllib.request.Request(
-        f"{URL}/ojs/v1/jobs", body.encode(), {"Content-Type": "application/json"}
-    )
+    headers = {"Content-Type": "application/json"}
+    if KEY is not None:
+        headers["Authorization"] = f"Bearer {KEY}"
+    request = urllib.request.Request(f"{URL}/ojs/v1/jobs", body.encode(), headers)
     await asyncio.to_thread(lambda: urllib.request.urlopen(request).read())
     worker = stage.worker()
 
@@ -299,6 +330,31 @@ async def _(stage: Stage) -> None:
         stage.ended.put_nowait(to)
 
     expect(await stage.worked(worker), ["a@example.org"])
+
+
+@scenario("a type of several words is done")
+async def _(stage: Stage) -> None:
+    stage.type = f"Send Email {stage.type}"
+    key = await stage.start({"a": 1})
+    worker = stage.worker()
+
+    @worker.task(task_type=stage.type)
+    async def task(job: Job, a: int) -> None:
+        stage.ended.put_nowait((job.key, job.type, a))
+
+    expect(await stage.worked(worker), [(key, stage.type, 1)])
+
+
+@scenario("a completion that is too large is an incident")
+async def _(stage: Stage) -> None:
+    key = await stage.start({"a": "x" * 900_000})
+    expect([job.key async for job in _activated(stage, timeout=200)], [key])
+    error = await refused(
+        ZeebeBackPressureError, stage.adapter.complete_job(key, {"b": "y" * 1_100_000})
+    )
+    expect("is an incident" in repr(error.grpc_error.details()), True)  # type: ignore[attr-defined]
+    await asyncio.sleep(0.7)
+    await refused(JobAlreadyDeactivatedError, stage.adapter.complete_job(key, {}))
 
 
 async def main() -> None:

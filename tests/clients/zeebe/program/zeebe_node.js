@@ -2,16 +2,22 @@
 'use strict'
 
 const { ZBClient } = require('zeebe-node')
-const { scenario, unique, expect, refused, promised, play, post } = require('./harness')
+const harness = require('./harness')
 
+const { scenario, unique, expect, refused, promised, post } = harness
 const [address, url] = process.argv.slice(2)
 const options = { loglevel: 'NONE', retry: false, longPoll: 10_000, pollInterval: 50 }
-const client = new ZBClient(address, options)
+let client
+
+async function connect() {
+  client = new ZBClient(address, { ...options, ...(await harness.oAuth()) })
+}
 
 const NOT_FOUND = 5
 const INVALID_ARGUMENT = 3
 const FAILED_PRECONDITION = 9
 const UNIMPLEMENTED = 12
+const RESOURCE_EXHAUSTED = 8
 
 // A process of a type of its own.
 async function start(variables = {}, type = unique()) {
@@ -439,10 +445,48 @@ scenario('arguments that are no object are one variable', async () => {
   expect(job.variables, { args: [1, 2] })
 })
 
+scenario('types are spelled as users of Zeebe do', async () => {
+  for (const type of [unique('getCustomer'), unique('Send Email ')]) {
+    await post(url, '/ojs/v1/jobs', { type, args: [{ a: 1 }] })
+    await post(url, '/ojs/v1/workflows', { type: 'chain', steps: [{ type, args: [{ a: 1 }] }] })
+    const jobs = await worked(type, 2, (one) => one.complete())
+    expect(jobs.map((job) => [job.type, job.variables.a]), [[type, 1], [type, 1]])
+    await start({}, type)
+    const fetched = await post(url, '/ojs/v1/workers/fetch', { job_types: [type] })
+    expect(fetched.jobs.map((job) => job.type), [type])
+  }
+})
+
+scenario('a completion counts by its own variables', async () => {
+  const type = unique()
+  const creating = client.createProcessInstanceWithResult({
+    bpmnProcessId: type,
+    variables: { a: 'x'.repeat(900_000) },
+    requestTimeout: 20_000,
+  })
+  await worked(type, 1, (job) => job.complete({ b: 'y'.repeat(300_000) }))
+  const { variables } = await creating
+  expect([variables.a.length, variables.b.length], [900_000, 300_000])
+})
+
+scenario('a completion that is too large is an incident', async () => {
+  const { type, key } = await start()
+  await activate(type, { timeout: 200 })
+  const many = { b: 'y'.repeat(1_100_000) }
+  const error = await refused(client.completeJob({ jobKey: key, variables: many }))
+  expect([error.code, /is an incident/.test(error.details)], [RESOURCE_EXHAUSTED, true])
+  await pause(500)
+  await nothing(type)
+  const again = await refused(client.completeJob({ jobKey: key, variables: {} }))
+  expect(again.code, FAILED_PRECONDITION)
+  await client.resolveIncident({ incidentKey: key })
+  expect((await activate(type)).map((job) => job.key), [key])
+})
+
 scenario('keys beyond what doubles hold stay exact', async () => {
   const { type, key } = await start()
   const [job] = await activate(type)
   expect([typeof key, job.key], ['string', key])
 })
 
-play()
+connect().then(harness.play)

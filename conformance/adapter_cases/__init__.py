@@ -1,0 +1,1 @@
+"""Cases of framework adapters, a module for each subject."""

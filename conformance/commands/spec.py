@@ -1,0 +1,115 @@
+"""The commands for authors of the specification."""
+
+import io
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from conformance.case import all_cases
+from conformance.clauses import Spec
+from conformance.commands.arguments import FAILED, PASSED, Misuse, contract_at, reports_at, spec_at
+from conformance.spec.check import check_lines
+from conformance.spec.coverage import coverage, coverage_lines
+from conformance.spec.data import as_json, spec_data
+from conformance.spec.diff import clause_changes, contract_changes
+from conformance.spec.messages import Messages
+from conformance.spec.touched import Backend, Touched, backend_of, change_lines, proposal_lines
+from conformance.verdicts.contract import Contract, ContractError, load_contract
+
+_KEPT = ("spec", "openapi*.yaml")
+
+
+def coverage_command(spec: Path | None) -> int:
+    """List the cases of each clause; a clause without a case is a failure."""
+    read = spec_at(spec)
+    found = coverage(read, all_cases())
+    print("\n".join(coverage_lines(read, found)))
+    return FAILED if found.holes or found.problems else PASSED
+
+
+def check_command(spec: Path | None, openapi: Path | None) -> int:
+    """Print the problems of the specification; any is a failure."""
+    read = spec_at(spec)
+    contract = contract_at(openapi)
+    assert contract is not None
+    lines = check_lines(read, contract, all_cases())
+    print("\n".join(lines))
+    print(f"{len(read.clauses)} clauses, {len(lines)} problems")
+    return FAILED if lines else PASSED
+
+
+def diff_command(old: str, new: str, report: Sequence[Path] = ()) -> int:
+    """Print the changes between two versions, and what they mean for the backends of reports."""
+    with ExitStack() as stack:
+        before, after = (_tree(_folder(place, stack)) for place in (old, new))
+        backends = [backend_of(path, read) for path, read in reports_at(report).items()]
+        print("\n".join(_diff(before, after, backends)) or "nothing changed")
+    return PASSED
+
+
+def _diff(
+    before: tuple[Spec, Contract | None],
+    after: tuple[Spec, Contract | None],
+    backends: Sequence[Backend],
+) -> list[str]:
+    changes = list(clause_changes(before[0], after[0], after[1]))
+    calls = Messages(after[1]).calls if after[1] else ()
+    if before[1] is not None and after[1] is not None:
+        changes += contract_changes(before[1], after[1], after[0])
+    touched = Touched(all_cases(), calls)
+    lines = [line for change in changes for line in change_lines(change, touched, backends)]
+    if changes and backends and before[1] is not None and after[1] is not None:
+        lines += ["", *proposal_lines((before[0], before[1]), (after[0], after[1]), backends)]
+    return lines
+
+
+def data_command(spec: Path | None, report: Sequence[Path]) -> int:
+    """Print the specification, its cases and the verdicts of reports as JSON."""
+    print(as_json(spec_data(spec_at(spec), all_cases(), reports_at(report))))
+    return PASSED
+
+
+def _folder(place: str, stack: ExitStack) -> Path:
+    """Return a folder: the one that is named, or a copy of a revision in git of this folder."""
+    if Path(place).is_dir():
+        return Path(place)
+    listed = _git("ls-tree", "--name-only", place)
+    if listed is None:
+        raise Misuse(f"no such folder: {place}, and git knows no such revision here")
+    names = [name for name in listed.decode().split("\n") if _is_kept(name)]
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    if names:
+        archive = _git("archive", place, "--", *names)
+        assert archive is not None
+        with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
+            packed.extractall(folder, filter="data")
+    return folder
+
+
+def _is_kept(name: str) -> bool:
+    return any(Path(name).match(pattern) for pattern in _KEPT)
+
+
+def _git(*arguments: str) -> bytes | None:
+    """Return the output of git, or None where it refuses or is missing."""
+    try:
+        done = subprocess.run(["git", *arguments], capture_output=True, check=False)
+    except OSError:
+        return None
+    return None if done.returncode else done.stdout
+
+
+def _tree(folder: Path) -> tuple[Spec, Contract | None]:
+    spec = folder / "spec"
+    read = spec_at(spec if spec.is_dir() else folder)
+    for place in (folder, folder.parent):
+        found = sorted(place.glob("openapi*.yaml"), key=lambda path: len(path.name))
+        if found:
+            try:
+                return read, load_contract(*found)
+            except ContractError as error:
+                raise Misuse(str(error)) from error
+    return read, None

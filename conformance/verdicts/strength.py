@@ -1,0 +1,63 @@
+"""Strength of a case, must or should, and its profile: the published standard or only ours."""
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Final, Literal
+
+from conformance.case import ServerCase
+from conformance.clauses import Clause, own_spec
+
+Strength = Literal["must", "should"]
+Profile = Literal["published", "full"]
+STRENGTHS: Final = ("must", "should")
+PROFILES: Final = ("published", "full")
+EXTENSIONS: Final = 99  # the level of extensions, which belong to none of the five
+# Sources of clauses outside the published text of the standard.
+_OURS: Final = ("extension", "decision", "clients")
+# Capabilities that belong to the five levels.
+_OF_LEVELS: Final = frozenset(
+    {
+        "batch_enqueue",
+        "cron_jobs",
+        "delayed_jobs",
+        "job_ttl",
+        "pause_resume",
+        "priority_queues",
+        "unique_jobs",
+        "workflows",
+    }
+)
+
+
+def strength_of(clauses: Iterable[str]) -> Strength:
+    """Return `should` where nothing that a case is about must be so."""
+    known = _known(clauses)
+    return "should" if known and all(each.strength != "must" for each in known) else "must"
+
+
+def profile_of(clauses: Iterable[str]) -> Profile:
+    """Return `published` where all that a case is about has a published source."""
+    known = _known(clauses)
+    return "published" if known and all(map(is_published, known)) else "full"
+
+
+def is_published(clause: Clause) -> bool:
+    """Tell whether a specification, the OpenAPI document or a published case says so."""
+    return any(source.partition(" ")[0] not in _OURS for source in clause.sources)
+
+
+def level_of(case: ServerCase) -> int:
+    """Return the level that a case counts for; what the standard does not have is an extension."""
+    if case.capability and case.capability not in _OF_LEVELS:
+        return EXTENSIONS
+    return case.level if profile_of(case.clauses) == "published" else EXTENSIONS
+
+
+def _known(clauses: Iterable[str]) -> list[Clause]:
+    known = _clauses()
+    return [known[name] for name in clauses if name in known]
+
+
+@cache
+def _clauses() -> dict[str, Clause]:
+    return own_spec().by_id()

@@ -1,1 +1,0 @@
-"""Rules of the compatible APIs: blackboard, job manager and Zeebe."""

@@ -1,1 +1,0 @@
-"""Calls of the compatible APIs: blackboard, job manager, Zeebe and Camunda."""

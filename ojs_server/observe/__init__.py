@@ -1,0 +1,1 @@
+"""Metrics, log lines and counted warnings of a running server."""

@@ -1,0 +1,1 @@
+"""Messages of Zeebe's gateway, made from the .proto file by `make proto`."""

@@ -1,0 +1,1 @@
+"""Handlers: how they are registered, called with a job's arguments, and what they may use."""

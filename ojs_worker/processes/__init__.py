@@ -1,0 +1,1 @@
+"""Child processes that do the CPU-bound jobs of one worker."""

@@ -1,0 +1,1 @@
+"""A worker while it runs: fetch, execute, settle, beat, and end."""

@@ -1,0 +1,1 @@
+"""Several worker processes, kept running by one that does no jobs itself."""

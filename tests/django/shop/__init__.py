@@ -1,0 +1,1 @@
+"""The app of the tests: a shop with orders."""
