@@ -20,8 +20,12 @@ const MOST_KNOWN = 500;
 // Suggestions of filters: the words of the manifest, and those of the jobs that this tab has read.
 const known = { type: new Set(), queue: new Set(), tag: new Set(), error_type: new Set() };
 
+const suggestions = (name) => [...known[name]].sort().map((word) => h("option", { value: word }));
+
 function learn(name, words) {
+  const before = known[name].size;
   for (const word of words) if (word && known[name].size < MOST_KNOWN) known[name].add(word);
+  if (known[name].size > before) document.getElementById(`known-${name}`)?.replaceChildren(...suggestions(name));
 }
 
 function learnFrom(jobs) {
@@ -52,13 +56,11 @@ function tabs(view, filter) {
 }
 
 function filters(filter) {
-  const suggestions = Object.fromEntries(Object.keys(known).map((name) => [name, h("datalist", { id: `known-${name}` })]));
-  const suggest = ({ target }) => suggestions[target.name]?.replaceChildren(...[...known[target.name]].sort().map((word) => h("option", { value: word })));
   get("manifest").then((manifest) => {
     learn("type", manifest.job_types ?? []);
     learn("queue", manifest.queues ?? []);
   }, () => {});
-  const inputs = (listed) => listed.map(([name, label, hint]) => h("label", { class: name === "text" ? "search" : null }, label, h("input", { name, value: filter[name] ?? "", placeholder: hint, list: known[name] && `known-${name}`, onfocus: suggest, autocomplete: "off", spellcheck: "false", minlength: name === "text" ? 2 : null })));
+  const inputs = (listed) => listed.map(([name, label, hint]) => h("label", { class: name === "text" ? "search" : null }, label, h("input", { name, value: filter[name] ?? "", placeholder: hint, list: known[name] && `known-${name}`, autocomplete: "off", spellcheck: "false", minlength: name === "text" ? 2 : null })));
   return h("form", {
     class: "filters", role: "search", "aria-label": "Filter jobs",
     onsubmit: (event) => {
@@ -67,7 +69,7 @@ function filters(filter) {
       go(to("jobs", { state: filter.state, ...given, since: moment(given.since), until: moment(given.until) }));
     },
   }, inputs(FILTERS), h("button", { type: "submit" }, "Filter"), Object.keys(filter).length > 0 && h("a", { href: to("jobs"), class: "button quiet" }, "Clear"),
-  h("details", { open: MORE.some(([name]) => filter[name]) }, h("summary", null, "More filters"), h("div", { class: "filters" }, inputs(MORE))), Object.values(suggestions));
+  h("details", { open: MORE.some(([name]) => filter[name]) }, h("summary", null, "More filters"), h("div", { class: "filters" }, inputs(MORE))), Object.keys(known).map((name) => h("datalist", { id: `known-${name}` }, suggestions(name))));
 }
 
 /** Add a list of the jobs that a filter matches to a page. */

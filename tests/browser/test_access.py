@@ -53,6 +53,7 @@ async def sign_in(page: Page, role: str) -> None:
     await page.get_by_label("Key", exact=False).fill(KEYS[role])
     await page.get_by_role("button", name="Sign in").click()
     await expect(page.locator("#who")).to_contain_text(f"{role}-")
+    await expect(page.locator("h1")).not_to_have_text("Sign in")
 
 
 @asynccontextmanager
