@@ -122,6 +122,14 @@ def make_parser() -> argparse.ArgumentParser:
     add = steps.add_parser("check", help="clauses, examples, contract and cases agree")
     add.add_argument("--spec", type=Path, metavar="DIR")
     add.add_argument("--openapi", type=Path, metavar="FILE")
+    add.add_argument(
+        "--published",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a copy of the published texts or cases, in which the places of clauses are looked up",
+    )
     add = steps.add_parser("diff", help="what changed between two versions of the specification")
     for name in ("old", "new"):
         help_text = "a folder, or a revision in git"

@@ -16,6 +16,7 @@ from conformance.spec.coverage import coverage, coverage_lines
 from conformance.spec.data import as_json, spec_data
 from conformance.spec.diff import clause_changes, contract_changes
 from conformance.spec.messages import Messages
+from conformance.spec.places import Published, place_problems
 from conformance.spec.touched import Backend, Touched, backend_of, change_lines, proposal_lines
 from conformance.verdicts.contract import Contract, ContractError, load_contract
 
@@ -30,12 +31,14 @@ def coverage_command(spec: Path | None) -> int:
     return FAILED if found.holes or found.problems else PASSED
 
 
-def check_command(spec: Path | None, openapi: Path | None) -> int:
+def check_command(spec: Path | None, openapi: Path | None, published: Sequence[Path] = ()) -> int:
     """Print the problems of the specification; any is a failure."""
     read = spec_at(spec)
     contract = contract_at(openapi)
     assert contract is not None
     lines = check_lines(read, contract, all_cases())
+    if published:
+        lines += place_problems(read, Published(published))
     print("\n".join(lines))
     print(f"{len(read.clauses)} clauses, {len(lines)} problems")
     return FAILED if lines else PASSED

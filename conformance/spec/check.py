@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from conformance.case import OwnCase, ServerCase
 from conformance.clauses import SIDES, STRENGTHS, Spec
 from conformance.language.nearest import nearest
+from conformance.sources import tag_of
 from conformance.spec.agreement import agreement_problems
 from conformance.spec.code import calls_of, is_path
 from conformance.spec.coverage import coverage
@@ -79,8 +80,8 @@ def _source_problems(spec: Spec) -> Iterator[str]:
             number = re.fullmatch(r"decision (\d+)", source)
             if number and number[1] not in rows:
                 yield f"{place}: decisions.md has no row {number[1]}"
-            elif not number and source not in known:
-                yield f"{place}: unknown source {source!r} ({nearest(source, known)})"
+            elif not number and tag_of(source) not in known:
+                yield f"{place}: unknown source {source!r} ({nearest(tag_of(source), known)})"
 
 
 def _reference_problems(spec: Spec) -> Iterator[str]:
