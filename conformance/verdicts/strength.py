@@ -45,9 +45,13 @@ def is_published(clause: Clause) -> bool:
     return all(map(place_of, clause.sources))
 
 
-def is_disputed(clause: Clause) -> bool:
-    """Tell whether a published text or case says the opposite of another one."""
-    return any(place.against for place in map(place_of, clause.sources) if place)
+def dispute_of(clauses: Iterable[str]) -> str:
+    """Return the clauses on which published texts or cases disagree, with their sources."""
+    return "; ".join(
+        f"{clause.id} ({', '.join(clause.sources)})"
+        for clause in _known(clauses)
+        if any(place.against for place in map(place_of, clause.sources) if place)
+    )
 
 
 def level_of(case: ServerCase) -> int:
