@@ -10,7 +10,7 @@ from conformance.play.stage import Stage
 from conformance.verdicts.reply import CheckFailed, Record
 
 
-@case("OJS-DUR-001", "OJS-DUR-002", "OJS-LIF-017", own_server="main", seconds=200, alone=True)
+@case("OJS-DUR-002", "OJS-DUR-010", "OJS-LIF-017", own_server="main", seconds=200, alone=True)
 async def kills_under_load(stage: Stage) -> None:
     """Killed while many enqueue, fetch and settle, the server has lost no answered change."""
     assert stage.process is not None

@@ -39,7 +39,7 @@ def answers_come_before_the_disk() -> None:
     wrap(cli, "open_store", lambda opened: lambda _, **more: opened(":memory:", **more))
 
 
-@fault("OJS-ENQ-004")
+@fault("OJS-ENQ-036")
 def options_are_outranked() -> None:
     """An option at the top level wins over the one in `options`."""
 
@@ -173,7 +173,7 @@ def nobody_waits_for_activation() -> None:
     change_request(JOBS, lambda body, _: body.get("options", {}).pop("pending", None))
 
 
-@fault("OJS-ENQ-014")
+@fault("OJS-ENQ-040")
 def wrong_members_are_not_named() -> None:
     """The details of a refusal do not name the member."""
     change_answer(f"{V1}/jobs", lambda body: body["error"].pop("details", None), status=400)
