@@ -40,7 +40,18 @@ async def keys_of_batches(stage: Stage) -> None:
     stage.equal(len(await stage.fetch(queue, count=10)), 4, "jobs stored")
 
 
-@case("OJS-IDM-004", "OJS-IDM-006", "OJS-IDM-007")
+@case("OJS-IDM-004")
+async def ids_name_one_job(stage: Stage) -> None:
+    """A chosen id again with a different request is 409, and the first job stays."""
+    queue, chosen = stage.name(), stage.new_id()
+    await stage.enqueue(queue, id=chosen, args=["first"])
+    (await stage.push(queue=queue, id=chosen, args=["other"])).expect(409)
+    taken = await stage.take(queue)
+    stage.equal((taken["id"], taken["args"]), (chosen, ["first"]), "the job")
+    await stage.empty(queue)
+
+
+@case("OJS-IDM-004", "OJS-IDM-006", "OJS-IDM-007", "OJS-IDM-014")
 async def chosen_ids(stage: Stage) -> None:
     """A chosen id again with an equal request is the same job; with a different one it is 409."""
     queue, chosen = stage.name(), stage.new_id()
@@ -109,24 +120,32 @@ async def removed_jobs(stage: Stage) -> None:
 
 @case("OJS-IDM-012", level=1)
 async def settling_twice(stage: Stage) -> None:
-    """A repeated ACK, FAIL, cancel or activation is 409 and changes nothing."""
-    queue = stage.name()
-    for first in ("ack", "fail", "cancel", "activate"):
-        job = await stage.enqueue(queue, pending=first == "activate", retry={"max_attempts": 1})
-        if first in ("ack", "fail"):
+    """A repeated ACK, FAIL or activation is 409 and changes nothing."""
+    for call in ("ack", "fail", "activate"):
+        queue = stage.name()
+        job = await stage.enqueue(queue, pending=call == "activate", retry={"max_attempts": 1})
+        if call != "activate":
             await stage.take(queue)
-        statuses, before = list[int](), dict[str, object]()
-        for _ in range(2):
-            if first in ("ack", "fail"):
-                reply = await (stage.ack(job) if first == "ack" else stage.fail(job))
+        before = dict[str, object]()
+        for status in (200, 409):
+            if call == "activate":
+                reply = await stage.post(f"jobs/{job['id']}/activate")
             else:
-                reply = await stage.post(f"jobs/{job['id']}/{first}")
-            statuses.append(reply.status)
+                reply = await (stage.ack(job) if call == "ack" else stage.fail(job))
+            reply.expect(status)
             before = before or dict(await stage.look(job))
-        stage.equal(statuses, [200, 409], f"statuses of {first}, twice")
-        stage.equal(dict(await stage.look(job)), before, "the job")
-        if first == "activate":
-            (await stage.delete(f"jobs/{job['id']}")).expect(200)
+        seen = await stage.look(job)
+        for name in ("state", "attempt"):
+            stage.equal(seen[name], before[name], f"{name} after {call}, twice")
+
+
+@case("OJS-IDM-015", level=1)
+async def cancelling_twice(stage: Stage) -> None:
+    """A repeated cancel is 409 and changes nothing."""
+    job = await stage.enqueue(stage.name())
+    for status in (200, 409):
+        (await stage.delete(f"jobs/{job['id']}")).expect(status)
+        stage.equal((await stage.look(job))["state"], "cancelled", "state")
 
 
 @case("OJS-IDM-002", "OJS-HTP-009", capability=KEYS)

@@ -179,7 +179,7 @@ def wrong_members_are_not_named() -> None:
     change_answer(f"{V1}/jobs", lambda body: body["error"].pop("details", None), status=400)
 
 
-@fault("OJS-ENV-004")
+@fault("OJS-ENV-038")
 def capitals_are_accepted() -> None:
     """Types of jobs may have capital letters."""
     insensitive = re.compile(JOB_TYPE.pattern, re.ASCII | re.IGNORECASE)
@@ -200,7 +200,7 @@ def own_members_are_dropped() -> None:
     )
 
 
-@fault("OJS-ENV-005")
+@fault("OJS-ENV-041")
 def large_numbers_are_rounded() -> None:
     """Integers pass through a floating point number."""
 
@@ -257,7 +257,7 @@ def keys_take_any_request() -> None:
     put(enqueue_calls, "hash_of", lambda body: b"")
 
 
-@fault("OJS-IDM-004")
+@fault("OJS-IDM-014")
 def known_ids_are_refused() -> None:
     """An equal request with a known id is a duplicate."""
 

@@ -21,7 +21,7 @@ from tests.faulty.traffic import V1, change_answer, change_request, drop_members
 DEAD = f"{V1}/dead-letter"
 
 
-@fault("OJS-LIF-012")
+@fault("OJS-LIF-020")
 def held_jobs_cannot_be_cancelled() -> None:
     """A cancel of a job that a worker holds is answered, and nothing happens."""
 
