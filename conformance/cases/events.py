@@ -38,8 +38,11 @@ async def the_life_of_a_job(stage: Stage) -> None:
     job = await stage.enqueue(queue, retry=retry)
     await stage.take(queue, worker)
     (await stage.fail(job, worker)).expect(200)
-    await stage.until_state(job, "available")
-    await stage.take(queue, worker)
+
+    async def is_back() -> bool:
+        return bool(await stage.fetch(queue, worker))
+
+    await stage.until(is_back, 5, "the job handed out again")
     (await stage.fail(job, worker)).expect(200)
     steps = ["job.started", "job.failed", "job.retrying", "job.started", "job.failed"]
     told = await _told(stage, queue, "job.enqueued", "job.discarded", *steps)
