@@ -59,8 +59,8 @@ def test_a_row_of_a_table(tmp_path: Path) -> None:
     )
     assert change.head == "changed: OJS-RET-001"
     assert change.lines == (
-        "- | `max_attempts` | 3 | integer, 0 to 1000000 |",
-        "+ | `max_attempts` | 5 | integer, 0 to 1000000 |",
+        "- | `max_attempts` | 3 | integer, 0 or more |",
+        "+ | `max_attempts` | 5 | integer, 0 or more |",
     )
     assert change.breaks == {"servers"}
 

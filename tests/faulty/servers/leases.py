@@ -40,7 +40,7 @@ def lost_leases_cost_a_delay() -> None:
     after(deadlines, "loss", lambda loss, *_: msgspec.structs.replace(loss, backoff=True))
 
 
-@fault("OJS-RET-017")
+@fault("OJS-RET-036")
 def lost_leases_cost_the_place() -> None:
     """A job whose lease was lost goes to the end of its queue."""
     after(
@@ -52,7 +52,7 @@ def lost_leases_cost_the_place() -> None:
     )
 
 
-@fault("OJS-RET-005")
+@fault("OJS-RET-028")
 def lost_leases_cost_another_attempt() -> None:
     """A lost lease adds one to the attempts."""
     after(
