@@ -99,6 +99,7 @@ async def values_are_compared(stage: Stage) -> None:
     "OJS-UNI-007",
     "OJS-UNI-008",
     "OJS-UNI-025",
+    "OJS-UNI-032",
     level=4,
     capability=UNIQUE,
 )
@@ -112,6 +113,7 @@ async def what_is_equal(stage: Stage) -> None:
         (args, {"args": [{"a": 1, "b": 2}]}, {"args": [{"b": 2, "a": 1}]}, True),
         (args, {"args": [1]}, {"args": [1.0]}, True),
         (args, {"args": ["1"]}, {"args": [1]}, False),
+        (args, {"args": [2**53]}, {"args": [2**53 + 1]}, False),
         (args, {"args": ["\u00e9"]}, {"args": ["e\u0301"]}, True),
         ({"args_keys": ["id"]}, {"args": [{"id": 1, "x": 1}]}, {"args": [{"id": 1}]}, True),
         ({"args_keys": ["id"]}, {"args": ["skip", {"id": 1}]}, {"args": [{"id": 1}]}, True),
