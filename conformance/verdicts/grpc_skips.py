@@ -24,7 +24,7 @@ NOT_OVER_GRPC: Final[Mapping[str, str]] = {
         "it is about headers of HTTP",
     ),
     **dict.fromkeys(
-        ("idempotency.equal_requests_at_once", "unique.many_at_once"),
+        ("idempotency.equal_requests_at_once", "unique.every_policy_at_once"),
         "gRPC does not tell what is new from what was there",
     ),
     **dict.fromkeys(
