@@ -15,6 +15,7 @@ NOT_OVER_GRPC: Final[Mapping[str, str]] = {
         (
             "access.foreign_names",
             "backpressure.pressure",
+            "backpressure.warnings",
             "http.answers_are_not_kept",
             "http.enqueue_says_where",
             "http.head_is_get_without_body",
