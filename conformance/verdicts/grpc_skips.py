@@ -15,6 +15,7 @@ NOT_OVER_GRPC: Final[Mapping[str, str]] = {
         (
             "access.foreign_names",
             "backpressure.pressure",
+            "backpressure.warnings",
             "http.answers_are_not_kept",
             "http.enqueue_says_where",
             "http.head_is_get_without_body",
@@ -29,7 +30,7 @@ NOT_OVER_GRPC: Final[Mapping[str, str]] = {
         "it is about headers of HTTP",
     ),
     **dict.fromkeys(
-        ("idempotency.equal_requests_at_once", "unique.many_at_once"),
+        ("idempotency.equal_requests_at_once", "unique.every_policy_at_once"),
         "gRPC does not tell what is new from what was there",
     ),
     **dict.fromkeys(
