@@ -34,6 +34,27 @@ async def taken(
     return Counter(str(job["queue"]) for job in jobs)
 
 
+@case("OJS-FAI-010", capability=FAIR)
+async def listed(stage: Stage) -> None:
+    """Pools are listed."""
+    (await stage.get("admin/pools")).expect(200)
+
+
+@case("OJS-FAI-011", capability=FAIR)
+async def made(stage: Stage) -> None:
+    """A pool is made."""
+    name = stage.name("pool")
+    body = {"name": name, "queues": {stage.name(): {"weight": 7}}, "strategy": "weighted"}
+    reply = (await stage.call("PUT", f"admin/pools/{name}", body)).expect((200, 201))
+    stage.equal([reply["pool.name"], reply["pool.strategy"]], [name, "weighted"], "the pool")
+
+
+@case("OJS-FAI-009", capability=FAIR)
+async def counted(stage: Stage) -> None:
+    """Jobs that were handed out are counted."""
+    (await stage.get("admin/scheduling/stats")).expect(200)
+
+
 @case("OJS-FAI-001", capability=FAIR)
 async def calls(stage: Stage) -> None:
     """A pool is made, read, listed and forgotten; what is misspelt is refused."""
@@ -86,7 +107,7 @@ async def starving(stage: Stage) -> None:
     stage.check(2 <= turns <= 4, "2 to 4 of 16 turns for the second queue", turns)
 
 
-@case("OJS-FAI-006", "OJS-FAI-007", "OJS-FAI-009", capability=FAIR)
+@case("OJS-FAI-006", "OJS-FAI-007", "OJS-FAI-012", capability=FAIR)
 async def bounds(stage: Stage) -> None:
     """No more than the concurrency run, strangers get nothing, and all of it is counted."""
     queues = await filled(stage)

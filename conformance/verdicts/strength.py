@@ -55,8 +55,8 @@ def dispute_of(clauses: Iterable[str]) -> str:
 
 
 def level_of(case: ServerCase) -> int:
-    """Return the level that a case counts for; what the standard does not have is an extension."""
-    if case.capability and case.capability not in _OF_LEVELS:
+    """Return the level that a case counts for; extensions, as gRPC is, belong to none."""
+    if case.grpc or (case.capability and case.capability not in _OF_LEVELS):
         return EXTENSIONS
     return case.level if profile_of(case.clauses) == "published" else EXTENSIONS
 

@@ -110,7 +110,7 @@ def trials_break_nothing() -> None:
     put(schema_trials, "breaks", lambda *_: None)
 
 
-@fault("OJS-SCH-013")
+@fault("OJS-SCH-023")
 def schemas_are_compared_with_older_ones_only() -> None:
     """A version may break the one just above it."""
     after(schema_ops, "neighbours", lambda found, *_: (found[0], None))
