@@ -40,7 +40,7 @@ SUPERVISED = (
 )
 CONVICTS = {
     "acks_twice": "doing.each_is_settled_once",
-    "asks_for_too_much": "fetching.as_many_as_there_are_places",
+    "asks_for_too_much": "fetching.for_the_free_places",
     "beats_rarely": "beats.interval_when_idle",
     "forgets_to_list": "beats.jobs_are_listed",
     "lists_finished_jobs": "beats.finished_jobs_are_not_listed",
