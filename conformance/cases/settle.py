@@ -240,7 +240,7 @@ async def results_of_any_kind(stage: Stage) -> None:
         stage.equal((await stage.look(job))["result"], value, "result")
 
 
-@case("OJS-SET-012", "OJS-SET-028", "OJS-JOB-008", capability="job_result")
+@case("OJS-SET-012", "OJS-SET-028", "OJS-SET-037", "OJS-JOB-008", capability="job_result")
 async def results_by_themselves(stage: Stage) -> None:
     """A result can be read by itself, also where it is null."""
     queue = stage.name()

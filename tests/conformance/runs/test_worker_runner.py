@@ -47,7 +47,7 @@ CONVICTS = {
     "ignores_quiet": "directives.quiet",
     "ignores_terminate": "directives.terminate",
     "dies_at_sigterm": "signals.sigterm",
-    "never_gives_up": "signals.grace_period",
+    "never_gives_up": "signals.given_up",
     "tries_after_409": "telling.refused_with_409",
     "drops_unanswered": "telling.until_there_is_an_answer",
     "tries_without_pause": "telling.pauses_that_grow",

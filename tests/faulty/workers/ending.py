@@ -79,7 +79,7 @@ def forced_ends_look_like_any_other() -> None:
         put(module, "forced_code", lambda sig: 1)
 
 
-@fault("OJS-WPR-032")
+@fault("OJS-WPR-048")
 def grace_never_ends() -> None:
     """The worker waits for its jobs however long they take."""
     wrap(
