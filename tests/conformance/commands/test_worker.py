@@ -31,7 +31,7 @@ def test_reports_are_those_of_servers(tmp_path: Path, capsys: pytest.CaptureFixt
     assert out.endswith("2 cases: 1 pass, 1 fail\n")
     report = msgspec.json.decode((tmp_path / "report.json").read_bytes())
     assert (report["mode"], report["target"]) == ("worker", shlex.join(faulty[1:]))
-    assert report["clauses"] == {"OJS-WPR-016": "fail", "OJS-WPR-019": "pass"}
+    assert report["clauses"] == {"OJS-WPR-045": "fail", "OJS-WPR-019": "pass"}
     failed = next(case for case in report["cases"] if case["verdict"] == "fail")
     at = failed["failures"][0]["exchange"]
     assert failed["exchanges"][at]["url"].endswith("/ojs/v1/workers/ack")

@@ -77,7 +77,7 @@ def test_a_clause_of_workers(tmp_path: Path) -> None:
     change = clause_change(
         tmp_path, "05-fetch.md", "no more jobs than it has free places", "one job a time"
     )
-    assert change.clauses == {"OJS-FET-013"}
+    assert change.clauses == {"OJS-FET-033"}
     assert FETCH in change.calls
     assert change.breaks == {"workers"}
 
@@ -87,7 +87,7 @@ def test_a_decision(tmp_path: Path) -> None:
         tmp_path, "decisions.md", "| 1800 s; FETCH before job before server;", "| 30 s;"
     )
     assert change.head == "changed: decision 3"
-    assert {"OJS-FET-005", "OJS-VIS-003"} <= change.clauses
+    assert {"OJS-FET-031", "OJS-VIS-035"} <= change.clauses
 
 
 def test_a_narrower_request_breaks_workers_and_servers() -> None:

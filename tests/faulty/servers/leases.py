@@ -22,7 +22,7 @@ def beats_extend_nothing() -> None:
     put(heartbeat, "renewal", lambda lease, lease_ms, now: None)
 
 
-@fault("OJS-VIS-003")
+@fault("OJS-VIS-035")
 def beats_name_no_length() -> None:
     """A BEAT's own visibility timeout is ignored."""
     drop_members("/workers/heartbeat", "visibility_timeout_ms")
