@@ -329,7 +329,7 @@ async def enqueued_at_of_waiting_jobs(stage: Stage) -> None:
 async def enqueued_at_moves_on(stage: Stage) -> None:
     """Joining the queue again by a dead-letter retry sets enqueued_at anew."""
     queue = stage.name()
-    job = await stage.discarded(queue)
+    job = await stage.discarded(queue, retry={"on_exhaustion": "dead_letter"})
     await asyncio.sleep(1.1)  # a server may answer whole seconds
     (await stage.post(f"dead-letter/{job['id']}/retry", {})).expect(200)
     again = await stage.look(job)
