@@ -133,10 +133,14 @@ def _capabilities(manifest: Mapping[str, object]) -> dict[str, bool] | None:
     another form."""
     given = manifest.get("capabilities", {})
     if isinstance(given, dict):
-        return {name: bool(value) for name, value in given.items()}
+        return {_spelled(name): bool(value) for name, value in given.items()}
     if isinstance(given, list) and all(isinstance(name, str) for name in given):
-        return dict.fromkeys(given, True)
+        return dict.fromkeys(map(_spelled, given), True)
     return None
+
+
+def _spelled(capability: str) -> str:
+    return capability.replace("-", "_")
 
 
 def _extensions_of(capability: str) -> set[str]:

@@ -84,7 +84,7 @@ def test_odd_manifests_claim_nothing_special(odd: Any) -> None:
             {"cron_jobs": False, "unique_jobs": True, "rate_limiting": False},
         ),
         (
-            {"levels": [0, 1, 2, 3], "capabilities": ["rate_limiting"]},
+            {"levels": [0, 1, 2, 3], "capabilities": ["rate-limiting"]},
             3,
             {"rate_limiting": True, "workflows": True, "unique_jobs": False, "progress": False},
         ),
