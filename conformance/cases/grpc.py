@@ -146,7 +146,7 @@ async def jobs_and_queues(stage: Stage) -> None:
         stage.check(bool(listed["queues"][0]["name"]), "the name of a queue", listed.text)
 
 
-@case("OJS-GRP-001", "OJS-DLQ-021", level=1, grpc=True)
+@case("OJS-GRP-001", "OJS-DLQ-006", "OJS-DLQ-021", level=1, grpc=True)
 async def dead_letters(stage: Stage) -> None:
     """Jobs that failed for good are dead letters, which are listed, revived and deleted."""
     queue = stage.name()
@@ -159,7 +159,9 @@ async def dead_letters(stage: Stage) -> None:
         dead = (await ojs.call("ListDeadLetter", queue=queue, limit=10)).expect(Status.OK)
         ids = sorted(job["id"] for job in dead["jobs"])
         stage.equal(ids, sorted([failed["id"], late["id"]]), "dead letters")
-        (await ojs.call("RetryDeadLetter", job_id=failed["id"])).expect(Status.OK)
+        (await ojs.call("RetryDeadLetter", job_id=failed["id"])).expect(
+            Status.OK, {"job.id": failed["id"], "job.state": "JOB_STATE_AVAILABLE"}
+        )
         (await ojs.call("DeleteDeadLetter", job_id=late["id"])).expect(Status.OK)
         stage.equal([job["id"] for job in await fetched(ojs, queue, 2)], [failed["id"]], "jobs")
 
