@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from conformance.case import case
+from conformance.cases.workflows import drained
 from conformance.play.stage import Stage
 from conformance.verdicts.reply import Reply
 
@@ -45,7 +46,8 @@ async def bounds_by_number(stage: Stage) -> None:
     """A queue is bounded by the number of jobs that wait, those for a later time as well."""
     queue = await bounded(stage, max_depth=2, strategy="reject")
     first = await stage.enqueue(queue)
-    await stage.enqueue(queue, scheduled_at="2099-01-01T00:00:00Z")
+    delayed = stage.claims("delayed_jobs")  # of another level
+    await stage.enqueue(queue, **({"scheduled_at": "2099-01-01T00:00:00Z"} if delayed else {}))
     refused(await stage.push(queue=queue))
     (await stage.delete(f"jobs/{first['id']}")).expect(200)
     await stage.enqueue(queue)
@@ -104,7 +106,7 @@ async def batches_fit_whole(stage: Stage) -> None:
     jobs = [{"type": "test.case", "args": [], "queue": queue}] * 2
     (await stage.post("jobs/batch", {"jobs": jobs})).expect(201)
     (await stage.post("jobs/batch", {"jobs": jobs})).expect(429)
-    stage.equal(len(await stage.fetch(queue, count=9)), 2, "jobs stored")
+    stage.equal(len(await drained(stage, queue)), 2, "jobs stored")
 
 
 @case("OJS-BPR-002", "OJS-BPR-004", "OJS-BPR-013", capability=BOUNDS)

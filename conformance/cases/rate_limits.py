@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.case import case
 from conformance.cases.lifecycle import moment, seconds_between
+from conformance.cases.workflows import drained
 from conformance.play.stage import Stage
 from conformance.verdicts.reply import Record, Reply
 
@@ -192,9 +193,8 @@ async def passing_over(stage: Stage) -> None:
     queue, key = stage.name(), key_of(stage)
     first, second = await singly(stage, queue, 2, key=key, concurrency=1)
     free = await stage.enqueue(queue)
-    taken = [job["id"] for job in await stage.fetch(queue, count=9)]
+    taken = [job["id"] for job in await drained(stage, queue)]
     stage.equal(taken, [first["id"], free["id"]], "jobs that start")
-    await stage.empty(queue)
     (await stage.ack(first)).expect(200)
     stage.equal((await stage.take(queue))["id"], second["id"], "the one that was passed over")
 
@@ -204,7 +204,7 @@ async def rates(stage: Stage) -> None:
     """A rate lets as many jobs start as its limit says, and the others later."""
     queue, key = stage.name(), key_of(stage)
     await singly(stage, queue, 5, key=key, rate={"limit": 3, "period": "PT2S"})
-    started = len(await stage.fetch(queue, count=9))
+    started = len(await drained(stage, queue))
     stage.equal(started, 3, "jobs that start at once")
     while started < 5:
         found = await stage.fetch(queue, count=9, wait_ms=8_000)
@@ -402,7 +402,7 @@ async def overriding_for_a_while(stage: Stage) -> None:
     ends = (datetime.now(UTC) + timedelta(hours=1)).isoformat(timespec="seconds")
     limits = {"concurrency": 3, "expires_at": ends}
     (await stage.call("PUT", f"rate-limits/{key}", limits)).expect((200, 201, 204))
-    stage.equal(len(await stage.fetch(queue, count=9)), 3, "jobs that run")
+    stage.equal(len(await drained(stage, queue)), 3, "jobs that run")
 
 
 @case("OJS-RLM-018", "OJS-RLM-019", "OJS-RLM-035", level=1, capability=LIMITS)

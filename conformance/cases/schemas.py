@@ -170,7 +170,7 @@ async def chosen_uris(stage: Stage) -> None:
     (await stage.post("schemas", own)).expect(201, {"schema.uri": {"$eq": own["uri"]}})
 
 
-@case("OJS-SCH-003", "OJS-SCH-005", capability=SCHEMAS)
+@case("OJS-SCH-001", "OJS-SCH-003", "OJS-SCH-005", capability=SCHEMAS)
 async def schemas_that_do_not_compile(stage: Stage) -> None:
     """What is no JSON Schema is refused, and nothing is stored."""
     _need_registry(stage)
@@ -212,7 +212,7 @@ async def schemas_that_are_refused(stage: Stage) -> None:
     (await stage.delete(path)).expect(200)
 
 
-@case("OJS-SCH-013", "OJS-SCH-014", capability=SCHEMAS)
+@case("OJS-SCH-001", "OJS-SCH-013", "OJS-SCH-014", capability=SCHEMAS)
 async def breaking_changes(stage: Stage) -> None:
     """Within a major version a schema may not ask for more."""
     _need_registry(stage)
