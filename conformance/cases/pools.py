@@ -37,7 +37,12 @@ async def taken(
 @case("OJS-FAI-010", capability=FAIR)
 async def listed(stage: Stage) -> None:
     """Pools are listed."""
-    (await stage.get("admin/pools")).expect(200)
+    name = stage.name("pool")
+    body = {"name": name, "queues": [stage.name()], "strategy": "weighted"}
+    made = await stage.call("PUT", f"admin/pools/{name}", body)
+    stage.need(made.status in (200, 201), "pools cannot be made by a call with a list of queues")
+    listed = (await stage.get("admin/pools")).expect(200)
+    stage.check(name.encode() in listed.content, f"pool {name} in the list", listed.json)
 
 
 @case("OJS-FAI-011", capability=FAIR)
@@ -51,8 +56,12 @@ async def made(stage: Stage) -> None:
 
 @case("OJS-FAI-009", capability=FAIR)
 async def counted(stage: Stage) -> None:
-    """Jobs that were handed out are counted."""
-    (await stage.get("admin/scheduling/stats")).expect(200)
+    """The queues of jobs that were handed out are in the statistics."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    await stage.take(queue)
+    counted = (await stage.get("admin/scheduling/stats")).expect(200)
+    stage.check(queue.encode() in counted.content, f"queue {queue} counted", counted.json)
 
 
 @case("OJS-FAI-001", capability=FAIR)

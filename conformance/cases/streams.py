@@ -231,6 +231,7 @@ async def chosen_moves_of_a_job(stage: Stage) -> None:
 @case("OJS-STR-003", capability=STREAMS)
 async def streams_that_are_not_there(stage: Stage) -> None:
     """A stream of an unknown job or queue is 404."""
+    await stage.enqueue(stage.name())
     headers = {"Accept": "text/event-stream"}
     for path in (f"jobs/{stage.new_id()}/events", f"queues/{stage.name()}/events"):
         (await stage.call("GET", path, headers=headers)).expect(404)

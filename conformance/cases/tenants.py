@@ -45,7 +45,9 @@ async def names(stage: Stage) -> None:
 @case("OJS-TEN-004", capability=TENANTS)
 async def jobs_of_no_tenant(stage: Stage) -> None:
     """A job that names no tenant is taken."""
-    await put(stage, stage.name())
+    queue = stage.name()
+    job = await put(stage, queue)
+    stage.equal((await stage.take(queue))["id"], job["id"], "the job")
 
 
 @case(
@@ -218,14 +220,19 @@ async def limits(stage: Stage) -> None:
     (await beta.push(queue=queue)).expect(429)
 
 
-@case("OJS-TEN-011", capability=TENANTS)
+@case("OJS-TEN-011", "OJS-TEN-013", capability=TENANTS)
 async def limits_by_a_call(stage: Stage) -> None:
     """Limits of a tenant are set by a call, and forgotten by another."""
-    name = stage.name("t")
-    path = f"admin/tenants/{name}"
-    reply = await stage.call("PUT", f"{path}/limits", {"max_concurrency": 5})
+    acme, _ = two(stage)
+    queue, path = stage.name(), f"admin/tenants/{acme.headers['X-OJS-Tenant']}"
+    reply = await stage.call("PUT", f"{path}/limits", {"max_concurrency": 1})
     reply.expect((200, 201, 202, 204))
+    for _ in range(2):
+        await put(acme, queue)
+    await acme.take(queue)
+    await acme.empty(queue)
     (await stage.delete(path)).expect((200, 202, 204))
+    await acme.take(queue)
 
 
 @case(

@@ -251,6 +251,7 @@ async def errors_of_steps(stage: Stage) -> None:
 @case("OJS-WFL-027", level=3, capability=FLOWS)
 async def unknown_workflows(stage: Stage) -> None:
     """A workflow that is not there is 404."""
+    await start(stage, type="chain", steps=[job(stage.name())])
     (await stage.get(f"workflows/{stage.new_id()}")).expect(404)
 
 
