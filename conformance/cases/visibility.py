@@ -37,10 +37,10 @@ async def leased_jobs_are_hidden(stage: Stage) -> None:
 async def beats_renew_leases(stage: Stage) -> None:
     """A job is not taken back while its worker beats."""
     queue, worker = stage.name(), stage.name("w")
-    await stage.enqueue(queue, visibility_timeout_ms=3_000)
+    await stage.enqueue(queue, visibility_timeout_ms=4_000)
     job = await stage.take(queue, worker)
-    for _ in range(3):
-        await asyncio.sleep(1.8)
+    for _ in range(4):
+        await asyncio.sleep(1.6)
         await stage.beat(worker, active_jobs=[job["id"]])
         stage.equal((await stage.look(job))["state"], "active", "state of a job that is beaten")
 

@@ -19,10 +19,10 @@ async def ways_of_listing_jobs(stage: Stage) -> None:
     for member in ("active_job_ids", "active_jobs", "job_id"):
         worker = stage.name("w")
         await stage.enqueue(queue)
-        job = (await stage.take(queue, worker, visibility_timeout_ms=3_000))["id"]
+        job = (await stage.take(queue, worker, visibility_timeout_ms=4_000))["id"]
         held.append((worker, {member: job if member == "job_id" else [job]}))
-    for _ in range(2):
-        await asyncio.sleep(1.8)
+    for _ in range(3):
+        await asyncio.sleep(1.6)
         for worker, listed in held:
             await stage.beat(worker, **listed)
     await asyncio.sleep(1)
