@@ -87,7 +87,8 @@ async def wrong_policies_are_refused(stage: Stage) -> None:
         {"on_exhaustion": "explode"},
         {"non_retryable_errors": "Timeout"},
     ):
-        (await stage.push(queue=queue, retry=wrong)).expect((400, 422))
+        status = (await stage.push(queue=queue, retry=wrong)).status
+        stage.check(status in (400, 422), f"400 or 422 for the policy {wrong}", status)
     await stage.empty(queue)
 
 
@@ -253,7 +254,7 @@ async def jitter(stage: Stage) -> None:
     for _ in range(30):
         job = await stage.take(queue)
         failed[job["id"]] = time.monotonic()
-        (await stage.fail(job)).expect(200)
+        (await stage.fail(job)).expect(200, {"state": "retryable"})
     waited: list[float] = []
 
     async def all_came() -> bool:
