@@ -27,11 +27,13 @@ async def lists(stage: Stage) -> None:
     (await stage.get("admin/workers")).expect(200, expected)
 
 
-@case("OJS-ADM-001", "OJS-ADM-009", capability=ADMIN)
+@case("OJS-ADM-009", capability=ADMIN)
 async def queues(stage: Stage) -> None:
     """A queue is listed with its name, its state and its counts."""
     await stage.enqueue(stage.name())
-    first = (await stage.get("admin/queues")).expect(200)["items"][0]
+    reply = (await stage.get("admin/queues")).expect(200)
+    # One text has the array itself as the answer.
+    first = reply["$[0]"] if isinstance(reply.json, list) else reply["items[0]"]
     for name in ("name", "state"):
         stage.check(isinstance(first[name], str), name, first)
     for state in ("available", "active"):

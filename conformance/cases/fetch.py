@@ -104,13 +104,17 @@ async def many_job_types(stage: Stage) -> None:
 @case("OJS-FET-005", "OJS-VIS-002", level=1)
 async def leases_that_were_asked_for(stage: Stage) -> None:
     """A lease is as long as FETCH says, or else as the job says."""
-    short = {"visibility_timeout_ms": 2_000}
+    short = {"visibility_timeout_ms": 4_000}
     for own, asked in ((short, {}), ({}, short)):
         queue = stage.name()
         job = await stage.enqueue(queue, **own)
+        began = time.monotonic()
         await stage.take(queue, stage.name("w"), **asked)
         await asyncio.sleep(1)
-        stage.equal((await stage.look(job))["state"], "active", "state while the lease runs")
+        state = (await stage.look(job))["state"]
+        # On a busy machine the answer may come after the lease.
+        if time.monotonic() - began < 3.9:
+            stage.equal(state, "active", "state while the lease runs")
         await taken_back(stage, job)
 
 

@@ -260,9 +260,10 @@ async def results_by_themselves(stage: Stage) -> None:
 async def ack_after_a_failure(stage: Stage) -> None:
     """ACK removes the error of an earlier failure, and keeps the history."""
     queue = stage.name()
-    job = await stage.enqueue(queue, retry={"initial_interval": "PT0.1S", "jitter": False})
+    retry = {"max_attempts": 3, "initial_interval": "PT0.1S", "jitter": False}
+    job = await stage.enqueue(queue, retry=retry)
     await stage.take(queue)
-    (await stage.fail(job)).expect(200)
+    (await stage.fail(job)).expect(200, {"state": "retryable"})
     await stage.until_state(job, "available", 10)
     await stage.take(queue)
     (await stage.ack(job)).expect(200)

@@ -35,14 +35,24 @@ async def leased_jobs_are_hidden(stage: Stage) -> None:
 
 @case("OJS-VIS-003", level=1)
 async def beats_renew_leases(stage: Stage) -> None:
-    """A job is not taken back while its worker beats, and is once it does not."""
+    """A job is not taken back while its worker beats."""
     queue, worker = stage.name(), stage.name("w")
-    await stage.enqueue(queue)
-    job = await stage.take(queue, worker, visibility_timeout_ms=3_000)
-    for _ in range(3):
-        await asyncio.sleep(1.8)
+    await stage.enqueue(queue, visibility_timeout_ms=4_000)
+    job = await stage.take(queue, worker)
+    for _ in range(4):
+        await asyncio.sleep(1.6)
         await stage.beat(worker, active_jobs=[job["id"]])
         stage.equal((await stage.look(job))["state"], "active", "state of a job that is beaten")
+
+
+@case("OJS-VIS-038", level=1)
+async def renewed_leases_end(stage: Stage) -> None:
+    """A lease that a BEAT renewed is as long as before, and ends once the BEATs do."""
+    queue, worker = stage.name(), stage.name("w")
+    await stage.enqueue(queue, visibility_timeout_ms=2_000)
+    job = await stage.take(queue, worker)
+    await asyncio.sleep(1)
+    await stage.beat(worker, active_jobs=[job["id"]])
     await taken_back(stage, job, 15)
 
 
