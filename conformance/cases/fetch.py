@@ -33,6 +33,9 @@ async def names_of_queues(stage: Stage) -> None:
 @case("OJS-FET-026")
 async def nothing_to_hand_out(stage: Stage) -> None:
     """A FETCH that finds nothing is answered with an empty array."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    await stage.take(queue)
     (await stage.send_fetch(stage.name())).expect(200, {"jobs": []})
 
 

@@ -58,7 +58,10 @@ async def states_of_workers(stage: Stage) -> None:
     """A worker may report each of the three states, and is answered with one of them."""
     states = ("running", "quiet", "terminate")
     for state in states:
-        reply = await stage.beat(stage.name("w"), state=state, active_jobs=[])
+        worker, queue = stage.name("w"), stage.name()
+        await stage.enqueue(queue)
+        await stage.take(queue, worker)
+        reply = await stage.beat(worker, state=state, active_jobs=[])
         stage.check(reply["state"] in states, "one of the three states", reply["state"])
 
 
@@ -116,6 +119,9 @@ async def what_workers_say_of_themselves(stage: Stage) -> None:
 @case("OJS-WRK-006", level=1)
 async def beats_of_unknown_workers(stage: Stage) -> None:
     """A BEAT of a worker that nobody has heard of is answered."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    await stage.take(queue)
     body = {"worker_id": stage.name("w"), "active_jobs": []}
     (await stage.post("workers/heartbeat", body)).expect(200)
 
