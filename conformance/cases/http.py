@@ -22,7 +22,9 @@ async def places(stage: Stage) -> None:
     """Calls lie below /ojs/v1; the manifest has its own place."""
     (await stage.get("/ojs/manifest")).expect(200)
     (await stage.get("/ojs/v1/health")).expect(200)
-    (await stage.push(queue=stage.name())).expect(201)
+    queue = stage.name()
+    await stage.enqueue(queue)
+    await stage.take(queue)
 
 
 @case("OJS-HTP-037", "OJS-MAN-023", "OJS-MAN-024")
@@ -52,6 +54,8 @@ async def workers_come_and_go(stage: Stage) -> None:
     """Workers register and deregister at two paths of their own."""
     queue, worker = stage.name(), stage.name("w")
     (await stage.post("workers/register", {"worker_id": worker, "queues": [queue]})).expect(200)
+    await stage.enqueue(queue)
+    (await stage.ack(await stage.take(queue, worker), worker)).expect(200)
     (await stage.post("workers/deregister", {"worker_id": worker})).expect(200)
 
 
@@ -122,6 +126,7 @@ async def other_spellings_of_cron(stage: Stage) -> None:
 @case("OJS-HTP-005")
 async def unknown_paths_and_methods(stage: Stage) -> None:
     """A path that is not there is 404."""
+    await stage.enqueue(stage.name())
     (await stage.get("nothing/here")).expect(404)
     (await stage.post("nothing/here", {})).expect(404)
 
@@ -235,6 +240,7 @@ async def pauses_without_a_body(stage: Stage) -> None:
     await stage.enqueue(queue)
     for verb in ("pause", "resume"):
         await _without_a_body(stage, f"queues/{queue}/{verb}")
+    await stage.take(queue)
 
 
 @case("OJS-HTP-041")

@@ -43,6 +43,7 @@ async def reading_after_an_answer(stage: Stage) -> None:
 @case("OJS-JOB-003", level=1)
 async def unknown_jobs(stage: Stage) -> None:
     """An id that no job has is 404 when it is read, cancelled or activated."""
+    await stage.look(await stage.enqueue(stage.name()))
     name = stage.new_id()
     (await stage.get(f"jobs/{name}")).expect(404)
     (await stage.delete(f"jobs/{name}")).expect(404)
