@@ -205,12 +205,12 @@ async def events_of_refusals(stage: Stage) -> None:
     await stage.enqueue(queue)
     (await stage.push(queue=queue)).expect(429)
 
-    async def is_told() -> bool:
-        told = await stage.events(types="backpressure.rejected")
-        mine = [event["data"] for event in told if event["data"].get("queue") == queue]
+    async def is_reported() -> bool:
+        reported = await stage.events(types="backpressure.rejected")
+        mine = [event["data"] for event in reported if event["data"].get("queue") == queue]
         return any({"depth", "bound"} <= set(data) for data in mine)
 
-    await stage.until(is_told, 8, "backpressure.rejected")
+    await stage.until(is_reported, 8, "backpressure.rejected")
 
 
 @case("OJS-BPR-007", "OJS-BPR-009", "OJS-BPR-016", "OJS-BPR-018", capability=BOUNDS)

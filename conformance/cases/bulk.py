@@ -116,10 +116,10 @@ async def changing_by_ids(stage: Stage) -> None:
 async def cancelling_by_filter(stage: Stage) -> None:
     """The jobs of a queue that wait are cancelled by a filter, and no others."""
     queue, other = stage.name(), stage.name()
-    meant, left = await stage.enqueue(queue), await stage.enqueue(other)
+    selected, left = await stage.enqueue(queue), await stage.enqueue(other)
     by = {"filter": {"queue": queue, "state": ["available"]}}
     (await stage.post("jobs/bulk/cancel", by)).expect(200)
-    stage.equal((await stage.look(meant))["state"], "cancelled", "state of the one that is meant")
+    stage.equal((await stage.look(selected))["state"], "cancelled", "state of the one that is selected")
     stage.equal((await stage.look(left))["state"], "available", "state of another one")
 
 
@@ -217,7 +217,7 @@ async def changing_by_filter(stage: Stage) -> None:
     narrow = {"queue": queue, "type": "kind.*", "priority": 5, "meta": {"tenant": "a"}}
     reply = await stage.post("jobs/bulk/cancel", {"filter": narrow})
     reply.expect(200, {"cancelled": 1})
-    stage.equal((await stage.look(marked))["state"], "cancelled", "state of the one that is meant")
+    stage.equal((await stage.look(marked))["state"], "cancelled", "state of the one that is selected")
     stage.equal((await stage.look(plain))["state"], "available", "state of another one")
     reply = await stage.post("jobs/bulk/cancel", {"queue": queue, "confirm": True})
     reply.expect(200, {"cancelled": 2})
@@ -251,13 +251,13 @@ async def a_word_is_needed(stage: Stage) -> None:
 async def retrying_as_an_operator(stage: Stage) -> None:
     """Discarded jobs are retried by a filter below /admin."""
     queue, other = stage.name(), stage.name()
-    meant, left = [
+    selected, left = [
         await stage.discarded(name, retry={"on_exhaustion": "dead_letter"})
         for name in (queue, other)
     ]
     by = {"filter": {"queue": queue, "state": "discarded"}, "confirm": True}
     (await stage.post("admin/jobs/bulk/retry", by)).expect(200)
-    await stage.until_state(meant, "available")
+    await stage.until_state(selected, "available")
     stage.equal((await stage.look(left))["state"], "discarded", "state of another one")
 
 

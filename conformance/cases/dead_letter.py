@@ -43,10 +43,10 @@ async def exhausted_jobs(stage: Stage) -> None:
 async def letters_of_one_queue(stage: Stage) -> None:
     """Dead letters can be listed for one queue alone."""
     queue = stage.name()
-    meant = await stage.discarded(queue, retry=STAYS)
+    chosen = await stage.discarded(queue, retry=STAYS)
     await stage.discarded(stage.name(), retry=STAYS)
     reply = (await stage.get("dead-letter", queue=queue)).expect(200)
-    stage.equal([job["id"] for job in reply["jobs"]], [meant["id"]], "dead letters of the queue")
+    stage.equal([job["id"] for job in reply["jobs"]], [chosen["id"]], "dead letters of the queue")
 
 
 @case("OJS-DLQ-021", "OJS-DLQ-004", level=1)
@@ -347,10 +347,10 @@ async def admin_paths(stage: Stage) -> None:
 async def items_of_one_queue(stage: Stage) -> None:
     """The list below /admin can be of one queue alone."""
     queue = stage.name()
-    meant = await stage.discarded(queue, retry=STAYS)
+    chosen = await stage.discarded(queue, retry=STAYS)
     await stage.discarded(stage.name(), retry=STAYS)
     reply = (await stage.get("admin/dead-letter", queue=queue)).expect(200)
-    stage.equal([job["id"] for job in reply["items"]], [meant["id"]], "items of the queue")
+    stage.equal([job["id"] for job in reply["items"]], [chosen["id"]], "items of the queue")
 
 
 @case("OJS-DLQ-026", capability="admin_api")

@@ -16,7 +16,7 @@ def _types(events: list[Record]) -> list[str]:
     return [event["type"] for event in events]
 
 
-async def _told(stage: Stage, queue: str, *types: str, **query: str) -> list[Record]:
+async def _reported(stage: Stage, queue: str, *types: str, **query: str) -> list[Record]:
     """Return the events of a queue, each once, as soon as these types are among them."""
     found: dict[str, Record] = {}
 
@@ -27,8 +27,8 @@ async def _told(stage: Stage, queue: str, *types: str, **query: str) -> list[Rec
             reply.status != 404, "events cannot be read here: GET /ojs/v1/events is optional"
         )
         for event in reply.expect(200)["events"]:
-            told = record(event, reply)
-            found.setdefault(told["id"], told)
+            reported = record(event, reply)
+            found.setdefault(reported["id"], reported)
         return set(types) <= {event["type"] for event in found.values()}
 
     await stage.until(are_there, 5, f"the events {', '.join(types)}")
@@ -50,8 +50,8 @@ async def the_life_of_a_job(stage: Stage) -> None:
     await stage.until(is_back, 5, "the job handed out again")
     (await stage.fail(job, worker)).expect(200)
     steps = ["job.started", "job.failed", "job.retrying", "job.started", "job.failed"]
-    told = await _told(stage, queue, "job.enqueued", "job.discarded", *steps)
-    for event in told:
+    reported = await _reported(stage, queue, "job.enqueued", "job.discarded", *steps)
+    for event in reported:
         stage.equal(event["specversion"], "1.0", "specversion")
         stage.check(":" in event["source"], "a URI as source", event["source"])
         stage.check(bool(event["time"]), "its time", event)
@@ -59,9 +59,9 @@ async def the_life_of_a_job(stage: Stage) -> None:
             about = [event["data"]["job_type"], event["data"]["queue"]]
             stage.equal(about, ["test.case", queue], f"data of {event['type']}")
     # A retry that joins its queue is enqueued once more, and there may be events of other kinds.
-    known = [event for event in told if event["type"] in (*steps, "job.discarded")]
+    known = [event for event in reported if event["type"] in (*steps, "job.discarded")]
     stage.equal(_types(known), [*steps, "job.discarded"], "types")
-    stage.equal(_types(told)[0], "job.enqueued", "the first type")
+    stage.equal(_types(reported)[0], "job.enqueued", "the first type")
     data = [event["data"] for event in known]
     for number, at in ((1, 0), (2, 3)):
         stage.equal([data[at]["worker_id"], data[at]["attempt"]], [worker, number], "started")
@@ -95,7 +95,7 @@ async def other_events_of_jobs(stage: Stage) -> None:
     if stage.claims("delayed_jobs"):
         await stage.enqueue(queue, scheduled_at="2099-01-01T00:00:00Z")
         expected["job.scheduled"] = ("scheduled_at",)
-    data = {event["type"]: event["data"] for event in await _told(stage, queue, *expected)}
+    data = {event["type"]: event["data"] for event in await _reported(stage, queue, *expected)}
     for name, members in expected.items():
         missing = [each for each in ("job_type", "queue", *members) if data[name].get(each) is None]
         stage.equal(missing, [], f"members that {name} lacks")
@@ -107,8 +107,8 @@ async def events_of_traced_jobs(stage: Stage) -> None:
     queue, trace = stage.name(), "0af7651916cd43dd8448eb211c80319c"
     parent = f"00-{trace}-b7ad6b7169203331-01"
     await stage.done(queue, meta={"trace_id": trace, "traceparent": parent})
-    told = await _told(stage, queue, "job.enqueued", "job.started", "job.completed")
-    found = {event["data"]["trace_id"] for event in told if event["type"].startswith("job.")}
+    reported = await _reported(stage, queue, "job.enqueued", "job.started", "job.completed")
+    found = {event["data"]["trace_id"] for event in reported if event["type"].startswith("job.")}
     stage.equal(sorted(found), [trace], "trace_id of its events")
 
 
@@ -131,8 +131,8 @@ async def expired_jobs(stage: Stage) -> None:
     await stage.enqueue(queue, expires_at=ends.isoformat().replace("+00:00", "Z"))
     await asyncio.sleep(1.3)
     await stage.empty(queue)
-    told = await _told(stage, queue, "job.expired")
-    (data,) = [event["data"] for event in told if event["type"] == "job.expired"]
+    reported = await _reported(stage, queue, "job.expired")
+    (data,) = [event["data"] for event in reported if event["type"] == "job.expired"]
     missing = [name for name in ("created_at", "expired_at", "ttl_ms") if data.get(name) is None]
     stage.equal(missing, [], "members that job.expired lacks")
 
@@ -228,8 +228,8 @@ async def events_of_queues_and_workers(stage: Stage) -> None:
     (await stage.post(f"queues/{queue}/pause")).expect(200)
     (await stage.post(f"queues/{queue}/resume")).expect(200)
     expected = ["queue.paused", "queue.resumed"]
-    told = await _told(stage, queue, *expected)
-    about = [event["data"]["queue"] for event in told if event["type"] in expected]
+    reported = await _reported(stage, queue, *expected)
+    about = [event["data"]["queue"] for event in reported if event["type"] in expected]
     stage.equal(about, [queue, queue], "data.queue")
 
 
@@ -270,7 +270,7 @@ async def after_an_event(stage: Stage) -> None:
     """Events can be read from behind one that is known."""
     queue = stage.name()
     await stage.done(queue)
-    await _told(stage, queue, "job.enqueued", "job.started", "job.completed")
+    await _reported(stage, queue, "job.enqueued", "job.started", "job.completed")
     reply = (await stage.get("events", queues=queue, limit=100)).expect(200)
     known = list(dict.fromkeys(event["id"] for event in reply["events"]))
     rest = (await stage.get("events", queues=queue, limit=100, after=known[0])).expect(200)
@@ -347,9 +347,9 @@ async def choosing_events(stage: Stage) -> None:
     await stage.enqueue(second, type=kind)
     await stage.enqueue(second)
     both = f"{first},{second}"
-    await _told(stage, first, "job.completed")
-    await _told(stage, second, "job.enqueued", job_types=kind)
-    await _told(stage, second, "job.enqueued", job_types="test.case")
+    await _reported(stage, first, "job.completed")
+    await _reported(stage, second, "job.enqueued", job_types=kind)
+    await _reported(stage, second, "job.enqueued", job_types="test.case")
     for query, expected in (
         ({"queues": first, "types": "job.started,job.completed"}, ["job.completed", "job.started"]),
         ({"queues": both, "types": "job.enqueued", "job_types": kind}, ["job.enqueued"] * 2),
@@ -366,7 +366,7 @@ async def types_with_a_star(stage: Stage) -> None:
     """A star at the end of a type stands for any end."""
     queue = stage.name()
     await stage.enqueue(queue)
-    await _told(stage, queue, "job.enqueued", types="job.*")
+    await _reported(stage, queue, "job.enqueued", types="job.*")
     other = (await stage.get("events", queues=queue, types="queue.*", limit=100)).expect(200)
     kinds = {event["type"].partition(".")[0] for event in other["events"]}
     stage.check(kinds <= {"queue"}, "events of queues only", sorted(kinds))

@@ -61,9 +61,11 @@ async def count(stage: Stage) -> None:
     queue = stage.name()
     for _ in range(6):
         await stage.enqueue(queue)
-    for wanted in (None, 3, 1):
-        found = len(await (stage.fetch(queue, count=wanted) if wanted else stage.fetch(queue)))
-        stage.check(1 <= found <= (wanted or 1), f"1 to {wanted or 1} jobs", found)
+    for requested in (None, 3, 1):
+        found = len(
+            await (stage.fetch(queue, count=requested) if requested else stage.fetch(queue))
+        )
+        stage.check(1 <= found <= (requested or 1), f"1 to {wanted or 1} jobs", found)
 
 
 @case("OJS-FET-029", "OJS-FET-032")
@@ -108,11 +110,11 @@ async def many_job_types(stage: Stage) -> None:
 async def leases_that_were_asked_for(stage: Stage) -> None:
     """A lease is as long as FETCH says, or else as the job says."""
     short = {"visibility_timeout_ms": 4_000}
-    for own, asked in ((short, {}), ({}, short)):
+    for own, request in ((short, {}), ({}, short)):
         queue = stage.name()
         job = await stage.enqueue(queue, **own)
         began = time.monotonic()
-        await stage.take(queue, stage.name("w"), **asked)
+        await stage.take(queue, stage.name("w"), **request)
         await asyncio.sleep(1)
         state = (await stage.look(job))["state"]
         # On a busy machine the answer may come after the lease.

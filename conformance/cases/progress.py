@@ -256,10 +256,10 @@ async def following(stage: Stage) -> None:
         await report(stage, job, progress=0.5)
         await asyncio.sleep(_BETWEEN_S)
         (await stage.ack(job)).expect(200)
-        told = [frame for frame in await frames.events_to_the_end() if frame.event]
-    values = [frame.json.get("progress") for frame in told if frame.event == "progress"]
+        reported = [frame for frame in await frames.events_to_the_end() if frame.event]
+    values = [frame.json.get("progress") for frame in reported if frame.event == "progress"]
     stage.check(0.5 in values, "the report", values)
-    stage.equal(told[-1].event, "completed", "the last event")
+    stage.equal(reported[-1].event, "completed", "the last event")
 
 
 @case("OJS-PRG-018", "OJS-PRG-019", "OJS-PRG-026", capability=PROGRESS)

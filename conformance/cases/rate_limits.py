@@ -292,16 +292,16 @@ async def every_limit_counts(stage: Stage) -> None:
 @case("OJS-RLM-013", level=1, capability=LIMITS)
 async def rescheduling(stage: Stage) -> None:
     """A job that may not start is put off with reschedule."""
-    stage.equal(await _put_aside(stage, "reschedule"), "scheduled", "state")
+    stage.equal(await _postponed(stage, "reschedule"), "scheduled", "state")
 
 
 @case("OJS-RLM-014", level=1, capability=LIMITS)
 async def dropping(stage: Stage) -> None:
     """A job that may not start is discarded with drop."""
-    stage.equal(await _put_aside(stage, "drop"), "discarded", "state")
+    stage.equal(await _postponed(stage, "drop"), "discarded", "state")
 
 
-async def _put_aside(stage: Stage, action: str) -> Any:
+async def _postponed(stage: Stage, action: str) -> Any:
     """Return the state of a job that a FETCH met while its key was closed."""
     queue, key = stage.name(), key_of(stage)
     policy = {"key": key, "concurrency": 1, "on_limit": action}
@@ -387,8 +387,8 @@ async def keys_are_closed_for_a_day_at_most(stage: Stage) -> None:
     error = {"code": "limited", "message": "m", "rate_limit_until": until}
     (await stage.fail(job, error=error)).expect(200)
     await stage.empty(queue)
-    told = await stage.events(types="rate_limit.dynamic_adjusted")
-    data = [event["data"] for event in told if event["data"]["key"] == key]
+    reported = await stage.events(types="rate_limit.dynamic_adjusted")
+    data = [event["data"] for event in reported if event["data"]["key"] == key]
     stage.equal(len(data), 1, "events")
     closed = moment(data[0]["until"]) - now
     stage.check(closed < timedelta(days=1, minutes=5), "closed for a day at most", str(closed))
@@ -463,14 +463,14 @@ async def events_of_waiting(stage: Stage) -> None:
     await stage.take(queue)
     await stage.empty(queue)
 
-    async def is_told(kind: str) -> bool:
-        told = await stage.events(types=kind)
-        return any(event["data"].get("key") == key for event in told)
+    async def is_reported(kind: str) -> bool:
+        reported = await stage.events(types=kind)
+        return any(event["data"].get("key") == key for event in reported)
 
-    await stage.until(lambda: is_told("rate_limit.exceeded"), 8, "rate_limit.exceeded")
+    await stage.until(lambda: is_reported("rate_limit.exceeded"), 8, "rate_limit.exceeded")
     (await stage.ack(first)).expect(200)
     await stage.take(queue, wait_ms=5_000)
-    await stage.until(lambda: is_told("rate_limit.released"), 8, "rate_limit.released")
+    await stage.until(lambda: is_reported("rate_limit.released"), 8, "rate_limit.released")
 
 
 @case("OJS-RLM-020", "OJS-RLM-021", "OJS-RLM-036", "OJS-RLM-037", level=1, capability=LIMITS)

@@ -262,10 +262,10 @@ async def silence_is_told(stage: Stage) -> None:
     await stage.enqueue(queue)
     async with streaming(stage, f"queues/{queue}/events") as frames:
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             return "heartbeat" in (comment.strip() for comment in frames.comments)
 
-        await stage.until(is_told, 20, "the comment :heartbeat")
+        await stage.until(is_reported, 20, "the comment :heartbeat")
 
 
 @case("OJS-STR-033", level=1, capability=STREAMS, seconds=90)

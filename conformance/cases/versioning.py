@@ -69,8 +69,8 @@ async def versions_of_handlers(stage: Stage) -> None:
     late = await stage.enqueue(queue, type="kind.a", version="3.0")
 
     async def given(versions: str) -> list[str]:
-        said = [{"type": "kind.a", "versions": versions}]
-        body = {"worker_id": worker, "handlers": said}
+        answered = [{"type": "kind.a", "versions": versions}]
+        body = {"worker_id": worker, "handlers": answered}
         (await stage.post("workers/heartbeat", body)).expect(200)
         found: list[str] = []
         while jobs := await stage.fetch(queue, worker):

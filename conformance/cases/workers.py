@@ -197,8 +197,8 @@ async def directives(stage: Stage) -> None:
     (await stage.post(f"admin/workers/{worker}/quiet")).expect(200)
     reply = await stage.beat(worker, state="running", active_jobs=[])
     # One text answers it as the state, another beside it.
-    told = [reply[name] for name in ("state", "directive") if reply.has(name)]
-    stage.check("quiet" in told, "quiet as state or directive", told)
+    reported = [reply[name] for name in ("state", "directive") if reply.has(name)]
+    stage.check("quiet" in reported, "quiet as state or directive", reported)
     (await stage.post(f"admin/workers/{stage.name('w')}/quiet")).expect(404)
 
 

@@ -239,10 +239,10 @@ async def errors_of_steps(stage: Stage) -> None:
         seen,
         *(seen[name] for name in ("error", "metadata") if isinstance(seen.get(name), dict)),
     ]
-    said = Record({name: value for part in reversed(parts) for name, value in part.items()})
-    stage.equal(said["failed_job_ids"], [failed["id"]], "failed_job_ids")
-    stage.equal(said["failed_step_index"], 1, "failed_step_index")
-    (error,) = said["errors"]
+    answered = Record({name: value for part in reversed(parts) for name, value in part.items()})
+    stage.equal(answered["failed_job_ids"], [failed["id"]], "failed_job_ids")
+    stage.equal(answered["failed_step_index"], 1, "failed_step_index")
+    (error,) = answered["errors"]
     stage.equal(error.get("job_id"), failed["id"], "job_id of the error")
     missing = {"code", "message", "attempt"} - set(error)
     stage.equal(sorted(missing), [], "members that the error lacks")
@@ -806,24 +806,24 @@ async def published_events(stage: Stage) -> None:
     await settle(stage, queue, fails=True)
     for flow, end in ((good, "workflow.completed"), (bad, "workflow.failed")):
 
-        async def is_told(flow: Record = flow, end: str = end) -> bool:
-            return any(event["type"] == end for event in await _told_of(stage, flow))
+        async def is_reported(flow: Record = flow, end: str = end) -> bool:
+            return any(event["type"] == end for event in await _reports_of(stage, flow))
 
-        await stage.until(is_told, 8, end)
-    told = [*await _told_of(stage, good), *await _told_of(stage, bad)]
+        await stage.until(is_reported, 8, end)
+    reported = [*await _reports_of(stage, good), *await _reports_of(stage, bad)]
     for kind, members in (
         ("workflow.started", {"total_steps"}),
         ("workflow.step_completed", {"step_id", "step_type", "duration_ms", "steps_remaining"}),
         ("workflow.completed", {"total_steps", "duration_ms"}),
         ("workflow.failed", {"failed_step_id", "failed_step_type", "error"}),
     ):
-        mine = [event["data"] for event in told if event["type"] == kind]
-        stage.check(bool(mine), kind, [event["type"] for event in told])
+        mine = [event["data"] for event in reported if event["type"] == kind]
+        stage.check(bool(mine), kind, [event["type"] for event in reported])
         missing = {"workflow_name", *members} - set(mine[0])
         stage.equal(sorted(missing), [], f"members that {kind} lacks")
 
 
-async def _told_of(stage: Stage, flow: Record) -> list[Record]:
+async def _reports_of(stage: Stage, flow: Record) -> list[Record]:
     """Return the events of a workflow that its data name."""
     types = ("started", "step_completed", "completed", "failed")
     found = await stage.events(types=",".join(f"workflow.{name}" for name in types))

@@ -1,7 +1,7 @@
 """Servers that the judge starts itself: started, killed, started again, or told why not."""
 
-import shlex
 import re
+import shlex
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
