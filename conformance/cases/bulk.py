@@ -53,7 +53,7 @@ async def status_of_enqueueing(stage: Stage) -> None:
 
 @case("OJS-BLK-022", capability=BULK)
 async def all_or_none(stage: Stage) -> None:
-    """Where all jobs are to be stored or none, one that is wrong keeps the others away."""
+    """One wrong job keeps the others away where all are to be stored or none."""
     queue = stage.name()
     jobs = [*some(queue, 1), {"type": "", "args": [], "queue": queue}]
     (await stage.post("jobs/bulk", {"jobs": jobs, "atomicity": "atomic"})).expect(422)
@@ -119,7 +119,9 @@ async def cancelling_by_filter(stage: Stage) -> None:
     selected, left = await stage.enqueue(queue), await stage.enqueue(other)
     by = {"filter": {"queue": queue, "state": ["available"]}}
     (await stage.post("jobs/bulk/cancel", by)).expect(200)
-    stage.equal((await stage.look(selected))["state"], "cancelled", "state of the one that is selected")
+    stage.equal(
+        (await stage.look(selected))["state"], "cancelled", "state of the one that is meant"
+    )
     stage.equal((await stage.look(left))["state"], "available", "state of another one")
 
 
@@ -217,7 +219,7 @@ async def changing_by_filter(stage: Stage) -> None:
     narrow = {"queue": queue, "type": "kind.*", "priority": 5, "meta": {"tenant": "a"}}
     reply = await stage.post("jobs/bulk/cancel", {"filter": narrow})
     reply.expect(200, {"cancelled": 1})
-    stage.equal((await stage.look(marked))["state"], "cancelled", "state of the one that is selected")
+    stage.equal((await stage.look(marked))["state"], "cancelled", "state of the one that is meant")
     stage.equal((await stage.look(plain))["state"], "available", "state of another one")
     reply = await stage.post("jobs/bulk/cancel", {"queue": queue, "confirm": True})
     reply.expect(200, {"cancelled": 2})

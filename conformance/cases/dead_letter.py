@@ -183,7 +183,7 @@ async def deleting(stage: Stage) -> None:
 
 @case("OJS-DLQ-009", "OJS-DLQ-025", level=1)
 async def no_dead_letters(stage: Stage) -> None:
-    """What is no dead letter is 404 in every call, with its kind."""
+    """An id of no dead letter is 404 in every call, with its kind."""
     queue = stage.name()
     job = await stage.discarded(queue)
     (await stage.delete(f"dead-letter/{job['id']}")).expect(200)

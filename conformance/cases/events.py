@@ -144,7 +144,7 @@ async def expired_jobs(stage: Stage) -> None:
     capability=EVENTS,
 )
 async def told_at_once(stage: Stage) -> None:
-    """What a job did is told as soon as its call is answered, with all that is known of it."""
+    """Events of a job are in the log as soon as its call is answered, with all their members."""
     queue, worker = stage.name(), stage.name("w")
     retry = {"max_attempts": 2, "initial_interval_ms": 300, "jitter": False}
     job = await stage.enqueue(queue, retry=retry, priority=3)

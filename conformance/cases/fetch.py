@@ -70,7 +70,7 @@ async def count(stage: Stage) -> None:
 
 @case("OJS-FET-029", "OJS-FET-032")
 async def counts_and_batch_sizes(stage: Stage) -> None:
-    """As many jobs come as were asked for, in `count` or `batch_size`, up to 1000."""
+    """A FETCH brings as many jobs as `count` or `batch_size` says, up to 1000."""
     queue = stage.name()
     await stage.enqueue_many(queue, 10)
     stage.equal(len(await stage.fetch(queue)), 1, "jobs without count")

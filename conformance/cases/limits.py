@@ -10,9 +10,7 @@ from conformance.play.stage import Stage
 async def sizes_of_jobs(stage: Stage) -> None:
     """A job of one MiB is accepted and comes back whole."""
     queue = stage.name()
-    text = "x" * (
-        1_048_576 - 2048
-    )  # what is left is for the other members, those of the server too
+    text = "x" * (1_048_576 - 2048)  # the rest is for the other members, those of the server too
     job = await stage.enqueue(queue, args=[text])
     stage.equal(len((await stage.take(queue))["args"][0]), len(text), "characters")
     (await stage.ack(job)).expect(200)

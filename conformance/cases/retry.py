@@ -7,7 +7,7 @@ from conformance.case import case
 from conformance.play.stage import Stage
 from conformance.verdicts.reply import Record
 
-# What a server may need to see that a delay is over: no published text bounds it.
+# Time that a server may need to see that a delay is over: no published text bounds it.
 _LATE_S = 2.0
 # For clocks that are read in whole milliseconds.
 _EARLY_S = 0.05

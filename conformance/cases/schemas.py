@@ -172,7 +172,7 @@ async def chosen_uris(stage: Stage) -> None:
 
 @case("OJS-SCH-001", "OJS-SCH-003", "OJS-SCH-005", capability=SCHEMAS)
 async def schemas_that_do_not_compile(stage: Stage) -> None:
-    """What is no JSON Schema is refused, and nothing is stored."""
+    """A text that is no JSON Schema is refused, and nothing is stored."""
     _need_registry(stage)
     kind = _type(stage)
     for wrong in ({"type": "list"}, {"type": "array", "minItems": -1}):

@@ -339,7 +339,7 @@ async def replace(stage: Stage) -> None:
 
 @case("OJS-UNI-016", level=4, capability=UNIQUE)
 async def replace_except_schedule(stage: Stage) -> None:
-    """What takes the place of a scheduled job keeps the time of that one."""
+    """A job that takes the place of a scheduled one keeps its time."""
     kind = f"kind.{stage.name('t').replace('-', '_')}"
     queue, at = stage.name(), "2099-01-02T03:04:05Z"
     unique = {"keys": ["type"], "on_conflict": "replace_except_schedule"}

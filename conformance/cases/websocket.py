@@ -386,7 +386,7 @@ async def stopping(stage: Stage) -> None:
         order = {"action": "subscribe", "channel": f"queue:{queue}"}
         await _answer(socket, "subscribed", **order)
         stopping = asyncio.create_task(stage.process.stop())
-        while "server.shutdown" not in ((said := await socket.next()).get("event"), said["type"]):
+        while "server.shutdown" not in ((sent := await socket.next()).get("event"), sent["type"]):
             pass
         await socket.ended()
         await stopping

@@ -48,7 +48,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     implementation: dict[str, Any] = {}
     mode: str = "strict"
     selection: str = ""
-    claims: str = ""  # what the manifest claims, in one line; empty for workers and adapters
+    claims: str = ""  # claims of the manifest in one line; empty for workers and adapters
     run_at: str
     duration_ms: int
     results: Totals

@@ -24,6 +24,7 @@ NOT_OVER_GRPC: Final[Mapping[str, str]] = {
             "http.media_types_of_answers",
             "http.media_types_that_are_asked_for",
             "http.request_ids_are_kept",
+            "http.request_ids_of_every_answer",
             "http.request_ids_have_a_length",
             "http.request_ids_of_the_server",
         ),
@@ -34,7 +35,7 @@ NOT_OVER_GRPC: Final[Mapping[str, str]] = {
         "gRPC does not tell what is new from what was there",
     ),
     **dict.fromkeys(
-        ("envelope.payloads_are_untouched", "grpc.numbers"),
+        ("envelope.payloads_of_every_kind", "grpc.numbers"),
         "gRPC refuses numbers that it would round",
     ),
 }

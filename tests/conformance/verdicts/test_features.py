@@ -93,7 +93,7 @@ def test_odd_manifests_claim_nothing_special(odd: Any) -> None:
             1,
             {"batch_enqueue": True, "websocket": True, "event_streams": True, "webhooks": False},
         ),
-        # What cannot be read is judged.
+        # Claims that cannot be read are judged.
         ({"capabilities": "all of them"}, None, {"progress": True, "unique_jobs": True}),
         ({"capabilities": [7], "conformance_level": True}, None, {"progress": True}),
         ({"levels": []}, None, {"workflows": True, "progress": False}),
