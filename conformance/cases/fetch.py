@@ -65,7 +65,7 @@ async def count(stage: Stage) -> None:
         found = len(
             await (stage.fetch(queue, count=requested) if requested else stage.fetch(queue))
         )
-        stage.check(1 <= found <= (requested or 1), f"1 to {wanted or 1} jobs", found)
+        stage.check(1 <= found <= (requested or 1), f"1 to {requested or 1} jobs", found)
 
 
 @case("OJS-FET-029", "OJS-FET-032")

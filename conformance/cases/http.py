@@ -232,8 +232,10 @@ async def calls_without_a_body(stage: Stage) -> None:
 @case("OJS-HTP-010", level=1)
 async def activations_without_a_body(stage: Stage) -> None:
     """ACTIVATE needs no body."""
-    job = await stage.enqueue(stage.name(), pending=True)
+    queue = stage.name()
+    job = await stage.enqueue(queue, pending=True)
     await _without_a_body(stage, f"jobs/{job['id']}/activate")
+    stage.equal((await stage.take(queue))["id"], job["id"], "the activated job")
 
 
 @case("OJS-HTP-010", level=4, capability="pause_resume")

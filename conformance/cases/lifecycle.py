@@ -208,8 +208,10 @@ async def pending_jobs_wait(stage: Stage) -> None:
 @case("OJS-ENQ-009", level=2, capability="delayed_jobs")
 async def first_states_by_time(stage: Stage) -> None:
     """A job whose time is past is available at once."""
-    past = await stage.enqueue(stage.name(), scheduled_at="2001-01-01T00:00:00Z")
+    queue = stage.name()
+    past = await stage.enqueue(queue, scheduled_at="2001-01-01T00:00:00Z")
     stage.equal(past["state"], "available", "state of one whose time is past")
+    stage.equal((await stage.take(queue))["id"], past["id"], "the job")
 
 
 @case("OJS-LIF-004", level=2, capability="delayed_jobs")
