@@ -317,14 +317,14 @@ async def events_of_bulk_calls(stage: Stage) -> None:
     stage.need(stage.claims("events"), "capability events not claimed")
     (await stage.post("jobs/bulk", {"jobs": some(stage.name(), *range(7))})).expect((200, 201))
 
-    async def is_told() -> bool:
+    async def is_reported() -> bool:
         reply = await stage.get("events", types="bulk.enqueue.completed", limit=1000)
         stage.need(
             reply.status != 404, "events cannot be read here: GET /ojs/v1/events is optional"
         )
         return any(event["data"]["total"] == 7 for event in reply.expect(200)["events"])
 
-    await stage.until(is_told, 5, "bulk.enqueue.completed of 7")
+    await stage.until(is_reported, 5, "bulk.enqueue.completed of 7")
 
 
 @case("OJS-EVT-031", capability=BULK)
