@@ -34,6 +34,7 @@ def test_reports_are_those_of_servers(tmp_path: Path, capsys: pytest.CaptureFixt
         "junit.xml",
         "report.json",
         "report.sarif",
+        "summary.md",
     ]
 
 
