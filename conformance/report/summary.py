@@ -47,8 +47,8 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _row(label: str, counts: Totals) -> str:
-    judged = (counts.total, counts.passed, counts.failed, counts.errored)
-    return f"| {label} | {' | '.join(map(str, (*judged, counts.skipped, counts.disputed)))} |"
+    verdicts = (counts.total, counts.passed, counts.failed, counts.errored)
+    return f"| {label} | {' | '.join(map(str, (*verdicts, counts.skipped, counts.disputed)))} |"
 
 
 def _cases(failed: list[CaseResult]) -> Iterator[str]:
