@@ -26,6 +26,7 @@ from conformance.language.model import CaseFile
 from conformance.processes.server import GRPC_PORT
 from conformance.report.document import build_report, moment
 from conformance.report.progress import Progress
+from conformance.report.provenance import provenance_of
 from conformance.runs.runner import Plan, RunOutcome, run
 from conformance.variants import MAIN, VARIANTS
 from conformance.verdicts.features import read_features
@@ -77,6 +78,7 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
         mode="compat" if options.compat else "strict",
         selection=_selection(options),
         claims=claims,
+        provenance=provenance_of(own, files, plan.apart),
         run_at=moment(run_at),
         duration_ms=int((time.perf_counter() - started) * 1000),
         interrupted=interrupted,
@@ -132,11 +134,11 @@ def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[ServerCa
     )
 
 
-def _seed(report_paths: int | None) -> int | None:
+def _seed(given: int | None) -> int | None:
     """Return the seed of the order, chosen at random if none is given, and print it."""
-    if report_paths is None:
+    if given is None:
         return None
-    seed = report_paths or secrets.randbelow(1_000_000) + 1
+    seed = given or secrets.randbelow(1_000_000) + 1
     print(f"each case on a fresh server, in the order of --apart {seed}")
     return seed
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from conformance.report.mending import Mending, mendings
+from conformance.report.provenance import Provenance
 from conformance.verdicts.result import CaseResult, Verdict
 from conformance.verdicts.strength import PROFILES, Profile
 
@@ -49,6 +50,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     mode: str = "strict"
     selection: str = ""
     claims: str = ""  # claims of the manifest in one line; empty for workers and adapters
+    provenance: Provenance | None = None
     run_at: str
     duration_ms: int
     results: Totals
@@ -76,6 +78,7 @@ def build_report(
     mode: str = "strict",
     selection: str = "",
     claims: str = "",
+    provenance: Provenance | None = None,
     interrupted: bool = False,
     whole: bool = False,
 ) -> Report:
@@ -93,6 +96,7 @@ def build_report(
         mode=mode,
         selection=selection,
         claims=claims,
+        provenance=provenance,
         run_at=run_at,
         duration_ms=duration_ms,
         results=totals(ordered),

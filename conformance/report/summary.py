@@ -24,6 +24,11 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"## Open Job Spec: {verdict}"
     yield ""
     yield f"{_plain(report.target)}, {report.run_at}"
+    if suite := report.provenance:
+        seed = f", seed {suite.seed}" if suite.seed is not None else ""
+        yield ""
+        version, system = _plain(suite.version), _plain(suite.system)
+        yield f"Suite {version}, cases {suite.cases[:12]}{seed}, {system}"
     if report.claims:
         yield ""
         yield f"In its manifest: {_plain(report.claims)}"

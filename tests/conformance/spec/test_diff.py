@@ -240,7 +240,7 @@ def git(*arguments: str) -> None:
     subprocess.run(["git", *who, *arguments], check=True, capture_output=True)
 
 
-def test_workers_are_judged_by_their_requests(
+def test_workers_are_provenance_their_requests(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old, new = proposal(tmp_path, count=1000, status="404")
