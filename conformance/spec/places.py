@@ -10,8 +10,15 @@ from conformance.clauses import Spec
 from conformance.sources import Place, place_of
 
 _HEADING = re.compile(r"#{1,6} (?:Appendix )?(?P<section>[0-9A-Z](?:[0-9.]*[0-9])?)\.?:? ")
-# Texts that are not `spec/ojs-NAME.md`.
-_FILES: Final = {"openapi": "openapi.yaml", "error-catalog": "ojs-error-catalog.md"}
+# Texts that are not `spec/ojs-NAME.md`; the last four come with the published cases.
+_FILES: Final = {
+    "openapi": "openapi.yaml",
+    "error-catalog": "ojs-error-catalog.md",
+    "case-language": "docs/test-case-reference.md",
+    "runner": "runner/http/runner.go",
+    "runner-assertions": "lib/assertions.go",
+    "runner-schema": "lib/schema.go",
+}
 
 
 class Published:
@@ -38,7 +45,7 @@ class Published:
 
     def _text(self, name: str) -> list[str] | None:
         if name not in self._lines:
-            path = _FILES.get(name, f"spec/ojs-{name}.md")
+            path = file_of(name)
             found = [folder / path for folder in self._folders if (folder / path).is_file()]
             self._lines[name] = found[0].read_text("utf-8").splitlines() if found else None
         return self._lines[name]
@@ -48,6 +55,11 @@ class Published:
             for path in folder.glob("suites/**/*.json"):
                 read = json.loads(path.read_text("utf-8"))
                 yield str(read.get("test_id") if isinstance(read, dict) else None)
+
+
+def file_of(text: str) -> str:
+    """Return the path of a published text."""
+    return _FILES.get(text, f"spec/ojs-{text}.md")
 
 
 def place_problems(spec: Spec, published: Published) -> list[str]:
