@@ -22,19 +22,49 @@ def _shown(role: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key_of(role)}"} if role else {}
 
 
+CALLS = (("POST", "jobs"), ("GET", "queues"), ("POST", "workers/fetch"))
+
+
 @case("OJS-ACC-003", own_server="keys")
 async def without_a_key(stage: Stage) -> None:
-    """Without a key, or with an unknown one, the answer is 401 with WWW-Authenticate."""
+    """Without a key the answer is 401, and with one it is not."""
     good = {"type": "test.case", "args": []}
-    for headers in ({}, {"Authorization": "Bearer nobody-knows-this-key"}, {"Authorization": "x"}):
-        for method, path in (("POST", "jobs"), ("GET", "queues"), ("POST", "workers/fetch")):
-            reply = await stage.call(method, path, good, headers=headers)
-            reply.error(401, "unauthenticated")
-            stage.check("www-authenticate" in reply.headers, "WWW-Authenticate", reply.headers)
+    for method, path in CALLS:
+        (await stage.call(method, path, good)).expect(401)
     (await stage.call("POST", "jobs", good, headers=_shown("producer"))).expect(201)
 
 
-@case("OJS-ACC-004", "OJS-ACC-005", own_server="keys")
+@case("OJS-ACC-017", own_server="keys")
+async def with_a_wrong_key(stage: Stage) -> None:
+    """Without a key, or with an unknown one, the answer is 401 with WWW-Authenticate."""
+    good = {"type": "test.case", "args": []}
+    for headers in ({}, {"Authorization": "Bearer nobody-knows-this-key"}, {"Authorization": "x"}):
+        for method, path in CALLS:
+            reply = await stage.call(method, path, good, headers=headers)
+            reply.error(401, "unauthenticated")
+            stage.check("www-authenticate" in reply.headers, "WWW-Authenticate", reply.headers)
+
+
+@case("OJS-ACC-019", own_server="keys")
+async def with_almost_a_key(stage: Stage) -> None:
+    """A part of a key, and a key with more behind it, are no keys."""
+    key = key_of("producer")
+    for wrong in (key[:-1], f"{key}x", key[1:], key.upper(), "x" * len(key)):
+        reply = await stage.call("GET", "queues", headers={"Authorization": f"Bearer {wrong}"})
+        reply.error(401, "unauthenticated")
+
+
+@case("OJS-ACC-004", own_server="keys")
+async def what_a_role_may_not_do(stage: Stage) -> None:
+    """A worker may not enqueue, and a producer may not fetch."""
+    job, fetch = {"type": "test.case", "args": []}, {"queues": [stage.name()]}
+    (await stage.call("POST", "jobs", job, headers=_shown("worker"))).expect(403)
+    (await stage.call("POST", "workers/fetch", fetch, headers=_shown("producer"))).expect(403)
+    (await stage.call("POST", "jobs", job, headers=_shown("producer"))).expect(201)
+    (await stage.call("POST", "workers/fetch", fetch, headers=_shown("worker"))).expect(200)
+
+
+@case("OJS-ACC-004", "OJS-ACC-005", "OJS-ACC-018", own_server="keys")
 async def what_roles_may_do(stage: Stage) -> None:
     """Each role may make its calls and no others; an admin may make all."""
     job = {"type": "test.case", "args": []}
@@ -75,7 +105,7 @@ async def what_roles_may_do(stage: Stage) -> None:
                 reply.error(401, "unauthenticated")
 
 
-@case("OJS-ACC-004", own_server="keys")
+@case("OJS-ACC-018", own_server="keys")
 async def what_two_roles_may_do(stage: Stage) -> None:
     """A key with two roles may do what one of them may, and no more."""
     shown = _shown(APPLICATION)
@@ -132,13 +162,18 @@ async def entries_belong_to_keys(stage: Stage) -> None:
 
 @case("OJS-ACC-007", own_server="keys")
 async def payloads_give_no_right(stage: Stage) -> None:
-    """Members of a request, such as meta or arguments, give no right beyond those of its key."""
-    body = {
-        "type": "test.case",
-        "args": [{"role": "admin"}],
-        "meta": {"role": "admin", "Authorization": f"Bearer {key_of('admin')}"},
-        "role": "admin",
-    }
+    """The meta of a job gives no right beyond those of the key."""
+    meta = {"role": "admin", "Authorization": f"Bearer {key_of('admin')}"}
+    body = {"type": "test.case", "args": [], "meta": meta}
+    (await stage.call("POST", "jobs", body, headers=_shown("worker"))).expect((401, 403))
+    (await stage.call("POST", "jobs", body)).expect((401, 403))
+    (await stage.call("POST", "jobs", body, headers=_shown("producer"))).expect(201)
+
+
+@case("OJS-ACC-020", own_server="keys")
+async def arguments_give_no_right(stage: Stage) -> None:
+    """Arguments and other members of a request give no right beyond those of its key."""
+    body = {"type": "test.case", "args": [{"role": "admin"}], "role": "admin"}
     (await stage.call("POST", "jobs", body, headers=_shown("worker"))).error(
         403, "permission_denied"
     )
@@ -158,17 +193,27 @@ async def idempotency_keys_are_per_caller(stage: Stage) -> None:
     stage.equal(len(ids), 2, "different jobs")
 
 
+async def _is_not_printed(stage: Stage, key: str, *secrets: str) -> None:
+    assert stage.process is not None
+    headers = {"Authorization": f"Bearer {key}"}
+    await stage.call("POST", "jobs", {"type": "x"}, headers=headers)
+    await stage.call("GET", "queues", headers=headers)
+    await stage.process.stop()
+    for secret in secrets:
+        stage.check(secret not in stage.process.output, "no key in the output", "one is there")
+
+
 @case("OJS-ACC-006", own_server="keys")
 async def keys_are_not_logged(stage: Stage) -> None:
-    """No key, right or wrong, is in what the server prints."""
-    assert stage.process is not None
+    """No key of the server is in what it prints."""
+    await _is_not_printed(stage, key_of("producer"), *map(key_of, ROLES))
+
+
+@case("OJS-ACC-019", own_server="keys")
+async def wrong_keys_are_not_logged(stage: Stage) -> None:
+    """No wrong key is in what the server prints."""
     wrong = "a-key-that-nobody-has-and-all-may-see"
-    for headers in (_shown("producer"), {"Authorization": f"Bearer {wrong}"}):
-        await stage.call("POST", "jobs", {"type": "x"}, headers=headers)
-        await stage.call("GET", "queues", headers=headers)
-    await stage.process.stop()
-    for secret in (wrong, *map(key_of, ROLES)):
-        stage.check(secret not in stage.process.output, "no key in the output", "one is there")
+    await _is_not_printed(stage, wrong, wrong)
 
 
 @case("OJS-ACC-012", own_server="keys")

@@ -16,7 +16,40 @@ LISTS = ("admin/queues", "admin/jobs", "admin/workers")
 MAINTENANCE = "admin/system/maintenance"
 
 
-@case("OJS-ADM-001", "OJS-ADM-002", "OJS-ADM-003", level=1, capability=ADMIN)
+@case("OJS-ADM-001", "OJS-ADM-010", capability=ADMIN)
+async def lists(stage: Stage) -> None:
+    """Queues and workers are listed as items with their number; workers are summed up."""
+    await stage.enqueue(stage.name())
+    expected: dict[str, object] = {"items": {"$type": "array"}, "pagination.total": {"$gte": 1}}
+    (await stage.get("admin/queues")).expect(200, expected)
+    number = {"$type": "number"}
+    expected |= {"pagination.total": number, "summary.total": number}
+    (await stage.get("admin/workers")).expect(200, expected)
+
+
+@case("OJS-ADM-009", capability=ADMIN)
+async def queues(stage: Stage) -> None:
+    """A queue is listed with its name, its state and its counts."""
+    await stage.enqueue(stage.name())
+    reply = (await stage.get("admin/queues")).expect(200)
+    # One text has the array itself as the answer.
+    first = reply["$[0]"] if isinstance(reply.json, list) else reply["items[0]"]
+    for name in ("name", "state"):
+        stage.check(isinstance(first[name], str), name, first)
+    for state in ("available", "active"):
+        stage.check(isinstance(first["counts"][state], int), f"counts.{state}", first)
+
+
+@case("OJS-ADM-012", capability=ADMIN)
+async def totals(stage: Stage) -> None:
+    """The statistics are numbers of queues, workers, jobs by state, and jobs per minute."""
+    names = ["queues", "workers", "throughput.processed_per_minute", "throughput.failed_per_minute"]
+    names += [f"jobs.{state}" for state in ("available", "active", "completed", "discarded")]
+    reply = await stage.get("admin/stats")
+    reply.expect(200, {name: {"$type": "number"} for name in names})
+
+
+@case("OJS-ADM-001", "OJS-ADM-002", "OJS-ADM-003", "OJS-ADM-031", level=1, capability=ADMIN)
 async def pages(stage: Stage) -> None:
     """Lists come in pages; one beyond the end is empty, and an unknown parameter is passed over."""
     queue = stage.name()
@@ -40,8 +73,38 @@ async def pages(stage: Stage) -> None:
     (await stage.get("admin/jobs", offset=10_001)).error(400, "invalid_request", field="offset")
 
 
-@case("OJS-ADM-004", "OJS-ADM-005", level=1, capability=ADMIN)
+@case("OJS-ADM-004", "OJS-ADM-005", capability=ADMIN)
 async def jobs(stage: Stage) -> None:
+    """Jobs are found by queue, state and type; one is read with its members at the top level."""
+    queue = stage.name()
+    kind = f"kind.{stage.name('t').replace('-', '_')}"
+    plain = await stage.enqueue(queue, args=[{"key": "word"}])
+    other = await stage.enqueue(queue, type=kind)
+    held = await stage.take(queue)
+    for query, expected in (
+        ({"queue": queue}, {plain["id"], other["id"]}),
+        ({"queue": queue, "type": kind}, {other["id"]}),
+        ({"queue": queue, "state": "active"}, {held["id"]}),
+        ({"queue": queue, "state": "completed"}, set[str]()),
+    ):
+        reply = (await stage.get("admin/jobs", **query)).expect(200)
+        # Only examples name the member that the jobs are in.
+        listed = reply["items"] if reply.has("items") else reply["jobs"]
+        stage.equal(sorted(job["id"] for job in listed), sorted(expected), f"jobs for {query}")
+    (await stage.get(f"admin/jobs/{plain['id']}")).expect(
+        200,
+        {
+            "id": {"$eq": plain["id"]},
+            "type": "test.case",
+            "queue": {"$eq": queue},
+            "state": "string:nonempty",
+            "args[0].key": "word",
+        },
+    )
+
+
+@case("OJS-ADM-004", "OJS-ADM-005", "OJS-ADM-032", "OJS-ADM-033", level=1, capability=ADMIN)
+async def jobs_in_order(stage: Stage) -> None:
     """Jobs are found by filters, the newest first, each with the members that tools rely on."""
     queue = stage.name()
     made = [(await stage.enqueue(queue))["id"] for _ in range(3)]
@@ -148,8 +211,9 @@ async def _counted(stage: Stage, queue: str, *kinds: str) -> list[int]:
 
 @case(
     *(
-        "OJS-ADM-009",
         "OJS-ADM-012",
+        "OJS-ADM-034",
+        "OJS-ADM-036",
         "OJS-ADM-013",
         "OJS-ADM-014",
         "OJS-ADM-016",
@@ -258,7 +322,7 @@ async def counted_by_several(stage: Stage) -> None:
         await _all_counted_once(stage, queue)
 
 
-@case("OJS-ADM-010", "OJS-ADM-011", capability=ADMIN)
+@case("OJS-ADM-011", "OJS-ADM-035", capability=ADMIN)
 async def workers(stage: Stage) -> None:
     """Workers are summed up by state, and neither an active one nor one that left is removed."""
     worker, fetches = stage.name("w"), stage.name("w")
@@ -276,7 +340,7 @@ async def workers(stage: Stage) -> None:
     (await stage.delete(path)).error(409, "conflict")
 
 
-@case("OJS-ADM-010", "OJS-ADM-012", "OJS-ADM-029", capability=ADMIN, own_server="main")
+@case("OJS-ADM-029", "OJS-ADM-035", "OJS-ADM-036", capability=ADMIN, own_server="main")
 async def workers_by_kind(stage: Stage) -> None:
     """A worker that is quiet is counted as such; one that left is not listed, and not stale."""
     running, quiet, left = (stage.name(kind) for kind in ("running", "quiet", "left"))
@@ -298,7 +362,7 @@ def _states(page: Reply) -> dict[str, str]:
 
 
 @case(
-    *("OJS-ADM-010", "OJS-ADM-011", "OJS-ADM-029"),
+    *("OJS-ADM-011", "OJS-ADM-029", "OJS-ADM-035"),
     level=1,
     capability=ADMIN,
     own_server="main",

@@ -1,22 +1,155 @@
 """Cases of checkpoints: saving, delivery to the next attempt, and deletion."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from conformance.case import case
 from conformance.play.stage import Stage
+from conformance.verdicts.reply import Record, Reply, record
 
 CHECKPOINTS = "checkpoints"
+NO_SUCH_CALL = (404, 405)
+
+
+async def save(stage: Stage, job: Mapping[str, Any], state: Any) -> Reply:
+    """Save a checkpoint by the verb of the published cases, or else by that of the published text;
+    any answer is returned."""
+    path = f"jobs/{job['id']}/checkpoint"
+    reply = await stage.call("PUT", path, {"state": state})
+    if reply.status in NO_SUCH_CALL:
+        reply = await stage.post(path, {"state": state})
+    return reply
+
+
+async def saved(stage: Stage, job: Mapping[str, Any]) -> Record:
+    """Return the checkpoint of a job, at the top of its answer or in `checkpoint`."""
+    reply = (await stage.get(f"jobs/{job['id']}/checkpoint")).expect(200)
+    inner = reply.json.get("checkpoint")
+    return record(reply.json if inner is None else inner, reply)
+
+
+async def held(stage: Stage, **options: Any) -> tuple[str, Record]:
+    """Return a queue and a job of it that a worker holds."""
+    queue = stage.name()
+    await stage.enqueue(queue, **options)
+    return queue, await stage.take(queue)
 
 
 @case(
     "OJS-CHK-001",
-    "OJS-CHK-002",
+    "OJS-CHK-003",
     "OJS-CHK-004",
+    "OJS-CHK-007",
     "OJS-CHK-010",
-    "OJS-CHK-013",
     capability=CHECKPOINTS,
 )
 async def saving(stage: Stage) -> None:
+    """Each save takes the place of the one before, with a number that rises."""
+    _, job = await held(stage)
+    (await stage.get(f"jobs/{job['id']}/checkpoint")).expect(404)
+    states: list[Any] = [{"a": 1, "b": 2}, [1, 2], "text", 7, None, {"b": {"c": []}}]
+    for number, state in enumerate(states, start=1):
+        (await save(stage, job, state)).expect(200)
+        seen = await saved(stage, job)
+        stage.equal([seen["state"], seen["sequence"]], [state, number], "state and sequence")
+    (await stage.get(f"jobs/{stage.new_id()}/checkpoint")).expect(404)
+
+
+@case("OJS-CHK-002", capability=CHECKPOINTS)
+async def members_at_the_top(stage: Stage) -> None:
+    """A checkpoint is answered with its members at the top."""
+    _, job = await held(stage)
+    (await save(stage, job, {"row": 7})).expect(200)
+    (await stage.get(f"jobs/{job['id']}/checkpoint")).expect(
+        200, {"job_id": {"$eq": job["id"]}, "state.row": 7, "sequence": 1}
+    )
+
+
+@case("OJS-CHK-013", capability=CHECKPOINTS)
+async def deleting(stage: Stage) -> None:
+    """A deleted checkpoint is gone, and may be deleted once more."""
+    _, job = await held(stage)
+    path = f"jobs/{job['id']}/checkpoint"
+    (await save(stage, job, 1)).expect(200)
+    for answers in ((200,), (200, 404)):
+        (await stage.delete(path)).expect(answers)
+        (await stage.get(path)).expect(404)
+
+
+@case("OJS-CHK-018", capability=CHECKPOINTS)
+async def counting_after_a_delete(stage: Stage) -> None:
+    """The first checkpoint after a delete is number 1."""
+    _, job = await held(stage)
+    for _ in range(2):
+        (await save(stage, job, 1)).expect(200)
+    (await stage.delete(f"jobs/{job['id']}/checkpoint")).expect(200)
+    (await save(stage, job, 1)).expect(200)
+    stage.equal((await saved(stage, job))["sequence"], 1, "sequence")
+
+
+@case("OJS-CHK-006", capability=CHECKPOINTS)
+async def large_states(stage: Stage) -> None:
+    """A state of more than a MiB is 413."""
+    _, job = await held(stage)
+    (await save(stage, job, "x" * 1_100_000)).expect(413)
+
+
+@case("OJS-CHK-007", capability=CHECKPOINTS)
+async def jobs_that_have_ended(stage: Stage) -> None:
+    """A job that has ended takes no checkpoint, nor one that does not exist."""
+    _, done = await held(stage)
+    (await stage.ack(done)).expect(200)
+    (await save(stage, done, 1)).expect(409)
+    gone = await stage.enqueue(stage.name())
+    (await stage.delete(f"jobs/{gone['id']}")).expect(200)
+    (await save(stage, gone, 1)).expect(409)
+    (await save(stage, {"id": stage.new_id()}, 1)).expect(404)
+
+
+@case("OJS-CHK-017", capability=CHECKPOINTS)
+async def saving_before_the_first_fetch(stage: Stage) -> None:
+    """A job that no worker has fetched takes a checkpoint."""
+    job = await stage.enqueue(stage.name())
+    (await save(stage, job, {"row": 7})).expect(200)
+    stage.equal((await saved(stage, job))["state"], {"row": 7}, "state")
+
+
+@case("OJS-CHK-011", "OJS-CHK-012", level=1, capability=CHECKPOINTS)
+async def handing_on(stage: Stage) -> None:
+    """FETCH hands the checkpoint of a failed attempt out with the next one."""
+    retry = {"max_attempts": 2, "initial_interval": "PT1S", "jitter": False}
+    queue, job = await held(stage, retry=retry)
+    stage.equal(job.get("checkpoint"), None, "the checkpoint of a job that has none")
+    (await save(stage, job, {"row": 7})).expect(200)
+    (await stage.fail(job)).expect(200)
+    await stage.until_state(job, "available", 10)
+    again = await stage.take(queue)
+    stage.equal(again["checkpoint"]["state"], {"row": 7}, "checkpoint.state")
+    stage.equal(again["checkpoint"]["sequence"], 1, "checkpoint.sequence")
+
+
+@case("OJS-CHK-019", level=1, capability=CHECKPOINTS)
+async def checkpoints_after_the_end(stage: Stage) -> None:
+    """The checkpoint of a job that has ended can be read."""
+    _, job = await held(stage)
+    (await save(stage, job, {"row": 7})).expect(200)
+    (await stage.ack(job)).expect(200)
+    stage.equal((await saved(stage, job))["state"], {"row": 7}, "state")
+
+
+@case(
+    "OJS-CHK-001",
+    "OJS-CHK-004",
+    "OJS-CHK-010",
+    "OJS-CHK-013",
+    "OJS-CHK-017",
+    "OJS-CHK-018",
+    "OJS-CHK-020",
+    "OJS-CHK-021",
+    "OJS-CHK-026",
+    capability=CHECKPOINTS,
+)
+async def saving_by_both_verbs(stage: Stage) -> None:
     """Each save takes the place of the one before, with a number that rises; a delete ends it."""
     job = await stage.enqueue(stage.name())
     path = f"jobs/{job['id']}/checkpoint"
@@ -42,7 +175,7 @@ async def saving(stage: Stage) -> None:
     (await stage.call("PUT", path, {"state": 1})).expect(200, {"sequence": 1})
 
 
-@case("OJS-CHK-003", "OJS-CHK-006", capability=CHECKPOINTS)
+@case("OJS-CHK-006", "OJS-CHK-022", "OJS-CHK-023", capability=CHECKPOINTS)
 async def states_are_opaque(stage: Stage) -> None:
     """A state comes back byte for byte, up to a MiB; a longer one is 413."""
     job = await stage.enqueue(stage.name())
@@ -57,7 +190,7 @@ async def states_are_opaque(stage: Stage) -> None:
     (await stage.get(path)).expect(200, {"sequence": 2})
 
 
-@case("OJS-CHK-007", "OJS-CHK-008", capability=CHECKPOINTS)
+@case("OJS-CHK-007", "OJS-CHK-008", "OJS-CHK-024", capability=CHECKPOINTS)
 async def who_may_save(stage: Stage) -> None:
     """A job that has not ended takes a checkpoint, of its holder where one is named."""
     queue, worker = stage.name(), stage.name("w")
@@ -76,8 +209,15 @@ async def who_may_save(stage: Stage) -> None:
     (await stage.call("PUT", path, {})).expect((400, 409))
 
 
-@case("OJS-CHK-009", "OJS-CHK-011", "OJS-CHK-012", level=1, capability=CHECKPOINTS)
-async def handing_on(stage: Stage) -> None:
+@case(
+    "OJS-CHK-009",
+    "OJS-CHK-011",
+    "OJS-CHK-019",
+    "OJS-CHK-026",
+    level=1,
+    capability=CHECKPOINTS,
+)
+async def the_life_of_a_checkpoint(stage: Stage) -> None:
     """FETCH hands out the checkpoint of a job, over failures, retries and the job's end."""
     queue = stage.name()
     plain = await stage.enqueue(queue)
@@ -99,6 +239,17 @@ async def handing_on(stage: Stage) -> None:
     saves = await stage.events(queue, types="job.checkpointed")
     stage.equal(len(saves), 1, "events of saves")
     stage.check("state" not in saves[0]["data"], "no state in the event", saves[0]["data"])
+
+
+@case("OJS-CHK-025", level=1, capability=CHECKPOINTS)
+async def removed_jobs(stage: Stage) -> None:
+    """The checkpoint of a job that was removed is gone."""
+    _, job = await held(stage, retry={"max_attempts": 1, "on_exhaustion": "dead_letter"})
+    (await save(stage, job, 1)).expect(200)
+    (await stage.fail(job)).expect(200)
+    await saved(stage, job)
+    (await stage.delete(f"dead-letter/{job['id']}")).expect(200)
+    (await stage.get(f"jobs/{job['id']}/checkpoint")).expect(404)
 
 
 @case("OJS-CHK-014", capability=CHECKPOINTS)

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,12 @@ from conformance.case import case
 from conformance.cases.lifecycle import moment, seconds_between
 from conformance.play.options import published
 from conformance.play.stage import Stage
-from conformance.verdicts.reply import Record, Reply
+from conformance.verdicts.reply import Record, Reply, record
 
 CRON = "cron_jobs"
 YEARLY = "0 0 1 1 *"
 LONGEST = "0" + ",0" * 123 + " 0 1 1 *"  # 255 characters
+REFUSED = (400, 422)  # the published texts ask for 400, a published case is content with 422
 MARCH, OCTOBER = 3, 10
 GONE = "Conformance/Gone"  # a zone that exists only in the server's own folder
 
@@ -33,7 +34,47 @@ async def entry(stage: Stage, name: str) -> Record:
     return Record((await stage.get(f"cron/{name}")).expect(200)["cron"])
 
 
-@case("OJS-CRN-001", "OJS-CRN-002", "OJS-CRN-003", "OJS-CRN-007", level=2, capability=CRON)
+async def _in_each_form(stage: Stage, name: str, expression: str, **more: Any) -> list[Reply]:
+    """Register an entry in the form of the OpenAPI document and of the published cases, and, where
+    that is refused, in the form of the cron specification, which differs; return the answers."""
+    replies = [await register(stage, name, expression, **more)]
+    if replies[0].status in REFUSED:
+        flat = {"name": name, "cron": expression, "type": "test.cron", "args": [1], **more}
+        replies.append(await stage.post("cron", flat))
+    return replies
+
+
+async def registered(stage: Stage, name: str, expression: str = YEARLY, **more: Any) -> Reply:
+    """Register an entry in a published form that is accepted; where none is, the answer to the
+    form of the published cases is returned, because most servers know no other."""
+    replies = await _in_each_form(stage, name, expression, **more)
+    return replies[0] if replies[-1].status in REFUSED else replies[-1]
+
+
+async def listed(stage: Stage, name: str) -> Record:
+    """Return an entry, which must be there, as the list shows it."""
+    entries = await _entries(stage)
+    mine = [each for each in entries if each.get("name") == name]
+    stage.check(len(mine) == 1, f"one entry {name} in the list", mine)
+    return Record(mine[0])
+
+
+def shown(reply: Reply) -> Record:
+    """Return the entry of an answer, under either of its published names."""
+    under = "cron" if reply.has("cron.name") else "cron_job"
+    return record(reply[under], reply)
+
+
+@case(
+    "OJS-CRN-001",
+    "OJS-CRN-002",
+    "OJS-CRN-003",
+    "OJS-CRN-007",
+    "OJS-CRN-038",
+    "OJS-CRN-042",
+    level=2,
+    capability=CRON,
+)
 async def registering(stage: Stage) -> None:
     """An entry is answered with every member, under both names, in every spelling."""
     name = stage.name("cron")
@@ -73,11 +114,33 @@ async def registering(stage: Stage) -> None:
     await stage.delete(f"cron/{name}")
 
 
+@case("OJS-CRN-007", level=2, capability=CRON)
+async def reading(stage: Stage) -> None:
+    """An entry is read by its name, and a name that is not there is 404."""
+    name = stage.name("cron")
+    (await registered(stage, name)).expect(201)
+    reply = (await stage.get(f"cron/{name}")).expect(200)
+    stage.equal(shown(reply)["name"], name, "name")
+    (await stage.get(f"cron/{stage.name('cron')}")).expect(404)
+    await stage.delete(f"cron/{name}")
+
+
 @case("OJS-CRN-004", level=2, capability=CRON)
 async def registering_again(stage: Stage) -> None:
+    """Registering a known name is 200 and updates the entry."""
+    name, other = stage.name("cron"), "0 0 1 6 *"
+    (await registered(stage, name)).expect(201)
+    (await registered(stage, name, other)).expect(200)
+    seen = await listed(stage, name)
+    stage.equal(seen.get("expression", seen.get("cron")), other, "the expression")
+    await stage.delete(f"cron/{name}")
+
+
+@case("OJS-CRN-004", "OJS-CRN-039", level=2, capability=CRON)
+async def what_stays_of_an_entry(stage: Stage) -> None:
     """A known name replaces the entry and keeps its count, creation and whether it is enabled."""
     name = stage.name("cron")
-    first = (await register(stage, name)).expect(201)["cron"]
+    first = (await register(stage, name, description="old")).expect(201)["cron"]
     (await stage.call("PATCH", f"cron/{name}", {"enabled": False})).expect(200)
     (await stage.post(f"cron/{name}/trigger", {})).expect(201)
     again = (await register(stage, name, job={"args": ["new"]})).expect(200)["cron"]
@@ -85,6 +148,7 @@ async def registering_again(stage: Stage) -> None:
     stage.equal(again["enabled"], False, "enabled")
     stage.equal(again["run_count"], 1, "run_count")
     stage.equal(again["job_template"]["args"], ["new"], "args")
+    stage.equal(again.get("description"), None, "description")
     on = (await register(stage, name, enabled=True)).expect(200)["cron"]
     stage.equal(on["next_run_at"], first["next_run_at"], "next_run_at")
     moved = (await register(stage, name, "0 0 1 6 *")).expect(200)["cron"]
@@ -92,7 +156,25 @@ async def registering_again(stage: Stage) -> None:
     await stage.delete(f"cron/{name}")
 
 
-@case("OJS-CRN-005", "OJS-CRN-010", "OJS-CRN-011", level=2, capability=CRON)
+@case("OJS-CRN-010", level=2, capability=CRON)
+async def wrong_expressions(stage: Stage) -> None:
+    """An expression that is empty, malformed or out of range is refused at the registration."""
+    for wrong in (
+        "",
+        "not a valid cron",
+        "60 * * * *",
+        "* 24 * * *",
+        "0 0 32 * *",
+        "0 0 1 13 *",
+        "0 0 * * 8",
+        "1- * * * *",
+        "*/0 * * * *",
+        "0 0 0 0 0 0 0",
+    ):
+        (await registered(stage, stage.name("cron"), wrong)).expect(REFUSED)
+
+
+@case("OJS-CRN-005", "OJS-CRN-011", "OJS-CRN-045", "OJS-CRN-046", level=2, capability=CRON)
 async def wrong_entries(stage: Stage) -> None:
     """An invalid entry is 400 and names the member; a template that is too large is 413."""
     name = stage.name("cron")
@@ -120,8 +202,41 @@ async def wrong_entries(stage: Stage) -> None:
     (await stage.get(f"cron/{name}")).error(404, "not_found")
 
 
-@case("OJS-CRN-006", "OJS-HTP-020", "OJS-HTP-022", level=2, capability=CRON)
+async def _entries(stage: Stage, **query: str) -> list[dict[str, Any]]:
+    """Return the list of entries, which stands under either of its published members."""
+    reply = (await stage.get("cron", limit=100, **query)).expect(200)
+    entries: list[dict[str, Any]] = reply["crons" if reply.has("crons") else "cron_jobs"]
+    return entries
+
+
+async def _named(stage: Stage, names: list[str], **query: str) -> list[str]:
+    """Return those of the names that stand in the list."""
+    return [each["name"] for each in await _entries(stage, **query) if each["name"] in names]
+
+
+@case("OJS-CRN-006", level=2, capability=CRON)
 async def listing(stage: Stage) -> None:
+    """The list has every entry that was registered."""
+    names = [stage.name("cron") for _ in range(2)]
+    for name in names:
+        (await registered(stage, name)).expect(201)
+    stage.equal(sorted(await _named(stage, names)), sorted(names), "entries in the list")
+    for name in names:
+        await stage.delete(f"cron/{name}")
+
+
+@case("OJS-CRN-041", level=2, capability=CRON)
+async def listing_those_that_fire(stage: Stage) -> None:
+    """The list can be limited to the entries that fire, or to those that do not."""
+    name = stage.name("cron")
+    (await registered(stage, name)).expect(201)
+    stage.equal(await _named(stage, [name], enabled="true"), [name], "entries that fire")
+    stage.equal(await _named(stage, [name], enabled="false"), [], "entries that do not")
+    await stage.delete(f"cron/{name}")
+
+
+@case("OJS-CRN-040", "OJS-CRN-041", "OJS-HTP-020", "OJS-HTP-022", level=2, capability=CRON)
+async def names_and_order_of_the_list(stage: Stage) -> None:
     """Entries are listed newest first under all names, chosen by whether they fire."""
     names = [stage.name("cron") for _ in range(3)]
     for name in names:
@@ -143,7 +258,21 @@ async def listing(stage: Stage) -> None:
 
 @case("OJS-CRN-008", level=2, capability=CRON)
 async def changing(stage: Stage) -> None:
-    """PATCH changes only the members it names; an entry has a next run only while enabled."""
+    """An entry is disabled and enabled by PATCH, and has a next run only while it is enabled."""
+    name = stage.name("cron")
+    (await registered(stage, name)).expect(201)
+    path = f"cron/{name}"
+    for enabled in (False, True):
+        (await stage.call("PATCH", path, {"enabled": enabled})).expect(200)
+        seen = await listed(stage, name)
+        stage.equal(seen["enabled"], enabled, "enabled")
+        stage.equal(seen.get("next_run_at") is not None, enabled, "a next run")
+    await stage.delete(path)
+
+
+@case("OJS-CRN-008", "OJS-CRN-042", "OJS-CRN-043", "OJS-CRN-045", level=2, capability=CRON)
+async def changing_members(stage: Stage) -> None:
+    """PATCH changes only the members it names, and the answer has the entry as it is then."""
     name = stage.name("cron")
     (await register(stage, name, description="old", timezone="Europe/Berlin")).expect(201)
     path = f"cron/{name}"
@@ -155,12 +284,26 @@ async def changing(stage: Stage) -> None:
     ahead_s = seconds_between(on["updated_at"], on["next_run_at"])
     stage.check(ahead_s > 0, "a run in the future", on)
     (await stage.call("PATCH", path, {"expression": "nonsense"})).error(400, "invalid_request")
-    (await stage.call("PATCH", f"cron/{stage.name('cron')}", {})).error(404, "not_found")
+    unknown = f"cron/{stage.name('cron')}"
+    (await stage.call("PATCH", unknown, {})).error(404, "not_found")
+    for call in ("trigger", "pause", "resume"):
+        (await stage.post(f"{unknown}/{call}", {})).error(404, "not_found")
+    (await stage.get(f"{unknown}/history")).error(404, "not_found")
     (await stage.delete(path)).expect(200)
 
 
 @case("OJS-CRN-009", level=2, capability=CRON)
 async def deleting(stage: Stage) -> None:
+    """A deleted entry is gone, and a name that is not there cannot be deleted."""
+    name = stage.name("cron")
+    (await registered(stage, name)).expect(201)
+    (await stage.delete(f"cron/{name}")).expect(200)
+    stage.equal(await _named(stage, [name]), [], "entries in the list")
+    (await stage.delete(f"cron/{name}")).expect(404)
+
+
+@case("OJS-CRN-009", "OJS-CRN-031", "OJS-CRN-042", "OJS-CRN-044", level=2, capability=CRON)
+async def jobs_outlive_their_entry(stage: Stage) -> None:
     """A deleted entry is answered as it was, and its jobs stay."""
     name, queue = stage.name("cron"), stage.name()
     (await register(stage, name, job={"queue": queue})).expect(201)
@@ -172,20 +315,36 @@ async def deleting(stage: Stage) -> None:
     stage.equal((await stage.look(job))["state"], "available", "state of its job")
 
 
-async def _next(stage: Stage, expression: str, zone: str = "UTC") -> datetime | None:
+async def _next(stage: Stage, expression: str, zone: str | None = "UTC") -> datetime | None:
+    """Register an entry; return its next run, or None where the registration is refused."""
+    found = await _next_or_refusal(stage, expression, zone)
+    return found if isinstance(found, datetime) else None
+
+
+async def _next_or_refusal(stage: Stage, expression: str, zone: str | None) -> datetime | str:
+    """Register an entry; return its next run, or why the registration is refused in each form."""
     name = stage.name("cron")
-    reply = await register(stage, name, expression, timezone=zone)
-    if reply.status == 400:
-        return None
-    found = moment(reply.expect(201)["cron.next_run_at"])
-    (await stage.delete(f"cron/{name}")).expect(200)
-    return found
+    more = {} if zone is None else {"timezone": zone}
+    replies = await _in_each_form(stage, name, expression, **more)
+    if replies[-1].status in REFUSED:
+        return "refused: " + ", and in another form: ".join(
+            f"{reply.status} {reply.text.strip()}" for reply in replies
+        )
+    found = moment(shown(replies[-1].expect(201))["next_run_at"])
+    await stage.delete(f"cron/{name}")
+    return found.astimezone(UTC)
 
 
-@case("OJS-CRN-012", "OJS-CRN-014", "OJS-CRN-016", "OJS-CRN-017", level=2, capability=CRON)
+async def _meets(stage: Stage, expression: str, meets: Callable[[datetime], bool]) -> None:
+    """Require that the next run of an expression is a moment that meets it."""
+    found = await _next_or_refusal(stage, expression, "UTC")
+    holds = isinstance(found, datetime) and meets(found)
+    stage.check(holds, f"a moment that meets {expression}", str(found))
+
+
+@case("OJS-CRN-012", level=2, capability=CRON)
 async def expressions(stage: Stage) -> None:
-    """Fields, names, special days, nicknames and intervals fire at the right times."""
-    now = datetime.now(UTC)
+    """The five fields, with lists, ranges, steps and names, fire at the right times."""
     for expression, meets in (
         ("30 6 * * *", lambda at: (at.hour, at.minute) == (6, 30)),
         ("*/20 * * * *", lambda at: at.minute in (0, 20, 40)),
@@ -194,26 +353,65 @@ async def expressions(stage: Stage) -> None:
         ("0 0 * * sun", lambda at: at.weekday() == 6),
         ("0 0 * * 7", lambda at: at.weekday() == 6),
         ("0 0 * * 0", lambda at: at.weekday() == 6),
+    ):
+        await _meets(stage, expression, meets)
+
+
+@case("OJS-CRN-014", level=2, capability=CRON)
+async def special_days(stage: Stage) -> None:
+    """The last day, the nearest working day, and the last and the nth day of the week are found."""
+    for expression, meets in (
+        ("0 0 L * *", lambda at: (at + timedelta(days=1)).day == 1),
+        ("0 0 * * 5L", lambda at: at.weekday() == 4 and (at + timedelta(days=7)).month != at.month),
+        ("0 0 * * 5#2", lambda at: at.weekday() == 4 and 8 <= at.day <= 14),
+    ):
+        await _meets(stage, expression, meets)
+    # Some of these days are on a Saturday, and some on a Sunday.
+    for month in range(1, 13):
+        await _is_nearest_weekday(stage, 15, month)
+
+
+@case("OJS-CRN-016", level=2, capability=CRON)
+async def nicknames(stage: Stage) -> None:
+    """The names of common schedules stand for their expressions, and are given back."""
+    for expression, meets in (
+        ("@yearly", lambda at: (at.month, at.day, at.hour, at.minute) == (1, 1, 0, 0)),
+        ("@annually", lambda at: (at.month, at.day, at.hour, at.minute) == (1, 1, 0, 0)),
+        ("@monthly", lambda at: (at.day, at.hour, at.minute) == (1, 0, 0)),
+        ("@weekly", lambda at: (at.weekday(), at.hour, at.minute) == (6, 0, 0)),
+        ("@daily", lambda at: (at.hour, at.minute) == (0, 0)),
+        ("@midnight", lambda at: (at.hour, at.minute) == (0, 0)),
+        ("@hourly", lambda at: (at.minute, at.second) == (0, 0)),
+    ):
+        await _meets(stage, expression, meets)
+    name = stage.name("cron")
+    seen = shown((await registered(stage, name, "@daily")).expect(201))
+    stage.equal(seen.get("expression", seen.get("cron")), "@daily", "the expression")
+    await stage.delete(f"cron/{name}")
+
+
+@case("OJS-CRN-017", level=2, capability=CRON)
+async def intervals(stage: Stage) -> None:
+    """An interval is counted from the registration."""
+    now = datetime.now(UTC)
+    least, most = timedelta(hours=1.4), timedelta(hours=1.6)
+    await _meets(stage, "@every 1h30m", lambda at: least < at - now < most)
+
+
+@case("OJS-CRN-046", "OJS-CRN-047", "OJS-CRN-048", level=2, capability=CRON)
+async def all_that_expressions_have(stage: Stage) -> None:
+    """Every special day, interval and spelling is known, and expressions may be long."""
+    now = datetime.now(UTC)
+    least, most = timedelta(hours=1.4), timedelta(hours=1.6)
+    for expression, meets in (
         ("0 0 L * *", lambda at: (at + timedelta(days=1)).day == 1),
         ("0 0 LW * *", lambda at: at.weekday() < 5 and at.day >= 26),
         ("0 0 * * 5L", lambda at: at.weekday() == 4 and (at + timedelta(days=7)).month != at.month),
-        ("0 0 * * 5#2", lambda at: at.weekday() == 4 and 8 <= at.day <= 14),
-        ("@yearly", lambda at: (at.month, at.day, at.hour) == (1, 1, 0)),
-        ("@monthly", lambda at: (at.day, at.hour) == (1, 0)),
-        ("@weekly", lambda at: (at.weekday(), at.hour) == (6, 0)),
-        ("@daily", lambda at: (at.hour, at.minute) == (0, 0)),
-        ("@hourly", lambda at: (at.minute, at.second) == (0, 0)),
-        ("@every 1h30m", lambda at: timedelta(hours=1.4) < at - now < timedelta(hours=1.6)),
+        ("@every 1h30m", lambda at: least < at - now < most),
     ):
-        found = await _next(stage, expression)
-        stage.check(
-            found is not None and meets(found), f"a moment that meets {expression}", str(found)
-        )
-    # Some of these days are on a Saturday, and some on a Sunday.
+        await _meets(stage, expression, meets)
     for day, month in itertools.product((1, 15), range(1, 13)):
-        found = await _next(stage, f"0 0 {day}W {month} *")
-        expected = None if found is None else _nearest_weekday(found.replace(day=day))
-        stage.equal(found, expected, f"the working day nearest to {day}.{month}.")
+        await _is_nearest_weekday(stage, day, month)
     # All weekdays, so that every day of these weeks is covered in any year.
     for weekday, nth in itertools.product(range(7), (1, 2, 5)):
         found = await _next(stage, f"0 0 * 1 {weekday}#{nth}")
@@ -223,6 +421,13 @@ async def expressions(stage: Stage) -> None:
     name = stage.name("cron")
     (await register(stage, name, "@Daily")).expect(201, {"cron.expression": {"$eq": "@Daily"}})
     (await stage.delete(f"cron/{name}")).expect(200)
+
+
+async def _is_nearest_weekday(stage: Stage, day: int, month: int) -> None:
+    """Require that `W` finds the working day nearest to a day."""
+    found = await _next_or_refusal(stage, f"0 0 {day}W {month} *", "UTC")
+    holds = isinstance(found, datetime) and found == _nearest_weekday(found.replace(day=day))
+    stage.check(holds, f"nearest to {day}.{month}.", str(found))
 
 
 def _nth_weekday(now: datetime, weekday: int, nth: int) -> datetime:
@@ -241,7 +446,7 @@ def _nearest_weekday(at: datetime) -> datetime:
     return at + timedelta(days=moved.get(at.weekday(), 0))
 
 
-@case("OJS-CRN-013", "OJS-CRN-015", "OJS-CRN-018", level=2, capability=CRON)
+@case("OJS-CRN-013", "OJS-CRN-015", "OJS-CRN-018", "OJS-CRN-048", level=2, capability=CRON)
 async def fields(stage: Stage) -> None:
     """Six fields begin with the second; other numbers, and dates that never come, are refused."""
     at = await _next(stage, "15 * * * * *")
@@ -273,15 +478,26 @@ async def fields(stage: Stage) -> None:
     )
 
 
-@case("OJS-CRN-019", "OJS-CRN-020", level=2, capability=CRON)
+@case("OJS-CRN-019", level=2, capability=CRON)
 async def zones(stage: Stage) -> None:
     """Zones are UTC or places; a time of a place is that of its clocks."""
     at = await _next(stage, "0 12 15 1 *", "America/New_York")
     stage.check(at is not None and at.astimezone(UTC).hour == 17, "17:00 UTC in January", str(at))
     at = await _next(stage, "0 12 15 7 *", "America/New_York")
     stage.check(at is not None and at.astimezone(UTC).hour == 16, "16:00 UTC in July", str(at))
-    for wrong in ("+02:00", "CEST", "EST5EDT4", "UTC+1", "GMT+2", "Mars/Base", ""):
-        stage.check(await _next(stage, YEARLY, wrong) is None, f"{wrong!r} refused", "accepted")
+    at = await _next(stage, "0 12 15 1 *", None)
+    stage.check(
+        at is not None and at.astimezone(UTC).hour == 12, "UTC where none is named", str(at)
+    )
+    wrong = ("+02:00", "-08:00", "UTC+5", "EST", "PST", "CEST", "Mars/Base")
+    accepted = [zone for zone in wrong if await _next(stage, YEARLY, zone) is not None]
+    stage.equal(accepted, [], "zones that are accepted, of those that must not be")
+
+
+@case("OJS-CRN-020", level=2, capability=CRON)
+async def clock_changes(stage: Stage) -> None:
+    """A time that a clock change jumps over does not come that day, and one that comes twice
+    comes the first time."""
     now = datetime.now(UTC)
     for month in (MARCH, OCTOBER):
         day = _change(now.year + (now.month >= month), month)
@@ -290,6 +506,13 @@ async def zones(stage: Stage) -> None:
         stage.equal(
             str(at and at.astimezone(UTC)), str(expected), f"half past two of {day}/{month}"
         )
+
+
+@case("OJS-CRN-049", level=2, capability=CRON)
+async def abbreviated_zones(stage: Stage) -> None:
+    """Names that are abbreviations, or nothing, are refused as zones."""
+    for wrong in ("CET", "EST5EDT", "EST5EDT4", "GMT+2", ""):
+        stage.check(await _next(stage, YEARLY, wrong) is None, f"{wrong!r} refused", "accepted")
 
 
 def _change(year: int, month: int) -> int:
@@ -364,7 +587,15 @@ async def firing(stage: Stage) -> None:
     (await stage.delete(f"cron/{name}")).expect(200)
 
 
-@case("OJS-CRN-024", level=2, capability=CRON, own_server="main", seconds=120)
+@case(
+    "OJS-CRN-024",
+    "OJS-CRN-048",
+    "OJS-CRN-050",
+    level=2,
+    capability=CRON,
+    own_server="main",
+    seconds=120,
+)
 async def catching_up(stage: Stage) -> None:
     """After a time without the server one run is made up for, and the entry goes on."""
     assert stage.process is not None
@@ -462,7 +693,15 @@ def _put_zone(file: Path) -> None:
     file.write_bytes(b"TZif" + bytes(16) + counts + struct.pack(">lBB", 3600, 0, 0) + b"XYZ\0")
 
 
-@case("OJS-CRN-028", "OJS-CRN-029", "OJS-CRN-030", "OJS-CRN-034", level=2, capability=CRON)
+@case(
+    "OJS-CRN-028",
+    "OJS-CRN-029",
+    "OJS-CRN-030",
+    "OJS-CRN-034",
+    "OJS-CRN-051",
+    level=2,
+    capability=CRON,
+)
 async def overlap(stage: Stage) -> None:
     """The overlap policy decides the effect of a due time while the previous run is unfinished."""
     names: dict[str, tuple[str, str]] = {}
@@ -512,6 +751,25 @@ async def overlap(stage: Stage) -> None:
 
 @case("OJS-CRN-029", level=2, capability=CRON)
 async def names_of_overlap_policies(stage: Stage) -> None:
+    """The four overlap policies are known."""
+    for policy in ("skip", "allow", "cancel_previous", "enqueue"):
+        name = stage.name("cron")
+        seen = shown((await registered(stage, name, overlap_policy=policy)).expect(201))
+        stage.equal(seen["overlap_policy"], policy, "overlap_policy")
+        await stage.delete(f"cron/{name}")
+
+
+@case("OJS-CRN-052", level=2, capability=CRON)
+async def no_overlap_policy(stage: Stage) -> None:
+    """An entry that names no overlap policy skips, as far as it says so."""
+    name = stage.name("cron")
+    seen = shown((await registered(stage, name)).expect(201))
+    stage.equal(seen.get("overlap_policy", "skip"), "skip", "overlap_policy")
+    await stage.delete(f"cron/{name}")
+
+
+@case("OJS-CRN-051", level=2, capability=CRON)
+async def other_names_of_overlap_policies(stage: Stage) -> None:
     """The other names of overlap policies stand for them."""
     for spelling, canonical in (
         ("cancel", "cancel_previous"),

@@ -73,7 +73,11 @@ def _signatures(call: Call) -> list[str]:
     return [part.strip() for part in given.split(",")]
 
 
-@case("OJS-WHK-005", "OJS-WHK-009", "OJS-WHK-010", capability=WEBHOOKS, own_server=HOOKS)
+@case(
+    *("OJS-WHK-005", "OJS-WHK-009", "OJS-WHK-010", "OJS-WHK-024", "OJS-WHK-025"),
+    capability=WEBHOOKS,
+    own_server=HOOKS,
+)
 async def as_it_is_sent(stage: Stage) -> None:
     """A delivery is the event of the log, with its headers and the signatures of all secrets."""
     queue, target, other = stage.name(), stage.target(), stage.target()
@@ -129,7 +133,7 @@ async def of_a_tenant(stage: Stage) -> None:
         reply.error(404, "not_found")
 
 
-@case("OJS-WHK-011", "OJS-WHK-017", capability=WEBHOOKS, own_server=HOOKS)
+@case("OJS-WHK-011", "OJS-WHK-017", "OJS-WHK-026", capability=WEBHOOKS, own_server=HOOKS)
 async def what_ends_a_delivery(stage: Stage) -> None:
     """Any 2xx takes an event; a redirect, which is not followed, and another 4xx end it at once."""
     elsewhere = stage.target()
@@ -173,6 +177,7 @@ async def _events_of(stage: Stage, delivery: str) -> list[Record]:
     "OJS-WHK-010",
     "OJS-WHK-011",
     "OJS-WHK-015",
+    "OJS-WHK-026",
     capability=WEBHOOKS,
     own_server=HOOKS,
     seconds=150,

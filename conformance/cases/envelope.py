@@ -1,37 +1,58 @@
 """Cases of the job envelope: members, values, and the additions and refusals of the server."""
 
-from typing import Any
+import asyncio
+import re
+from typing import Any, Final
 
 from conformance.case import case
-from conformance.cases.lifecycle import seconds_between
+from conformance.cases.lifecycle import REFUSED, seconds_between, take_when_due
 from conformance.play.stage import Stage
 
-FUTURE = "2099-12-31T23:59:59Z"
+FUTURE: Final = "2099-12-31T23:59:59Z"
 
 
 @case("OJS-ENV-002", "OJS-ENQ-001", "OJS-ENQ-005")
 async def full_envelope(stage: Stage) -> None:
-    """A new job is answered with every member that an envelope has."""
+    """A new job is answered with the members that an envelope has."""
     reply = (await stage.post("jobs", {"type": "test.case", "args": [1]})).expect(
         201,
         {
-            "job.specversion": "1.0",
             "job.id": "string:uuidv7",
             "job.type": "test.case",
             "job.queue": "default",
             "job.state": "available",
             "job.args": [1],
-            "job.meta": {"$type": "object"},
-            "job.priority": 0,
             "job.attempt": 0,
-            "job.max_attempts": 3,
             "job.created_at": "string:datetime",
         },
     )
-    (await stage.delete(f"jobs/{reply['job.id']}")).expect(200)
+    await stage.delete(f"jobs/{reply['job.id']}")
 
 
 @case("OJS-ENV-003")
+async def specversions_of_jobs(stage: Stage) -> None:
+    """A job says the version of its envelope where it is enqueued, read and handed out."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    for place, seen in (
+        ("the answer to the enqueue", job),
+        ("the answer to a read", await stage.look(job)),
+        ("the answer to FETCH", await stage.take(queue)),
+    ):
+        stage.equal(seen.get("specversion"), "1.0", f"specversion in {place}")
+
+
+@case("OJS-ENV-042")
+async def defaults_are_shown(stage: Stage) -> None:
+    """A new job shows its meta, its priority and its attempts, whatever its client sent."""
+    reply = (await stage.push(queue=stage.name())).expect(
+        201, {"job.meta": {"$eq": {}}, "job.priority": 0, "job.max_attempts": {"$type": "number"}}
+    )
+    for seen in (reply["job"], await stage.look(reply["job"])):
+        stage.equal(seen["meta"], {}, "meta without any sent")
+
+
+@case("OJS-ENV-003", "OJS-ENV-037")
 async def specversions(stage: Stage) -> None:
     """The known versions of the envelope are accepted and answered as 1.0; others are refused."""
     queue = stage.name()
@@ -45,34 +66,65 @@ async def specversions(stage: Stage) -> None:
 
 @case("OJS-ENV-004")
 async def job_types(stage: Stage) -> None:
-    """Types of lower-case words are accepted; everything else is refused."""
+    """Types of lower-case words are accepted; what is no such word is refused."""
     queue = stage.name()
-    for name in ("a", "email.send", "a1_b-c.d2", "x" * 255):
+    for name in ("a", "email.send", "a1_b.c2", "data.etl.transform"):
         reply = await stage.push(queue=queue, type=name)
         reply.expect(201, {"job.type": {"$eq": name}})
-    bad: tuple[object, ...] = (
-        "",
-        "Email.send",
-        "1email",
-        "email send",
-        "email..send",
-        ".a",
-        "a.",
-        "a.1b",
-        "x" * 256,
+    wrong: tuple[object, ...] = ("", "1email", "email send", "email..send", ".a", "a.", "a.1b")
+    for bad in (*wrong, "email@send!", "a/b", 7, ["a"]):
+        (await stage.push(queue=queue, type=bad)).expect(REFUSED)
+
+
+@case("OJS-ENV-038")
+async def capitals_in_job_types(stage: Stage) -> None:
+    """A type with capital letters is refused."""
+    queue = stage.name()
+    await stage.enqueue(queue, type="email.send")
+    for wrong in ("Email.Send", "Email.send", "email.sendAll"):
+        (await stage.push(queue=queue, type=wrong)).expect(REFUSED)
+
+
+@case("OJS-ENV-039")
+async def hyphens_in_job_types(stage: Stage) -> None:
+    """Words of a type may have hyphens, and a type has up to 255 characters."""
+    queue = stage.name()
+    for name in ("a1_b-c.d2", "send-email", "x" * 255):
+        (await stage.push(queue=queue, type=name)).expect(201, {"job.type": {"$eq": name}})
+    (await stage.push(queue=queue, type="x" * 256)).expect(REFUSED)
+
+
+@case("OJS-ENV-055", "OJS-ENQ-014", "OJS-ENQ-016", "OJS-ERR-002")
+async def refusals_name_the_member(stage: Stage) -> None:
+    """The refusal of a member is `invalid_request` and names it, and nothing is stored."""
+    queue = stage.name()
+    wrong: tuple[tuple[str, object], ...] = (
+        ("type", ""),
+        ("type", "Email.send"),
+        ("type", "é"),
+        ("type", 7),
+        ("args", {}),
+        ("args", "text"),
+        ("priority", 101),
+        ("priority", 1.5),
+        ("id", "job-1"),
+        ("id", 7),
+        ("id", stage.new_id().upper()),
     )
-    for wrong in (*bad, "é", "a/b", 7, ["a"]):
-        (await stage.push(queue=queue, type=wrong)).error(400, "invalid_request", field="type")
+    for name, value in wrong:
+        reply = await stage.push(**{"queue": queue, name: value})
+        reply.error(400, "invalid_request", field=name)
+    for at in ("2099-01-02T03:04:05", "tomorrow", 5):
+        (await stage.push(queue=queue, scheduled_at=at)).error(400, "invalid_request")
+    await stage.empty(queue)
 
 
 @case("OJS-ENV-005", "OJS-ENV-006")
 async def payloads_are_untouched(stage: Stage) -> None:
     """Arguments and meta come back with equal values, on the answer, on FETCH and on reading."""
-    deep: object = "bottom"
-    for _ in range(40):
-        deep = [deep]
-    args = [None, True, 0, -1.5, 9007199254740993, "", "\u0000", "é\U0001f680", {"": [{}]}, deep]
-    meta = {"a.b": {"c": [1, None]}, "type": "x", "nested": {"deep": deep}}
+    nested = {"nested": {"numbers": [1, 2.5, -3], "mixed": [None, True, "text"]}}
+    args = ["text", 42, 3.25, True, False, None, "", "é\U0001f680", [1, ["two", [3]]], nested]
+    meta = {"trace_id": "4bf9", "tags": ["a", "b"], "type": "x", "deep": {"numbers": [1, 2.5]}}
     queue = stage.name()
     job = await stage.enqueue(queue, args=args, meta=meta)
     for seen in (job, await stage.look(job), await stage.take(queue)):
@@ -80,70 +132,130 @@ async def payloads_are_untouched(stage: Stage) -> None:
         stage.equal(seen["meta"], meta, "meta")
     empty = await stage.enqueue(queue, args=[])
     stage.equal(empty["args"], [], "args")
-    stage.equal(empty["meta"], {}, "meta without any sent")
 
 
-@case("OJS-ENV-005", "OJS-ENQ-014", "OJS-ENQ-016")
-async def args_are_an_array(stage: Stage) -> None:
-    """Arguments that are no array are refused, and nothing is stored."""
+@case("OJS-ENV-041")
+async def payloads_of_every_kind(stage: Stage) -> None:
+    """Deep values, large integers and odd characters come back as they were sent."""
+    deep: object = "bottom"
+    for _ in range(40):
+        deep = [deep]
+    args = [0, -1.5, 9007199254740993, "\u0000", {"": [{}]}, deep]
+    meta = {"a.b": {"c": [1, None]}, "nested": {"deep": deep}}
     queue = stage.name()
+    job = await stage.enqueue(queue, args=args, meta=meta)
+    for seen in (job, await stage.look(job), await stage.take(queue)):
+        stage.equal(seen["args"], args, "args")
+        stage.equal(seen["meta"], meta, "meta")
+
+
+@case("OJS-ENV-005")
+async def args_are_an_array(stage: Stage) -> None:
+    """Arguments that are no array are refused."""
+    queue = stage.name()
+    await stage.enqueue(queue, args=[])
     wrong: tuple[Any, ...] = ({}, "text", 1, True, None)
     for args in wrong:
-        (await stage.push(queue=queue, args=args)).error(400, "invalid_request", field="args")
-    await stage.empty(queue)
+        (await stage.push(queue=queue, args=args)).expect(REFUSED)
 
 
 @case("OJS-ENV-007")
 async def queue_names(stage: Stage) -> None:
-    """Queue names of lower-case letters, digits and inner signs are accepted; others refused."""
-    good = stage.name()
-    for name in (good, f"{good}.a_b-c", "q" * 200 + good.replace("-", "")[:50]):
-        (await stage.push(queue=name)).expect(201, {"job.queue": {"$eq": name}})
-    bad: tuple[Any, ...] = ("Default", "-a", "a-", "a b", "my_queue!", "", "q" * 256, ".", "é", 5)
+    """Queue names of lower-case letters, digits, hyphens and dots are accepted, up to 128 long."""
+    name = stage.name()
+    for good in (name, f"{name}.a-b.c2", f"{name}.{'q' * 128}"[:128]):
+        (await stage.push(queue=good)).expect(201, {"job.queue": {"$eq": good}})
+    for wrong in ("Default", "-a", "a b"):
+        (await stage.push(queue=wrong)).expect(REFUSED)
+
+
+@case("OJS-ENV-043")
+async def longer_queue_names(stage: Stage) -> None:
+    """Queue names may have underscores and 255 characters, and end with a letter or digit."""
+    name = stage.name()
+    for good in (f"{name}.a_b-c", "q" * 200 + name.replace("-", "")[:50]):
+        (await stage.push(queue=good)).expect(201, {"job.queue": {"$eq": good}})
+    bad: tuple[Any, ...] = ("a-", "a_", "my_queue!", "", "q" * 256, ".", "é", 5)
     for wrong in bad:
         (await stage.push(queue=wrong)).error(400, "invalid_request")
 
 
 @case("OJS-ENV-008")
 async def priorities(stage: Stage) -> None:
-    """Priorities from -100 to 100 are kept; anything else is refused."""
+    """Priorities from -100 to 100 are kept; what is no integer is refused."""
     queue = stage.name()
     for priority in (-100, -1, 0, 7, 100):
         job = await stage.enqueue(queue, priority=priority)
         stage.equal(job["priority"], priority, "priority")
-    for wrong in (-101, 101, 999999, 1.5, "5", True, [1]):
-        (await stage.push(queue=queue, priority=wrong)).error(
-            400, "invalid_request", field="priority"
-        )
+    wrong: tuple[Any, ...] = (1.5, "5", True, [1])
+    for bad in wrong:
+        (await stage.push(queue=queue, priority=bad)).expect(REFUSED)
+
+
+@case("OJS-ENV-044")
+async def priorities_out_of_range(stage: Stage) -> None:
+    """A priority below -100 or above 100 is refused."""
+    queue = stage.name()
+    await stage.enqueue(queue, priority=100)
+    for wrong in (-101, 101, 999999):
+        (await stage.push(queue=queue, priority=wrong)).expect(REFUSED)
 
 
 @case("OJS-ENV-009")
 async def client_chosen_ids(stage: Stage) -> None:
-    """A UUIDv7 in lower case is kept as the id; any other form is refused; ids differ."""
+    """A UUIDv7 is kept as the id; what is none is refused; without one the server makes one."""
     queue, chosen = stage.name(), stage.new_id()
     job = await stage.enqueue(queue, id=chosen)
     stage.equal(job["id"], chosen, "id")
-    for wrong in (stage.new_id().upper(), "6f1c2b7e-8f0a-4f4e-9d6f-0c1d2e3f4a5b", "job-1", "", 7):
-        (await stage.push(queue=queue, id=wrong)).error(400, "invalid_request", field="id")
-    jobs = await stage.enqueue_many(queue, 50)
-    stage.equal(len({job["id"] for job in jobs}), 50, "number of different ids")
+    for wrong in ("6f1c2b7e-8f0a-4f4e-9d6f-0c1d2e3f4a5b", "job-1", "", 7):
+        (await stage.push(queue=queue, id=wrong)).expect(REFUSED)
+    made = set()
+    for _ in range(20):
+        reply = (await stage.push(queue=queue)).expect(201, {"job.id": "string:uuidv7"})
+        made.add(reply["job.id"])
+    stage.equal(len(made), 20, "number of different ids")
 
 
-@case("OJS-ENV-010", "OJS-ENV-013")
+@case("OJS-ENV-045")
+async def ids_in_capitals(stage: Stage) -> None:
+    """A UUIDv7 in capital letters is refused."""
+    await stage.enqueue(stage.name(), id=stage.new_id())
+    for wrong in ("019461A8-1A2B-7C3D-8E4F-5A6B7C8D9E0F", "019461a8-1a2b-7c3d-8e4f-5a6b7c8d9e0F"):
+        (await stage.push(queue=stage.name(), id=wrong)).expect(REFUSED)
+
+
+@case("OJS-ENV-010")
 async def null_is_absent(stage: Stage) -> None:
-    """Known members that are null count as absent, and no answer has a member that is null."""
+    """Known members that are null count as absent."""
     queue = stage.name()
-    absent = dict.fromkeys(("meta", "priority", "retry", "scheduled_at", "tags", "id"))
-    job = await stage.enqueue(queue, **absent)
+    names = ("meta", "priority", "retry", "scheduled_at", "expires_at", "unique", "tags")
+    job = await stage.enqueue(queue, **dict.fromkeys(names))
     stage.equal(job["state"], "available", "state")
-    stage.equal(job["priority"], 0, "priority")
+    stage.equal(job.get("priority") or 0, 0, "priority")
+    stage.equal((await stage.take(queue))["id"], job["id"], "the job")
+
+
+@case("OJS-ENV-013")
+async def no_member_is_null(stage: Stage) -> None:
+    """No answer has a member that is null, whatever was sent as null."""
+    queue = stage.name()
+    names = ("meta", "priority", "retry", "scheduled_at", "tags", "id")
+    job = await stage.enqueue(queue, **dict.fromkeys(names))
     for seen in (job, await stage.look(job), await stage.take(queue)):
         nothing = [name for name, value in seen.items() if value is None]
         stage.equal(nothing, [], "members that are null")
-    (await stage.ack(job, result=None)).expect(200)
+
+
+@case("OJS-ENV-046", "OJS-JOB-008", capability="job_result")
+async def null_as_a_result(stage: Stage) -> None:
+    """A result that is null counts; options that are null do not."""
     bare: dict[str, Any] = {"type": "test.case", "args": [], "options": None}
     reply = (await stage.call("POST", "jobs", bare)).expect(201, {"job.queue": "default"})
     await stage.delete(f"jobs/{reply['job.id']}")
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    await stage.take(queue)
+    (await stage.ack(job, result=None)).expect(200)
     reply = (await stage.get(f"jobs/{job['id']}/result")).expect(200)
     stage.check("result" in reply.json, "a result that is null", reply.text)
 
@@ -161,6 +273,31 @@ async def unknown_members(stage: Stage) -> None:
 
 
 @case("OJS-ENV-012")
+async def members_of_the_server_are_ignored(stage: Stage) -> None:
+    """Members that the server sets are ignored when a client sends them."""
+    past = "2001-01-01T00:00:00Z"
+    sent = {
+        "state": "completed",
+        "attempt": 7,
+        "created_at": past,
+        "enqueued_at": past,
+        "started_at": past,
+        "completed_at": past,
+        "error": {"type": "Broken", "message": "forged"},
+        "result": {"forged": True},
+    }
+    job = await stage.enqueue(stage.name(), **sent)
+    for seen in (job, await stage.look(job)):
+        stage.equal(seen["state"], "available", "state")
+        stage.equal(seen["attempt"], 0, "attempt")
+        for name in ("created_at", "enqueued_at"):
+            since_s = seconds_between(past, seen[name])
+            stage.check(since_s > 0, f"a {name} of the server", seen[name])
+        for name in ("started_at", "completed_at", "error", "result"):
+            stage.equal(seen.get(name), None, name)
+
+
+@case("OJS-ENV-012", "OJS-ENV-047")
 async def an_envelope_can_be_sent_again(stage: Stage) -> None:
     """Members of the server are ignored when sent, so a job that was read can be sent again."""
     queue = stage.name()
@@ -174,83 +311,127 @@ async def an_envelope_can_be_sent_again(stage: Stage) -> None:
     stage.equal(again["args"], ["again"], "args")
 
 
-@case("OJS-ENV-014", "OJS-ENV-015", "OJS-LIF-013")
+@case("OJS-ENV-014")
 async def enqueued_at(stage: Stage) -> None:
-    """The moment of joining the queue is there once the job is available, and not before."""
+    """A job that is available says when it joined its queue."""
     queue = stage.name()
-    now = await stage.enqueue(queue)
-    stage.check("enqueued_at" in now, "enqueued_at on an available job", now)
-    waits = await stage.enqueue(queue, scheduled_at=FUTURE)
-    stage.check("enqueued_at" not in waits, "no enqueued_at on a scheduled job", waits)
-    held = await stage.enqueue(queue, pending=True)
-    stage.check("enqueued_at" not in held, "no enqueued_at on a pending job", held)
+    for seen in (job := await stage.enqueue(queue), await stage.look(job)):
+        waited_s = seconds_between(seen["created_at"], seen["enqueued_at"])
+        stage.check(-1 <= waited_s <= 5, "enqueued_at at the time of created_at", seen)
+
+
+@case("OJS-ENV-014", "OJS-LIF-013", level=1)
+async def enqueued_at_of_activated_jobs(stage: Stage) -> None:
+    """A job that was activated says when it joined its queue, not before it was made."""
+    held = await stage.enqueue(stage.name(), pending=True)
     (await stage.post(f"jobs/{held['id']}/activate")).expect(200)
     seen = await stage.look(held)
     after_s = seconds_between(held["created_at"], seen["enqueued_at"])
-    stage.check(after_s >= 0, "enqueued_at after created_at", seen)
+    stage.check(after_s >= -1, "enqueued_at after created_at", seen)
 
 
-@case("OJS-ENV-014", "OJS-DLQ-006", level=1)
+@case("OJS-ENV-015", level=1)
+async def enqueued_at_of_waiting_jobs(stage: Stage) -> None:
+    """A job that is scheduled or pending has not joined its queue yet."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    await stage.take(queue)
+    if stage.claims("delayed_jobs"):
+        waits = await stage.enqueue(queue, scheduled_at=FUTURE)
+        stage.equal(waits.get("enqueued_at"), None, "enqueued_at of a scheduled job")
+    held = await stage.enqueue(queue, pending=True)
+    stage.equal(held.get("enqueued_at"), None, "enqueued_at of a pending job")
+
+
+@case("OJS-ENV-014", "OJS-LIF-014", level=1)
 async def enqueued_at_moves_on(stage: Stage) -> None:
     """Joining the queue again by a dead-letter retry sets enqueued_at anew."""
     queue = stage.name()
-    job = await stage.discarded(queue)
+    job = await stage.discarded(queue, retry={"on_exhaustion": "dead_letter"})
+    await asyncio.sleep(1.1)  # a server may answer whole seconds
     (await stage.post(f"dead-letter/{job['id']}/retry", {})).expect(200)
     again = await stage.look(job)
     later_s = seconds_between(job["enqueued_at"], again["enqueued_at"])
     stage.check(later_s > 0, "a later enqueued_at", again)
 
 
-@case("OJS-ENV-016", level=1)
+@case("OJS-ENV-016")
 async def started_at(stage: Stage) -> None:
-    """The moment of FETCH is there while the job is held, and gone once it was requeued."""
+    """The moment of FETCH is there while the job is held, and not before."""
     queue = stage.name()
     job = await stage.enqueue(queue)
-    stage.check("started_at" not in job, "no started_at before FETCH", job)
+    stage.equal(job.get("started_at"), None, "started_at before FETCH")
     taken = await stage.take(queue)
-    stage.check("started_at" in taken, "started_at after FETCH", taken)
+    for seen in (taken, await stage.look(job)):
+        after_s = seconds_between(job["created_at"], seen["started_at"])
+        stage.check(after_s >= -1, "started_at after created_at", seen)
+
+
+@case("OJS-ENV-048", "OJS-ENV-056", level=1)
+async def started_at_of_requeued_jobs(stage: Stage) -> None:
+    """The moment of FETCH is gone once the job was given back, and that of its queue is kept."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    await stage.take(queue)
     (await stage.fail(job, requeue=True)).expect(200, {"state": "available"})
     back = await stage.look(job)
     stage.check("started_at" not in back, "no started_at in the queue", back)
+    stage.equal(back["enqueued_at"], job["enqueued_at"], "enqueued_at")
 
 
 @case("OJS-ENV-016")
 async def started_at_of_ended_jobs(stage: Stage) -> None:
     """A job that has ended still says when it was delivered last."""
     queue = stage.name()
-    job = await stage.enqueue(queue, retry={"max_attempts": 1})
-    taken = await stage.take(queue)
-    (await stage.ack(job)).expect(200)
-    stage.equal((await stage.look(job))["started_at"], taken["started_at"], "started_at when done")
-    job = await stage.enqueue(queue, retry={"max_attempts": 1})
-    taken = await stage.take(queue)
-    (await stage.fail(job)).expect(200)
-    stage.equal((await stage.look(job))["started_at"], taken["started_at"], "started_at when dead")
+    for end in ("completed", "discarded"):
+        job = await stage.enqueue(queue, retry={"max_attempts": 1})
+        taken = await stage.take(queue)
+        (await (stage.ack(job) if end == "completed" else stage.fail(job))).expect(200)
+        seen = await stage.look(job)
+        distance_s = seconds_between(taken["started_at"], seen["started_at"])
+        # A server may store fewer digits than it answers.
+        stage.check(abs(distance_s) < 1, f"started_at of the delivery when {end}", seen)
 
 
-@case("OJS-ENV-017", "OJS-ENV-018", "OJS-LIF-002")
+@case("OJS-ENV-017", "OJS-ENV-018")
 async def ends_have_their_moments(stage: Stage) -> None:
     """Each final state shows its own moment, and no other state's."""
     queue = stage.name()
     done = await stage.done(queue)
-    stage.check("completed_at" in done, "completed_at", done)
     dead = await stage.discarded(queue)
-    stage.check({"completed_at", "discarded_at"} <= dead.keys(), "both moments", dead)
     job = await stage.enqueue(queue)
     (await stage.delete(f"jobs/{job['id']}")).expect(200)
     gone = await stage.look(job)
-    stage.check("cancelled_at" in gone, "cancelled_at", gone)
-    stage.check("completed_at" not in gone, "no completed_at on a cancelled job", gone)
+    for seen, name in ((done, "completed_at"), (dead, "completed_at"), (gone, "cancelled_at")):
+        after_s = seconds_between(seen["created_at"], seen[name])
+        stage.check(after_s >= -1, f"{name} after created_at", seen)
     for seen, never in ((done, "discarded_at"), (done, "cancelled_at"), (dead, "cancelled_at")):
-        stage.check(never not in seen, f"no {never} on a {seen['state']} job", seen)
-    stage.check("discarded_at" not in gone, "no discarded_at on a cancelled job", gone)
+        stage.equal(seen.get(never), None, f"{never} of a {seen['state']} job")
+    stage.equal(gone.get("discarded_at"), None, "discarded_at of a cancelled job")
+
+
+@case("OJS-ENV-018", "OJS-ENV-054")
+async def discarded_jobs_say_when(stage: Stage) -> None:
+    """A discarded job shows the moment at which it was discarded."""
+    dead = await stage.discarded(stage.name())
+    stage.check("discarded_at" in dead, "discarded_at", dead)
+
+
+@case("OJS-ENV-049")
+async def cancelled_jobs_were_not_completed(stage: Stage) -> None:
+    """A cancelled job has no completed_at."""
+    job = await stage.enqueue(stage.name())
+    (await stage.delete(f"jobs/{job['id']}")).expect(200)
+    seen = await stage.look(job)
+    stage.equal([seen["state"], seen.get("completed_at")], ["cancelled", None], "the job")
 
 
 @case("OJS-ENV-019", "OJS-FET-003")
 async def holders_are_shown(stage: Stage) -> None:
     """A held job shows the worker that named itself, and when its lease ends."""
     queue, worker = stage.name(), stage.name("w")
-    await stage.enqueue_many(queue, 2)
+    for _ in range(2):
+        await stage.enqueue(queue)
     named = await stage.take(queue, worker)
     stage.equal(named["worker_id"], worker, "worker_id")
     anonymous = await stage.take(queue)
@@ -259,6 +440,25 @@ async def holders_are_shown(stage: Stage) -> None:
         lease_s = seconds_between(taken["started_at"], taken["lease_expires_at"])
         stage.check(lease_s > 0, "the end of a lease", taken)
         stage.check("lease_expires_at" in await stage.look(taken), "it on reading", taken)
+
+
+@case("OJS-ENV-020", level=1)
+async def errors_are_kept(stage: Stage) -> None:
+    """A job that failed shows its last error, and all of them, oldest first."""
+    queue = stage.name()
+    retry = {"max_attempts": 3, "initial_interval": "PT1S", "jitter": False}
+    job = await stage.enqueue(queue, retry=retry)
+    await stage.take(queue)
+    messages = []
+    for message in ("first", "second"):
+        messages.append(message)
+        (await stage.fail(job, error={"code": "broken", "message": message})).expect(200)
+        seen = await stage.look(job)
+        stage.equal(seen["error"]["message"], message, "error.message")
+        shown = [entry["message"] for entry in seen["errors"]]
+        stage.equal(shown, messages, "history, oldest first")
+        if message == "first":
+            await take_when_due(stage, queue)
 
 
 @case("OJS-ENV-020", "OJS-ENV-021", "OJS-ENV-022", "OJS-RET-019", "OJS-RET-020", level=1)
@@ -315,11 +515,25 @@ async def options_have_one_form(stage: Stage) -> None:
 
 @case("OJS-ENV-025")
 async def timestamps_in_answers(stage: Stage) -> None:
-    """Times are RFC 3339 in UTC with `Z`, with three digits of a second or none."""
+    """Times of the server are RFC 3339 in UTC."""
+    queue = stage.name()
+    new = await stage.enqueue(queue)
+    await stage.take(queue)
+    (await stage.ack(new)).expect(200)
+    pattern = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)"
+    for seen in (new, await stage.look(new)):
+        names = {"created_at", "enqueued_at", "started_at", "completed_at"} & seen.keys()
+        for name in names:
+            right = bool(re.fullmatch(pattern, str(seen[name])))
+            stage.check(right, f"{name} in RFC 3339 and UTC", seen[name])
+
+
+@case("OJS-ENV-051", level=2, capability="delayed_jobs")
+async def fractions_of_seconds(stage: Stage) -> None:
+    """Times end with `Z`, with three digits of a second or none."""
     queue = stage.name()
     pattern = {"$match": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z$"}
     for at, shown in (
-        ("2099-01-02T03:04:05+02:00", "2099-01-02T01:04:05Z"),
         ("2099-01-02T03:04:05.5Z", "2099-01-02T03:04:05.500Z"),
         ("2099-01-02T03:04:05.000Z", "2099-01-02T03:04:05Z"),
     ):
@@ -327,14 +541,31 @@ async def timestamps_in_answers(stage: Stage) -> None:
         reply.expect(201, {"job.scheduled_at": {"$eq": shown}, "job.created_at": pattern})
 
 
-@case("OJS-ENV-026")
+@case("OJS-ENV-052", level=2, capability="delayed_jobs")
+async def offsets_become_utc(stage: Stage) -> None:
+    """A time that was sent with an offset is answered in UTC."""
+    reply = await stage.push(queue=stage.name(), scheduled_at="2099-01-02T03:04:05+02:00")
+    pattern = {"$match": r"^2099-01-02T01:04:05(\.0+)?(Z|\+00:00)$"}
+    reply.expect(201, {"job.scheduled_at": pattern})
+
+
+@case("OJS-ENV-026", level=2, capability="delayed_jobs")
 async def timestamps_in_requests(stage: Stage) -> None:
-    """A moment needs a zone; digits beyond the millisecond are cut off."""
+    """A moment needs a zone; what is no timestamp is refused."""
     queue = stage.name()
-    reply = await stage.push(queue=queue, scheduled_at="2099-01-02T03:04:05.123999Z")
-    reply.expect(201, {"job.scheduled_at": {"$eq": "2099-01-02T03:04:05.123Z"}})
+    for good in ("2099-01-02T03:04:05Z", "2099-01-02T03:04:05.123Z", "2099-01-02T03:04:05-07:00"):
+        job = await stage.enqueue(queue, scheduled_at=good)
+        distance_s = abs(seconds_between(good, job["scheduled_at"]))
+        stage.check(distance_s < 1, f"scheduled_at {good}", job["scheduled_at"])
     for wrong in ("2099-01-02T03:04:05", "2099-01-02", "tomorrow", "2099-02-30T00:00:00Z", 5):
-        (await stage.push(queue=queue, scheduled_at=wrong)).error(400, "invalid_request")
+        (await stage.push(queue=queue, scheduled_at=wrong)).expect(REFUSED)
+
+
+@case("OJS-ENV-053", level=2, capability="delayed_jobs")
+async def digits_are_cut_off(stage: Stage) -> None:
+    """Digits of a moment beyond the millisecond are cut off."""
+    reply = await stage.push(queue=stage.name(), scheduled_at="2099-01-02T03:04:05.123999Z")
+    reply.expect(201, {"job.scheduled_at": {"$eq": "2099-01-02T03:04:05.123Z"}})
 
 
 @case("OJS-ENV-027", "OJS-ENV-028")
@@ -366,11 +597,10 @@ async def durations(stage: Stage) -> None:
     reply.expect(201, {"job.retry.initial_interval": "PT0.005S"})
 
 
-@case("OJS-ENV-029", "OJS-LIF-003")
+@case("OJS-ENV-029", "OJS-LIF-003", level=2, capability="delayed_jobs")
 async def relative_moments(stage: Stage) -> None:
     """`+` and a duration is a moment counted from when the job is stored."""
-    queue = stage.name()
-    job = await stage.enqueue(queue, scheduled_at="+PT1H")
+    job = await stage.enqueue(stage.name(), scheduled_at="+PT1H")
     stage.equal(job["state"], "scheduled", "state")
-    hour = f"{(int(job['created_at'][11:13]) + 1) % 24:02d}"
-    stage.equal(job["scheduled_at"][11:19], hour + job["created_at"][13:19], "an hour later")
+    later_s = seconds_between(job["created_at"], job["scheduled_at"])
+    stage.check(abs(later_s - 3600) <= 2, "an hour later", job)

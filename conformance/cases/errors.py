@@ -9,7 +9,27 @@ from conformance.play.stage import Stage
 from conformance.verdicts.reply import Reply
 
 
-@case("OJS-ERR-001", "OJS-ERR-002", "OJS-ERR-003", "OJS-ERR-004", "OJS-ERR-005")
+@case("OJS-ERR-001", "OJS-ERR-003", "OJS-ERR-004")
+async def shapes(stage: Stage) -> None:
+    """Errors have a code, a message, a word about repeating, and the id of their request."""
+    job = await stage.enqueue(stage.name())
+    for reply in (
+        await stage.get(f"jobs/{stage.new_id()}"),
+        await stage.call("POST", "jobs", {"args": []}),
+        await stage.ack(job),
+    ):
+        reply.expect(
+            "number:range(400,422)",
+            {
+                "error.code": "string:nonempty",
+                "error.message": "string:nonempty",
+                "error.retryable": False,
+                "error.request_id": {"$eq": reply.headers.get("x-request-id", "")},
+            },
+        )
+
+
+@case("OJS-ERR-002", "OJS-ERR-005", "OJS-ERR-012", "OJS-ERR-013")
 async def shapes_and_codes(stage: Stage) -> None:
     """Errors have one shape, and each code has its status and its `retryable`."""
     queue, unknown = stage.name(), stage.new_id()
@@ -50,7 +70,7 @@ async def errors_that_may_pass(stage: Stage) -> None:
     reply.error(408, "request_timeout").expect(408, {"error.retryable": True})
 
 
-@case("OJS-ERR-003")
+@case("OJS-ERR-013")
 async def nearest_words(stage: Stage) -> None:
     """The message about an unknown word names the nearest known one."""
     queue = stage.name()
@@ -103,7 +123,7 @@ async def no_input_gets_a_500(stage: Stage) -> None:
     stage.equal((await stage.look(job))["state"], "available", "state of another job")
 
 
-@case("OJS-ERR-008", "OJS-LIF-018")
+@case("OJS-ERR-008", "OJS-IDM-014", "OJS-LIF-016")
 async def one_failure_harms_nobody_else(stage: Stage) -> None:
     """Refused requests do not make others fail that arrive at the same time."""
     queue, taken = stage.name(), stage.new_id()

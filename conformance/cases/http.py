@@ -1,38 +1,61 @@
 """Cases of the HTTP binding: paths, bodies, headers, media types and lists."""
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 from conformance.case import case
 from conformance.play.stage import Stage
 from conformance.verdicts.reply import Reply
 
 OPENJOBSPEC = "application/openjobspec+json"
+MADE_ID = re.compile(r"req_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+CURSOR = "pagination.next_cursor"
+MOST_PAGES = 500  # entries that are read of a list, which may be one of all queues
 
 
-@case("OJS-HTP-001", "OJS-MAN-010", "OJS-MAN-009")
+@case("OJS-HTP-001")
 async def places(stage: Stage) -> None:
-    """Calls lie below /ojs/v1; the manifest, health, readiness and metrics at their own places."""
-    for path in ("/ojs/manifest", "/ojs/v1/health", "/health", "/healthz", "/ready", "/readyz"):
+    """Calls lie below /ojs/v1; the manifest has its own place."""
+    (await stage.get("/ojs/manifest")).expect(200)
+    (await stage.get("/ojs/v1/health")).expect(200)
+    queue = stage.name()
+    await stage.enqueue(queue)
+    await stage.take(queue)
+
+
+@case("OJS-HTP-037", "OJS-MAN-023", "OJS-MAN-024")
+async def paths_at_the_root(stage: Stage) -> None:
+    """Health, readiness and metrics have paths at the root, and other calls have none there."""
+    for path in ("/health", "/healthz", "/ready", "/readyz", "/metrics"):
         (await stage.get(path)).expect(200)
-    (await stage.get("/metrics")).expect(200)
     for path in ("/jobs", "/ojs/v2/jobs", "/v1/jobs"):
         (await stage.post(path, {"type": "test.case", "args": []})).expect((404, 405))
 
 
 @case("OJS-HTP-002", level=1)
 async def worker_calls(stage: Stage) -> None:
-    """The six worker calls are at their canonical paths."""
+    """FETCH, BEAT, ACK and FAIL are at their paths."""
     queue, worker = stage.name(), stage.name("w")
-    jobs = await stage.enqueue_many(queue, 2)
-    (await stage.post("workers/register", {"worker_id": worker, "queues": [queue]})).expect(200)
-    (await stage.send_fetch(queue, worker, count=2)).expect(200, {"jobs": {"$size": 2}})
-    beat = {"worker_id": worker, "active_job_ids": [job["id"] for job in jobs]}
+    for _ in range(2):
+        await stage.enqueue(queue)
+    first, second = await stage.take(queue, worker), await stage.take(queue, worker)
+    beat = {"worker_id": worker, "active_jobs": [first["id"], second["id"]]}
     (await stage.post("workers/heartbeat", beat)).expect(200)
-    (await stage.ack(jobs[0], worker)).expect(200)
-    (await stage.fail(jobs[1], worker)).expect(200)
+    (await stage.ack(first, worker)).expect(200)
+    (await stage.fail(second, worker)).expect(200)
+
+
+@case("OJS-HTP-038", level=1, capability="worker_registration")
+async def workers_come_and_go(stage: Stage) -> None:
+    """Workers register and deregister at two paths of their own."""
+    queue, worker = stage.name(), stage.name("w")
+    (await stage.post("workers/register", {"worker_id": worker, "queues": [queue]})).expect(200)
+    await stage.enqueue(queue)
+    (await stage.ack(await stage.take(queue, worker), worker)).expect(200)
     (await stage.post("workers/deregister", {"worker_id": worker})).expect(200)
 
 
@@ -100,15 +123,22 @@ async def other_spellings_of_cron(stage: Stage) -> None:
     (await stage.get(f"cron/{name}")).error(404, "not_found")
 
 
-@case("OJS-HTP-005", "OJS-ERR-005")
+@case("OJS-HTP-005")
 async def unknown_paths_and_methods(stage: Stage) -> None:
-    """A path that is not there is 404; a method that it does not have is 405 with Allow."""
+    """A path that is not there is 404."""
+    await stage.enqueue(stage.name())
+    (await stage.get("nothing/here")).expect(404)
+    (await stage.post("nothing/here", {})).expect(404)
+
+
+@case("OJS-HTP-039", "OJS-ERR-005")
+async def unknown_methods(stage: Stage) -> None:
+    """An unknown path is not_found; a method that a path does not have is 405 with Allow."""
     (await stage.get("nothing/here")).error(404, "not_found")
     (await stage.get("/nothing")).error(404, "not_found")
-    reply = (await stage.call("PUT", "jobs", {})).error(405, "method_not_allowed")
-    stage.check("POST" in reply.headers.get("allow", ""), "Allow: POST", reply.headers)
-    reply = (await stage.call("PATCH", "workers/fetch", {})).error(405, "method_not_allowed")
-    stage.check("POST" in reply.headers.get("allow", ""), "Allow: POST", reply.headers)
+    for method, path in (("PUT", "jobs"), ("PATCH", "workers/fetch")):
+        reply = (await stage.call(method, path, {})).error(405, "method_not_allowed")
+        stage.check("POST" in reply.headers.get("allow", ""), "Allow: POST", reply.headers)
 
 
 @case("OJS-HTP-006")
@@ -124,29 +154,102 @@ async def head_is_get_without_body(stage: Stage) -> None:
             stage.equal(head.headers.get(name), got.headers.get(name), name)
 
 
+def _enqueue(queue: str) -> bytes:
+    """The body of an enqueue, as bytes."""
+    return b'{"type":"test.case","args":[],"options":{"queue":"%s"}}' % queue.encode()
+
+
 @case("OJS-HTP-007", "OJS-HTP-008")
 async def media_types_of_requests(stage: Stage) -> None:
-    """JSON is read under its two names, with parameters and without a name; no other type is."""
-    body = b'{"type":"test.case","args":[],"options":{"queue":"%s"}}' % stage.name().encode()
-    for name in (OPENJOBSPEC, "application/json", "application/json; charset=utf-8", ""):
-        headers = {"Content-Type": name}
-        (await stage.call("POST", "jobs", raw=body, headers=headers)).expect(201)
+    """JSON is read under its two names, and no other type is."""
+    body = _enqueue(stage.name())
+    for name in (OPENJOBSPEC, "application/json"):
+        (await stage.call("POST", "jobs", raw=body, headers={"Content-Type": name})).expect(201)
     for name in ("text/plain", "application/xml", "application/x-www-form-urlencoded"):
+        (await stage.call("POST", "jobs", raw=body, headers={"Content-Type": name})).expect(400)
+
+
+@case("OJS-HTP-040")
+async def media_types_with_parameters(stage: Stage) -> None:
+    """JSON is read with parameters of its media type, and without a `Content-Type`."""
+    body = _enqueue(stage.name())
+    for name in ("application/json; charset=utf-8", f"{OPENJOBSPEC}; charset=utf-8", ""):
+        (await stage.call("POST", "jobs", raw=body, headers={"Content-Type": name})).expect(201)
+    for name in ("text/plain", "application/xml"):
         headers = {"Content-Type": name}
         (await stage.call("POST", "jobs", raw=body, headers=headers)).error(400, "exists")
+        job = await stage.enqueue(stage.name(), pending=True)
+        (await stage.call("POST", f"jobs/{job['id']}/activate", headers=headers)).expect(200)
 
 
-@case("OJS-HTP-009", "OJS-ERR-001")
+UNREADABLE = (b"", b"{", b"nope", b"[]", b'"text"', b"1", b"null", b'{"a":1} x', b"\xff")
+
+
+async def _cannot_be_read(stage: Stage, *paths: str) -> None:
+    for path in paths:
+        for raw in UNREADABLE:
+            (await stage.call("POST", path, raw=raw)).expect(400)
+
+
+@case("OJS-HTP-009")
 async def bodies_that_cannot_be_read(stage: Stage) -> None:
-    """No body, no JSON, and no object are 400 invalid_payload, on every call that needs one."""
-    for path in ("jobs", "jobs/batch", "workers/fetch", "workers/ack", "workers/heartbeat"):
-        for raw in (b"", b"{", b"nope", b"[]", b'"text"', b"1", b"null", b'{"a":1} x', b"\xff"):
-            reply = await stage.call("POST", path, raw=raw)
-            reply.error(400, "invalid_payload").expect(400, {"error.retryable": False})
+    """No body, no JSON, and no object are 400, on calls that need one."""
+    await _cannot_be_read(stage, "jobs", "workers/fetch", "workers/ack")
 
 
-@case("OJS-HTP-010")
+@case("OJS-HTP-009", level=1)
+async def beats_that_cannot_be_read(stage: Stage) -> None:
+    """A BEAT needs an object as its body."""
+    await _cannot_be_read(stage, "workers/heartbeat")
+
+
+@case("OJS-HTP-009", level=4, capability="batch_enqueue")
+async def batches_that_cannot_be_read(stage: Stage) -> None:
+    """A batch needs an object as its body."""
+    await _cannot_be_read(stage, "jobs/batch")
+
+
+@case("OJS-HTP-035")
+async def code_of_unreadable_bodies(stage: Stage) -> None:
+    """The refusal of a body that cannot be read is invalid_payload."""
+    for path in ("jobs", "workers/fetch", "workers/ack"):
+        for raw in UNREADABLE:
+            (await stage.call("POST", path, raw=raw)).error(400, "invalid_payload")
+
+
+async def _without_a_body(stage: Stage, path: str) -> None:
+    reply = await stage.call("POST", path, headers={"Content-Type": OPENJOBSPEC})
+    reply.expect(200)
+
+
+@case("OJS-HTP-010", level=1)
 async def calls_without_a_body(stage: Stage) -> None:
+    """A dead-letter retry needs no body."""
+    dead = await stage.discarded(stage.name(), retry={"on_exhaustion": "dead_letter"})
+    await _without_a_body(stage, f"dead-letter/{dead['id']}/retry")
+
+
+@case("OJS-HTP-010", level=1)
+async def activations_without_a_body(stage: Stage) -> None:
+    """ACTIVATE needs no body."""
+    queue = stage.name()
+    job = await stage.enqueue(queue, pending=True)
+    await _without_a_body(stage, f"jobs/{job['id']}/activate")
+    stage.equal((await stage.take(queue))["id"], job["id"], "the activated job")
+
+
+@case("OJS-HTP-010", level=4, capability="pause_resume")
+async def pauses_without_a_body(stage: Stage) -> None:
+    """A pause and a resume of a queue need no body."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    for verb in ("pause", "resume"):
+        await _without_a_body(stage, f"queues/{queue}/{verb}")
+    await stage.take(queue)
+
+
+@case("OJS-HTP-041")
+async def calls_with_an_empty_object(stage: Stage) -> None:
     """Calls that need nothing take no body, or an object."""
     queue = stage.name()
     bodies: tuple[Any, ...] = (None, {})
@@ -170,12 +273,10 @@ async def members_named_twice(stage: Stage) -> None:
     """The last one counts of members that an object names twice."""
     queue = stage.name()
     options = b'"options":{"queue":"%s"}' % queue.encode()
-    raw = b'{"type":"first","args":[1],%s,"type":"second","args":[2]}' % options
-    (await stage.call("POST", "jobs", raw=raw)).expect(
-        201, {"job.type": {"$eq": "second"}, "job.args": [2]}
-    )
+    raw = b'{"type":"test.first","args":[1],%s,"type":"test.second","args":[2]}' % options
+    (await stage.call("POST", "jobs", raw=raw)).expect(201)
     taken = await stage.take(queue)
-    stage.equal([taken["type"], taken["args"]], ["second", [2]], "type and arguments")
+    stage.equal([taken["type"], taken["args"]], ["test.second", [2]], "type and arguments")
 
 
 @case("OJS-HTP-012")
@@ -211,8 +312,38 @@ async def strict_servers_refuse_unknown_members(stage: Stage) -> None:
     (await stage.push(queue=queue, x_of_mine=1)).expect(201, {"job.x_of_mine": 1})
 
 
+def _media_type(reply: Reply) -> str:
+    """The media type of an answer, without parameters."""
+    return reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
 @case("OJS-HTP-013", "OJS-HTP-014")
 async def media_types_of_answers(stage: Stage) -> None:
+    """Answers are JSON objects of the protocol's media type, unless another one is asked for."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    for headers in ({}, {"Accept": "*/*"}, {"Accept": OPENJOBSPEC}):
+        for reply in (
+            await stage.call("GET", f"jobs/{job['id']}", headers=headers),
+            await stage.call("GET", "queues", headers=headers),
+            await stage.call("POST", "workers/fetch", {"queues": [stage.name()]}, headers=headers),
+        ):
+            stage.equal(_media_type(reply.expect(200)), OPENJOBSPEC, f"Content-Type for {headers}")
+            stage.check(isinstance(reply.json, dict), "an object", reply.text)
+    missing = (await stage.get(f"jobs/{stage.new_id()}")).expect(404)
+    stage.check(isinstance(missing.json, dict), "an object", missing.text)
+
+
+@case("OJS-HTP-036")
+async def media_types_that_are_asked_for(stage: Stage) -> None:
+    """An answer is application/json where that is the only type asked for."""
+    job = await stage.enqueue(stage.name())
+    reply = await stage.call("GET", f"jobs/{job['id']}", headers={"Accept": "application/json"})
+    stage.equal(_media_type(reply.expect(200)), "application/json", "Content-Type")
+
+
+@case("OJS-HTP-042", "OJS-HTP-014")
+async def media_types_exactly(stage: Stage) -> None:
     """The media type of an answer follows Accept and OJS-Version; every body is an object."""
     job = await stage.enqueue(stage.name())
     for path, status in ((f"jobs/{job['id']}", 200), ("nothing", 404), ("/ojs/manifest", 200)):
@@ -231,16 +362,52 @@ async def media_types_of_answers(stage: Stage) -> None:
             stage.check(isinstance(reply.json, dict), "an object", reply.text)
 
 
-@case("OJS-HTP-015", "OJS-HTP-017", "OJS-ERR-004")
+@case("OJS-HTP-015")
 async def headers_of_every_answer(stage: Stage) -> None:
-    """Every answer says its version and the request's id, its own or a new one."""
+    """Every answer says its version."""
+    for path in ("queues", "health", "/ojs/manifest", f"jobs/{stage.new_id()}"):
+        reply = await stage.get(path)
+        stage.equal(reply.headers.get("ojs-version"), "1.0", "OJS-Version")
+
+
+@case("OJS-HTP-017")
+async def request_ids_of_every_answer(stage: Stage) -> None:
+    """Every answer has an id of its request that no other one has."""
+    ids = list[str]()
+    for path in ("queues", "health", "/ojs/manifest", f"jobs/{stage.new_id()}"):
+        for _ in range(2):
+            reply = await stage.get(path)
+            ids.append(reply.headers.get("x-request-id", ""))
+            stage.check(bool(ids[-1]), "X-Request-Id", reply.headers)
+    stage.equal(len(set(ids)), len(ids), "different ids of requests")
+
+
+@case("OJS-HTP-032")
+async def request_ids_are_kept(stage: Stage) -> None:
+    """The request id of an answer is the request's own."""
+    given = f"req_client-{stage.new_id()}"
+    for path in ("queues", f"jobs/{stage.new_id()}"):
+        reply = await stage.call("GET", path, headers={"X-Request-Id": given})
+        stage.equal(reply.headers.get("x-request-id"), given, "X-Request-Id")
+
+
+@case("OJS-HTP-033")
+async def request_ids_of_the_server(stage: Stage) -> None:
+    """A request id that the server makes is `req_` and a UUIDv7."""
+    made = (await stage.get("queues")).headers.get("x-request-id", "")
+    stage.check(bool(MADE_ID.fullmatch(made)), "req_ and a UUIDv7", made)
+
+
+@case("OJS-HTP-044", "OJS-HTP-015", "OJS-ERR-004")
+async def request_ids_have_a_length(stage: Stage) -> None:
+    """A request's own id has up to 128 characters; the other answers have one, too."""
     queue = stage.name()
     await stage.enqueue(queue)
     for path in (f"queues/{queue}", "/ojs/manifest", "nothing", "/metrics", "jobs/x"):
         reply = await stage.get(path)
         stage.equal(reply.headers.get("ojs-version"), "1.0", "OJS-Version")
         made = reply.headers.get("x-request-id", "")
-        stage.check(made.startswith("req_") and len(made) == 40, "req_ and a UUID", made)
+        stage.check(bool(MADE_ID.fullmatch(made)), "req_ and a UUIDv7", made)
         stage.check((await stage.get(path)).headers["x-request-id"] != made, "a new id", made)
     for given, kept in (("my request/1", True), ("x" * 128, True), ("x" * 129, False)):
         reply = await stage.call("GET", "jobs/x", headers={"X-Request-Id": given})
@@ -250,7 +417,14 @@ async def headers_of_every_answer(stage: Stage) -> None:
 
 @case("OJS-HTP-016")
 async def versions_of_requests(stage: Stage) -> None:
-    """The known versions of the protocol are accepted; any other is 422 unsupported."""
+    """The version of the protocol is accepted; one that nobody knows is 422."""
+    (await stage.call("GET", "queues", headers={"OJS-Version": "1.0"})).expect(200)
+    (await stage.call("GET", "queues", headers={"OJS-Version": "99.0"})).expect(422)
+
+
+@case("OJS-HTP-043")
+async def other_versions_of_requests(stage: Stage) -> None:
+    """Other spellings of the version are accepted; any other version is unsupported."""
     for version in ("1.0", "1", "1.0.0", "1.0.0-rc.1"):
         (await stage.call("GET", "queues", headers={"OJS-Version": version})).expect(200)
     for version in ("2.0", "1.1", "0.9", "latest"):
@@ -262,9 +436,15 @@ async def versions_of_requests(stage: Stage) -> None:
 async def enqueue_says_where(stage: Stage) -> None:
     """The answer to an enqueue has the path of the job as Location, which can be read."""
     reply = (await stage.push(queue=stage.name())).expect(201)
-    place = reply.headers.get("location", "")
+    place = urlsplit(reply.headers.get("location", "")).path
     stage.check(place.endswith(f"/jobs/{reply['job.id']}"), "the path of the job", place)
     (await stage.get(place)).expect(200, {"job.id": {"$eq": reply["job.id"]}})
+
+
+async def _dead(stage: Stage, queue: str, count: int) -> list[str]:
+    """The ids of so many new dead letters of a queue."""
+    retry = {"on_exhaustion": "dead_letter"}
+    return [(await stage.discarded(queue, retry=retry))["id"] for _ in range(count)]
 
 
 async def _ids(stage: Stage, path: str, **query: Any) -> tuple[list[str], Reply]:
@@ -272,8 +452,56 @@ async def _ids(stage: Stage, path: str, **query: Any) -> tuple[list[str], Reply]
     return [job["id"] for job in reply["jobs"]], reply
 
 
-@case("OJS-HTP-020", "OJS-HTP-021", "OJS-HTP-022", "OJS-HTP-023", "OJS-DLQ-004", level=1)
+@case("OJS-HTP-021", "OJS-HTP-023", level=1)
 async def pages_of_lists(stage: Stage) -> None:
+    """A page has at most `limit` entries, and says how many there are and whether more follow."""
+    queue, limit = stage.name(), 2
+    made = await _dead(stage, queue, 4)
+    found, reply = await _ids(stage, "dead-letter", queue=queue, limit=limit)
+    stage.check(0 < len(found) <= limit, f"one to {limit} jobs", found)
+    reply.expect(200, {"pagination.total": {"$gte": len(made)}, "pagination.has_more": True})
+    found, reply = await _ids(stage, "dead-letter", queue=queue, limit=len(made))
+    if reply.expect(200, {"pagination.total": {"$gte": len(made)}})["pagination.total"] == 4:
+        stage.equal(sorted(found), sorted(made), "jobs on a page that has room for all")
+        reply.expect(200, {"pagination.has_more": False})
+
+
+@case("OJS-HTP-022", "OJS-HTP-023", level=1)
+async def cursors_of_lists(stage: Stage) -> None:
+    """While a list has more, a page has the cursor of the next one; all together have all."""
+    queue, limit = stage.name(), 2
+    made = await _dead(stage, queue, 4)
+    seen = list[str]()
+    query: dict[str, Any] = {}
+    for _ in range(MOST_PAGES):
+        found, reply = await _ids(stage, "dead-letter", queue=queue, limit=limit, **query)
+        stage.check(bool(found), "jobs on a page after has_more", found)
+        seen += found
+        if reply["pagination.has_more"] is not True:
+            reply.expect(200, {"pagination.has_more": False})
+            break
+        query = {"cursor": reply.expect(200, {"pagination.next_cursor": "string:nonempty"})[CURSOR]}
+    missing = [each for each in made if each not in seen]
+    stage.equal(missing, [], "jobs that are on no page")
+    stage.equal(len(set(seen)), len(seen), "different jobs on all pages")
+
+
+@case("OJS-HTP-034", level=1, alone=True)
+async def offsets_of_lists(stage: Stage) -> None:
+    """A list takes an offset."""
+    queue = stage.name()
+    await _dead(stage, queue, 2)
+    first, _ = await _ids(stage, "dead-letter", queue=queue, limit=1)
+    second, _ = await _ids(stage, "dead-letter", queue=queue, limit=1, offset=1)
+    stage.equal([len(first), len(second)], [1, 1], "jobs on two pages")
+    stage.check(first != second, "another job", second)
+
+
+@case(
+    *("OJS-HTP-020", "OJS-HTP-034", "OJS-HTP-045", "OJS-HTP-046", "OJS-HTP-047", "OJS-DLQ-004"),
+    level=1,
+)
+async def pages_by_number(stage: Stage) -> None:
     """A list is newest first and comes in pages by offset, by page and by cursor alike."""
     queue = stage.name()
     made = [(await stage.discarded(queue))["id"] for _ in range(5)]
@@ -305,7 +533,7 @@ async def pages_of_lists(stage: Stage) -> None:
     stage.equal(seen, newest, "all pages by cursor")
 
 
-@case("OJS-HTP-021", level=1)
+@case("OJS-HTP-045", level=1)
 async def limits_of_pages(stage: Stage) -> None:
     """A limit is a number from 1; more than a thousand counts as a thousand."""
     queue = stage.name()

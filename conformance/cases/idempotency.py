@@ -40,7 +40,18 @@ async def keys_of_batches(stage: Stage) -> None:
     stage.equal(len(await stage.fetch(queue, count=10)), 4, "jobs stored")
 
 
-@case("OJS-IDM-004", "OJS-IDM-006", "OJS-IDM-007")
+@case("OJS-IDM-004")
+async def ids_name_one_job(stage: Stage) -> None:
+    """A chosen id again with a different request is 409, and the first job stays."""
+    queue, chosen = stage.name(), stage.new_id()
+    await stage.enqueue(queue, id=chosen, args=["first"])
+    (await stage.push(queue=queue, id=chosen, args=["other"])).expect(409)
+    taken = await stage.take(queue)
+    stage.equal((taken["id"], taken["args"]), (chosen, ["first"]), "the job")
+    await stage.empty(queue)
+
+
+@case("OJS-IDM-004", "OJS-IDM-006", "OJS-IDM-007", "OJS-IDM-014")
 async def chosen_ids(stage: Stage) -> None:
     """A chosen id again with an equal request is the same job; with a different one it is 409."""
     queue, chosen = stage.name(), stage.new_id()
@@ -109,24 +120,35 @@ async def removed_jobs(stage: Stage) -> None:
 
 @case("OJS-IDM-012", level=1)
 async def settling_twice(stage: Stage) -> None:
-    """A repeated ACK, FAIL, cancel or activation is 409 and changes nothing."""
-    queue = stage.name()
-    for first in ("ack", "fail", "cancel", "activate"):
-        job = await stage.enqueue(queue, pending=first == "activate", retry={"max_attempts": 1})
-        if first in ("ack", "fail"):
-            await stage.take(queue)
-        statuses, before = list[int](), dict[str, object]()
-        for _ in range(2):
-            if first in ("ack", "fail"):
-                reply = await (stage.ack(job) if first == "ack" else stage.fail(job))
-            else:
-                reply = await stage.post(f"jobs/{job['id']}/{first}")
-            statuses.append(reply.status)
-            before = before or dict(await stage.look(job))
-        stage.equal(statuses, [200, 409], f"statuses of {first}, twice")
-        stage.equal(dict(await stage.look(job)), before, "the job")
-        if first == "activate":
-            (await stage.delete(f"jobs/{job['id']}")).expect(200)
+    """A repeated ACK or FAIL is 409 and changes nothing."""
+    for name, settle in (("ACK", stage.ack), ("FAIL", stage.fail)):
+        queue = stage.name()
+        job = await stage.enqueue(queue, retry={"max_attempts": 1})
+        await stage.take(queue)
+        (await settle(job)).expect(200)
+        before = await stage.look(job)
+        (await settle(job)).expect(409)
+        seen = await stage.look(job)
+        for member in ("state", "attempt"):
+            stage.equal(seen[member], before[member], f"{member} after {name}, twice")
+
+
+@case("OJS-IDM-012", level=1)
+async def activating_twice(stage: Stage) -> None:
+    """A repeated activation is 409 and changes nothing."""
+    job = await stage.enqueue(stage.name(), pending=True)
+    for status in (200, 409):
+        (await stage.post(f"jobs/{job['id']}/activate")).expect(status)
+        stage.equal((await stage.look(job))["state"], "available", "state")
+
+
+@case("OJS-IDM-015", level=1)
+async def cancelling_twice(stage: Stage) -> None:
+    """A repeated cancel is 409 and changes nothing."""
+    job = await stage.enqueue(stage.name())
+    for status in (200, 409):
+        (await stage.delete(f"jobs/{job['id']}")).expect(status)
+        stage.equal((await stage.look(job))["state"], "cancelled", "state")
 
 
 @case("OJS-IDM-002", "OJS-HTP-009", capability=KEYS)

@@ -9,20 +9,49 @@ from conformance.play.stage import Stage
 
 @case("OJS-JOB-001", "OJS-JOB-002", level=1)
 async def reading(stage: Stage) -> None:
-    """A job is read whole, with result and errors; reading it changes nothing."""
+    """A job is read whole, with its result or its error; reading it changes nothing."""
+    queue = stage.name()
+    waiting = await stage.enqueue(stage.name(), args=[1, "two"], meta={"a": 1})
+    done = await stage.enqueue(queue)
+    await stage.take(queue)
+    (await stage.ack(done, result={"sum": 3})).expect(200)
+    dead = await stage.discarded(queue)
+    for job, state in ((waiting, "available"), (done, "completed"), (dead, "discarded")):
+        first = await stage.look(job)
+        stage.equal(first["state"], state, "state")
+        for _ in range(3):
+            stage.equal(dict(await stage.look(job)), dict(first), f"the {state} job")
+    stage.equal((await stage.look(done))["result"], {"sum": 3}, "result")
+    stage.equal((await stage.look(dead))["error"]["message"], "made to fail", "error.message")
+    seen = await stage.look(waiting)
+    stage.equal((seen["args"], seen["meta"]), ([1, "two"], {"a": 1}), "args and meta")
+
+
+@case("OJS-JOB-014", level=1)
+async def reading_after_an_answer(stage: Stage) -> None:
+    """A job is read as it was answered, with its options and all errors."""
     queue = stage.name()
     done = await stage.done(queue, args=[1], meta={"a": 1}, tags=["t"])
     dead = await stage.discarded(queue)
     waiting = await stage.enqueue(queue)
     for job in (done, dead, waiting):
-        for _ in range(3):
-            stage.equal(dict(await stage.look(job)), dict(job), f"the {job['state']} job")
+        stage.equal(dict(await stage.look(job)), dict(job), f"the {job['state']} job")
     stage.equal(len(dead["errors"]), 1, "entries of the history")
     stage.equal(done["tags"], ["t"], "tags")
 
 
-@case("OJS-JOB-003", "OJS-ERR-005")
+@case("OJS-JOB-003", level=1)
 async def unknown_jobs(stage: Stage) -> None:
+    """An id that no job has is 404 when it is read, cancelled or activated."""
+    await stage.look(await stage.enqueue(stage.name()))
+    name = stage.new_id()
+    (await stage.get(f"jobs/{name}")).expect(404)
+    (await stage.delete(f"jobs/{name}")).expect(404)
+    (await stage.post(f"jobs/{name}/activate")).expect(404)
+
+
+@case("OJS-JOB-003", "OJS-JOB-015", "OJS-ERR-005")
+async def unknown_jobs_of_every_form(stage: Stage) -> None:
     """An id that names no job, of whatever form, is 404 in every call."""
     for name in (stage.new_id(), "nothing", "123", "%20", "x" * 300, "a%2Fb"):
         for reply in (
@@ -35,9 +64,9 @@ async def unknown_jobs(stage: Stage) -> None:
     (await stage.get("jobs/nothing")).error(404, "not_found", resource_type="job")
 
 
-@case("OJS-JOB-004", "OJS-JOB-006")
+@case("OJS-JOB-004", level=1)
 async def cancelling(stage: Stage) -> None:
-    """A cancelled job is answered with its state before, and cannot be cancelled again."""
+    """A cancelled job is answered with its state and the moment."""
     job = await stage.enqueue(stage.name())
     (await stage.delete(f"jobs/{job['id']}")).expect(
         200,
@@ -45,12 +74,40 @@ async def cancelling(stage: Stage) -> None:
             "job.id": {"$eq": job["id"]},
             "job.state": "cancelled",
             "job.cancelled_at": "string:datetime",
-            "job.previous_state": "available",
         },
     )
+
+
+@case("OJS-JOB-005", level=1)
+async def settling_cancelled_jobs(stage: Stage) -> None:
+    """ACK and FAIL of a cancelled job are 409, and it stays cancelled."""
+    job = await stage.enqueue(stage.name())
+    (await stage.delete(f"jobs/{job['id']}")).expect(200)
+    (await stage.ack(job)).expect(409)
+    (await stage.fail(job)).expect(409)
+    stage.equal((await stage.look(job))["state"], "cancelled", "state")
+
+
+@case("OJS-JOB-006", "OJS-JOB-016", "OJS-LIF-022")
+async def cancelling_says_the_state_before(stage: Stage) -> None:
+    """A cancelled job is answered with its state before, and cannot be cancelled again."""
+    job = await stage.enqueue(stage.name())
+    reply = await stage.delete(f"jobs/{job['id']}")
+    reply.expect(200, {"job.previous_state": "available"})
     (await stage.delete(f"jobs/{job['id']}")).error(409, "conflict", current_state="cancelled")
     done = await stage.done(stage.name())
     (await stage.delete(f"jobs/{done['id']}")).error(409, "conflict", current_state="completed")
+
+
+@case("OJS-JOB-017", "OJS-WRK-011", level=1)
+async def holders_learn_of_a_cancel(stage: Stage) -> None:
+    """The next BEAT of the worker that holds a cancelled job names it."""
+    queue, worker = stage.name(), stage.name("w")
+    job = await stage.enqueue(queue)
+    await stage.take(queue, worker)
+    (await stage.delete(f"jobs/{job['id']}")).expect(200)
+    reply = await stage.beat(worker, [job])
+    stage.equal(reply["cancelled_jobs"], [job["id"]], "cancelled_jobs")
 
 
 @case("OJS-JOB-008", "OJS-JOB-009", level=1, capability="job_result")

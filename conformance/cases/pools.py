@@ -34,6 +34,36 @@ async def taken(
     return Counter(str(job["queue"]) for job in jobs)
 
 
+@case("OJS-FAI-010", capability=FAIR)
+async def listed(stage: Stage) -> None:
+    """Pools are listed."""
+    name = stage.name("pool")
+    body = {"name": name, "queues": [stage.name()], "strategy": "weighted"}
+    made = await stage.call("PUT", f"admin/pools/{name}", body)
+    stage.need(made.status in (200, 201), "pools cannot be made by a call with a list of queues")
+    listed = (await stage.get("admin/pools")).expect(200)
+    stage.check(name.encode() in listed.content, f"pool {name} in the list", listed.json)
+
+
+@case("OJS-FAI-011", capability=FAIR)
+async def made(stage: Stage) -> None:
+    """A pool is made."""
+    name = stage.name("pool")
+    body = {"name": name, "queues": {stage.name(): {"weight": 7}}, "strategy": "weighted"}
+    reply = (await stage.call("PUT", f"admin/pools/{name}", body)).expect((200, 201))
+    stage.equal([reply["pool.name"], reply["pool.strategy"]], [name, "weighted"], "the pool")
+
+
+@case("OJS-FAI-009", capability=FAIR)
+async def counted(stage: Stage) -> None:
+    """The queues of jobs that were handed out are in the statistics."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    await stage.take(queue)
+    counted = (await stage.get("admin/scheduling/stats")).expect(200)
+    stage.check(queue.encode() in counted.content, f"queue {queue} counted", counted.json)
+
+
 @case("OJS-FAI-001", capability=FAIR)
 async def calls(stage: Stage) -> None:
     """A pool is made, read, listed and forgotten; what is misspelt is refused."""
@@ -86,7 +116,7 @@ async def starving(stage: Stage) -> None:
     stage.check(2 <= turns <= 4, "2 to 4 of 16 turns for the second queue", turns)
 
 
-@case("OJS-FAI-006", "OJS-FAI-007", "OJS-FAI-009", capability=FAIR)
+@case("OJS-FAI-006", "OJS-FAI-007", "OJS-FAI-012", capability=FAIR)
 async def bounds(stage: Stage) -> None:
     """No more than the concurrency run, strangers get nothing, and all of it is counted."""
     queues = await filled(stage)

@@ -56,7 +56,14 @@ async def settings(stage: Stage) -> None:
     stage.check(len(events) >= 3 and "config" in events[0]["data"], "queue.configured", events[:1])
 
 
-@case("OJS-QCF-004", "OJS-QCF-005", capability=CONFIG)
+@case("OJS-QCF-004", capability=CONFIG)
+async def queues_with_settings(stage: Stage) -> None:
+    """A queue can be made with its settings before it has a job."""
+    body = {"name": stage.name(), "config": {"concurrency": 2}}
+    (await stage.post("queues", body)).expect(201)
+
+
+@case("OJS-QCF-005", "OJS-QCF-022", capability=CONFIG)
 async def other_calls(stage: Stage) -> None:
     """A queue can be made with its settings, once; limits can be replaced apart from the rest."""
     queue = stage.name()
@@ -198,6 +205,15 @@ async def purging(stage: Stage) -> None:
 
 @case("OJS-QCF-016", level=1, capability=CONFIG)
 async def deleting_queues(stage: Stage) -> None:
+    """A queue with unfinished jobs is not deleted where that is to be refused."""
+    queue = stage.name()
+    waiting = await stage.enqueue(queue)
+    (await stage.call("DELETE", f"queues/{queue}", {"strategy": "reject"})).expect(409)
+    stage.equal((await stage.take(queue))["id"], waiting["id"], "the job that waited")
+
+
+@case("OJS-QCF-023", level=1, capability=CONFIG)
+async def deleting_queues_with_jobs(stage: Stage) -> None:
     """A queue is forgotten with its settings; one with unfinished jobs only on a clear word."""
     queue = stage.name()
     (await stage.call("PUT", f"queues/{queue}/config", {"concurrency": 5})).expect(200)
@@ -214,6 +230,25 @@ async def deleting_queues(stage: Stage) -> None:
 
 @case("OJS-QCF-019", level=1, capability=CONFIG)
 async def moving_jobs(stage: Stage) -> None:
+    """The jobs of a queue that is deleted can move to another one."""
+    queue, target = stage.name(), stage.name()
+    await stage.enqueue(target)
+    await stage.take(target)
+    job = await stage.enqueue(queue)
+    move = {"strategy": "move", "target_queue": target}
+    (await stage.call("DELETE", f"queues/{queue}", move)).expect((200, 202, 204))
+    found: list[str] = []
+
+    async def moved() -> bool:
+        found.extend(each["id"] for each in await stage.fetch(target))
+        return bool(found)
+
+    await stage.until(moved, 10, "a job in the target")
+    stage.equal(found, [job["id"]], "the job that moved")
+
+
+@case("OJS-QCF-025", level=1, capability=CONFIG)
+async def moving_all_jobs(stage: Stage) -> None:
     """The jobs of a queue that is deleted can move, whatever their state, and go on there."""
     queue, target = stage.name(), stage.name()
     dead = await stage.discarded(queue)
@@ -237,17 +272,23 @@ async def moving_jobs(stage: Stage) -> None:
     stage.equal(sum(event["data"]["count"] for event in events), 3, "jobs told as moved")
 
 
-@case("OJS-QCF-017", capability=CONFIG)
+@case("OJS-QCF-017", capability="admin_api")
 async def admin_paths(stage: Stage) -> None:
-    """Pause, resume and a job can be reached below /admin, with members at the top."""
+    """A queue is paused and resumed below /admin."""
     queue = stage.name()
-    job = await stage.enqueue(queue)
-    for call, paused in (("pause", True), ("resume", False)):
-        reply = await stage.post(f"admin/queues/{queue}/{call}")
-        reply.expect(200, {"name": {"$eq": queue}, "paused": paused})
-    (await stage.get(f"admin/jobs/{job['id']}")).expect(
-        200, {"id": {"$eq": job["id"]}, "state": "available", "queue": {"$eq": queue}}
-    )
+    await stage.enqueue(queue)
+    (await stage.post(f"admin/queues/{queue}/pause")).expect(200, {"paused": True})
+    await stage.empty(queue)
+    (await stage.post(f"admin/queues/{queue}/resume")).expect(200, {"paused": False})
+    await stage.take(queue)
+
+
+@case("OJS-QCF-024", capability="admin_api")
+async def names_of_paused_queues(stage: Stage) -> None:
+    """A pause and a resume below /admin answer the name of the queue."""
+    queue = stage.name()
+    for call in ("pause", "resume"):
+        (await stage.post(f"admin/queues/{queue}/{call}")).expect(200, {"name": {"$eq": queue}})
 
 
 @case("OJS-QCF-011", level=1, capability=CONFIG)

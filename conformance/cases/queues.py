@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.case import case
 from conformance.play.stage import Stage
-from conformance.verdicts.reply import STATES
+from conformance.verdicts.reply import STATES, Record, record
 
 
 @case("OJS-QUE-002", level=1)
@@ -37,8 +37,32 @@ async def queues_apart(stage: Stage) -> None:
     await stage.empty(other)
 
 
-@case("OJS-QUE-004", "OJS-QUE-005")
+async def _known(stage: Stage) -> dict[str, Record]:
+    """Return the queues of the list by name, page by page."""
+    known: dict[str, Record] = {}
+    cursor: dict[str, str] = {}
+    while True:
+        reply = (await stage.get("queues", **cursor)).expect(200)
+        for queue in reply["queues"]:
+            each = record(queue, reply)
+            known[each["name"]] = each
+        if not reply.has("pagination.next_cursor") or not reply["pagination.next_cursor"]:
+            return known
+        cursor = {"cursor": reply["pagination.next_cursor"]}
+
+
+@case("OJS-QUE-004")
 async def lists_of_queues(stage: Stage) -> None:
+    """A queue that has a job is listed as active."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    known = await _known(stage)
+    stage.check(queue in known, f"{queue} in the list", sorted(known))
+    stage.equal(known[queue]["status"], "active", "status")
+
+
+@case("OJS-QUE-005", "OJS-QUE-015")
+async def every_known_queue(stage: Stage) -> None:
     """Every queue that was used or paused is listed with its status and counts."""
     used, paused = stage.name(), stage.name()
     await stage.enqueue(used)
@@ -61,8 +85,28 @@ async def lists_of_queues(stage: Stage) -> None:
             stage.check(bool(queue["created_at"]), "created_at", queue)
 
 
-@case("OJS-QUE-006", "OJS-QUE-008", "OJS-QUE-009", level=1)
+@case("OJS-QUE-006", "OJS-QUE-009", level=4)
 async def counts(stage: Stage) -> None:
+    """The counts of a queue have every answered change in them."""
+    queue = stage.name()
+    for _ in range(3):
+        await stage.enqueue(queue)
+
+    async def are(available: int, active: int, completed: int) -> None:
+        expected = {"available": available, "active": active, "completed": completed}
+        members = {f"queue.{name}": number for name, number in expected.items()}
+        reply = await stage.get(f"queues/{queue}/stats")
+        reply.expect(200, {"queue.name": {"$eq": queue}, **members})
+
+    await are(3, 0, 0)
+    taken = await stage.take(queue)
+    await are(2, 1, 0)
+    (await stage.ack(taken)).expect(200)
+    await are(2, 0, 1)
+
+
+@case("OJS-QUE-008", "OJS-QUE-009", "OJS-QUE-016", level=1)
+async def counts_of_every_state(stage: Stage) -> None:
     """The counts have every answered change in them, and depth those that still come."""
     queue = stage.name()
     await stage.enqueue(queue, scheduled_at="2099-01-01T00:00:00Z")
@@ -147,8 +191,32 @@ async def throughput(stage: Stage) -> None:
     stage.check(False, "a throughput of 1 per second", shown)
 
 
-@case("OJS-QUE-010", "OJS-QUE-012", level=4, capability="pause_resume")
+@case("OJS-QUE-010", "OJS-QUE-011", level=4, capability="pause_resume")
 async def pausing(stage: Stage) -> None:
+    """A paused queue hands nothing out until it is resumed; a job that is held goes on."""
+    queue = stage.name()
+    made = {(await stage.enqueue(queue))["id"] for _ in range(2)}
+    held = await stage.take(queue)
+    (await stage.post(f"queues/{queue}/pause")).expect(200)
+    await stage.empty(queue)
+    (await stage.ack(held)).expect(200)
+    await stage.empty(queue)
+    (await stage.post(f"queues/{queue}/resume")).expect(200)
+    stage.equal([(await stage.take(queue))["id"]], list(made - {held["id"]}), "the other job")
+
+
+@case("OJS-QUE-012", level=4, capability="pause_resume")
+async def answers_to_a_pause(stage: Stage) -> None:
+    """The answers to a pause and a resume say how the queue is now."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    for call, paused in (("pause", True), ("resume", False)):
+        reply = await stage.post(f"queues/{queue}/{call}")
+        reply.expect(200, {"queue.name": {"$eq": queue}, "queue.paused": paused})
+
+
+@case("OJS-QUE-017", "OJS-QUE-018", level=4, capability="pause_resume")
+async def pausing_again(stage: Stage) -> None:
     """Pausing and resuming works on a queue that was never used, and repeated."""
     queue = stage.name()
     for call, paused, moment in (
@@ -170,11 +238,11 @@ async def pausing(stage: Stage) -> None:
     await stage.take(queue)
 
 
-@case("OJS-QUE-011", "OJS-FET-011", level=4, capability="pause_resume")
+@case("OJS-QUE-010", "OJS-FET-011", level=4, capability="pause_resume")
 async def pausing_while_fetching(stage: Stage) -> None:
     """Once a pause is answered nothing more comes out of the queue, however many ask."""
     queue = stage.name()
-    made = {job["id"] for job in await stage.enqueue_many(queue, 200)}
+    made = {(await stage.enqueue(queue))["id"] for _ in range(200)}
     handed, paused = asyncio.Event(), asyncio.Event()
     early: list[str] = []
     late: list[str] = []
@@ -207,7 +275,7 @@ async def pausing_while_fetching(stage: Stage) -> None:
     stage.equal([len(early), set(early) == made], [200, True], "each job once, before or later")
 
 
-@case("OJS-QUE-013")
+@case("OJS-QUE-013", level=4, capability="priority_queues")
 async def priorities(stage: Stage) -> None:
     """The jobs of a queue are counted by priority, as far as that is cheap."""
     queue = stage.name()

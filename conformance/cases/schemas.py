@@ -5,6 +5,8 @@ from urllib.parse import quote
 
 from conformance.case import case
 from conformance.play.stage import Stage
+from conformance.verdicts.features import read_features
+from conformance.verdicts.reply import Reply
 
 SCHEMAS = "schema_validation"
 MAX_SCHEMA = 65_536
@@ -20,9 +22,83 @@ def _of_bytes(count: int) -> dict[str, str]:
     return {"title": "x" * (count - len('{"title":""}'))}
 
 
-@case("OJS-SCH-001", "OJS-SCH-002", "OJS-SCH-004", "OJS-SCH-006", capability=SCHEMAS)
+def _need_registry(stage: Stage) -> None:
+    """Skip the case unless the extension is claimed; the capability has another meaning, too."""
+    features = read_features(stage.manifest)
+    claimed = not features.known or "schema-registry" in features.extensions
+    stage.need(claimed, "it claims no schema registry")
+
+
+def _version(reply: Reply) -> object:
+    """The version of the schema in an answer, be it wrapped or not."""
+    schema = reply.expect(200)["schema"]
+    return schema["version"] if "job_type" in schema else reply["version"]
+
+
+async def _register(stage: Stage, kind: str, version: str, schema: object) -> Reply:
+    """Register a schema in the published way; any answer is returned."""
+    return await stage.post("schemas", {"job_type": kind, "version": version, "schema": schema})
+
+
+@case("OJS-SCH-001", "OJS-SCH-004", "OJS-SCH-006", capability=SCHEMAS)
 async def registering(stage: Stage) -> None:
     """A version is registered once, found by its type, and the newest is the one that counts."""
+    _need_registry(stage)
+    kind = _type(stage)
+    path = f"schemas/{kind}"
+    (await stage.get(path)).expect(404)
+    for version in ("1.0.0", "2.1.0"):
+        (await _register(stage, kind, version, TEXTS)).expect(201, {"schema": "exists"})
+    (await _register(stage, kind, "1.0.0", {})).expect(409)
+    stage.equal(_version(await stage.get(path)), "2.1.0", "the newest version")
+    versions = (await stage.get(f"{path}/versions")).expect(200)["versions"]
+    stage.equal([item["version"] for item in versions], ["2.1.0", "1.0.0"], "versions")
+    (await stage.delete(f"{path}/2.1.0")).expect((200, 204))
+    stage.equal(_version(await stage.get(path)), "1.0.0", "the newest version")
+    (await stage.delete(f"{path}/1.0.0")).expect((200, 204))
+    (await stage.get(path)).expect(404)
+
+
+@case("OJS-SCH-019", capability=SCHEMAS)
+async def registering_by_path(stage: Stage) -> None:
+    """A version is registered, read and removed by its path."""
+    _need_registry(stage)
+    kind = _type(stage)
+    path = f"admin/schemas/{kind}"
+    (await stage.get(path)).expect(404)
+    body = {"schema": TEXTS}
+    (await stage.call("PUT", f"{path}/1", body)).expect((200, 201), {"type": kind, "version": 1})
+    stored = (await stage.get(f"{path}/1")).expect(200, {"version": 1})
+    stage.equal(stored["schema"], TEXTS, "the schema")
+    (await stage.delete(f"{path}/1")).expect(200)
+    for gone in (
+        await stage.get(path),
+        await stage.get(f"{path}/1"),
+        await stage.delete(f"{path}/1"),
+    ):
+        gone.expect(404)
+
+
+@case("OJS-SCH-020", capability=SCHEMAS)
+async def newest_by_path(stage: Stage) -> None:
+    """A type has the schema of its newest version by its path, and a version never changes."""
+    _need_registry(stage)
+    path = f"admin/schemas/{_type(stage)}"
+    for version in (1, 2):
+        (await stage.call("PUT", f"{path}/{version}", {"schema": TEXTS})).expect((200, 201))
+    (await stage.call("PUT", f"{path}/1", {"schema": {}})).expect(409)
+    (await stage.get(path)).expect(200, {"version": 2, "schema.type": "array"})
+    (await stage.delete(f"{path}/2")).expect(200)
+    (await stage.get(path)).expect(200, {"version": 1})
+
+
+@case(
+    *("OJS-SCH-001", "OJS-SCH-002", "OJS-SCH-004", "OJS-SCH-006"),
+    *("OJS-SCH-019", "OJS-SCH-020", "OJS-SCH-021"),
+    capability=SCHEMAS,
+)
+async def registering_everywhere(stage: Stage) -> None:
+    """A version has one schema under all paths, and its version may be written in several ways."""
     kind = _type(stage)
     path = f"admin/schemas/{kind}"
     (await stage.get(path)).error(404, "not_found")
@@ -94,8 +170,18 @@ async def chosen_uris(stage: Stage) -> None:
     (await stage.post("schemas", own)).expect(201, {"schema.uri": {"$eq": own["uri"]}})
 
 
-@case("OJS-SCH-003", "OJS-SCH-005", capability=SCHEMAS)
+@case("OJS-SCH-001", "OJS-SCH-003", "OJS-SCH-005", capability=SCHEMAS)
 async def schemas_that_do_not_compile(stage: Stage) -> None:
+    """A text that is no JSON Schema is refused, and nothing is stored."""
+    _need_registry(stage)
+    kind = _type(stage)
+    for wrong in ({"type": "list"}, {"type": "array", "minItems": -1}):
+        (await _register(stage, kind, "1.0.0", wrong)).expect((400, 409, 422))
+    (await stage.get(f"schemas/{kind}")).expect(404)
+
+
+@case("OJS-SCH-003", "OJS-SCH-005", "OJS-SCH-022", capability=SCHEMAS)
+async def schemas_that_are_refused(stage: Stage) -> None:
     """A schema that cannot be applied is refused with the reason, and nothing is stored."""
     kind = _type(stage)
     path = f"admin/schemas/{kind}/1"
@@ -126,9 +212,30 @@ async def schemas_that_do_not_compile(stage: Stage) -> None:
     (await stage.delete(path)).expect(200)
 
 
-@case("OJS-SCH-013", "OJS-SCH-014", capability=SCHEMAS)
+@case("OJS-SCH-001", "OJS-SCH-013", "OJS-SCH-014", capability=SCHEMAS)
 async def breaking_changes(stage: Stage) -> None:
-    """Within a major version, or where it is promised, a schema may not ask for more."""
+    """Within a major version a schema may not ask for more."""
+    _need_registry(stage)
+    kind = _type(stage)
+    mail = {"type": "string", "maxLength": 100}
+    first = {"type": "object", "required": ["to"], "properties": {"to": mail}}
+    broken: tuple[dict[str, Any], ...] = (
+        {"required": ["to", "cc"]},
+        {"properties": {}},
+        {"properties": {"to": {"type": "integer"}}},
+        {"properties": {"to": {**mail, "maxLength": 50}}},
+        {"additionalProperties": False},
+    )
+    (await _register(stage, kind, "1.0.0", first)).expect(201)
+    for change in broken:
+        reply = await _register(stage, kind, "1.1.0", {**first, **change})
+        reply.expect((400, 409, 422))
+    (await _register(stage, kind, "2.0.0", {**first, **broken[0]})).expect(201)
+
+
+@case("OJS-SCH-013", "OJS-SCH-014", "OJS-SCH-023", "OJS-SCH-024", capability=SCHEMAS)
+async def rules_of_changes(stage: Stage) -> None:
+    """Within a major version, or where it is promised, each break is told by rule and place."""
     path = f"admin/schemas/{_type(stage)}"
     mail: dict[str, Any] = {"properties": {"to": {"type": "string"}}, "required": ["to"]}
 
@@ -161,7 +268,7 @@ async def breaking_changes(stage: Stage) -> None:
     (await stage.call("PUT", f"{path}/2", mails(required=["cc"]))).expect(201)
 
 
-@case("OJS-SCH-014", capability=SCHEMAS)
+@case("OJS-SCH-014", "OJS-SCH-024", capability=SCHEMAS)
 async def changed_definitions(stage: Stage) -> None:
     """A definition that asks for more breaks the schema where it is referred to."""
     path = f"admin/schemas/{_type(stage)}"

@@ -9,9 +9,33 @@ VERSIONING = "job_versioning"
 RUNTIME = "ojs.ext_runtime"
 
 
-@case("OJS-VER-001", "OJS-VER-002", "OJS-VER-003", capability=VERSIONING)
+async def _is_kept(stage: Stage, expected: object, **members: Any) -> None:
+    """Require that a job's version is shown by the enqueue, by FETCH and wherever it is read."""
+    queue = stage.name()
+    job = await stage.enqueue(queue, **{"type": "kind.a", **members})
+    stage.equal(job["version"], expected, "version")
+    (await stage.get(f"jobs/{job['id']}")).expect(200, {"job.version": {"$eq": expected}})
+    stage.equal((await stage.take(queue))["version"], expected, "version in FETCH")
+
+
+@case("OJS-VER-001", "OJS-VER-002", capability=VERSIONING)
 async def versions_of_jobs(stage: Stage) -> None:
-    """A version comes back as it was written; an invalid one is refused."""
+    """A version comes back as it was written, and one in the type is read; a job needs none."""
+    await stage.enqueue(stage.name(), type="kind.a")
+    await _is_kept(stage, "2.1", version="2.1")
+    await _is_kept(stage, "3.0", type="kind.a@3.0")
+    await _is_kept(stage, "4.0", type="kind.a@3.0", version="4.0")
+
+
+@case("OJS-VER-014", capability=VERSIONING)
+async def whole_versions(stage: Stage) -> None:
+    """A version that is an integer comes back as one."""
+    await _is_kept(stage, 2, version=2)
+
+
+@case("OJS-VER-003", "OJS-VER-015", "OJS-VER-016", capability=VERSIONING)
+async def versions_that_are_equal(stage: Stage) -> None:
+    """Versions are compared by their numbers, an invalid one is refused, and types are short."""
     queue = stage.name()
     written: list[tuple[dict[str, Any], object]] = [
         ({"version": 2}, 2),
@@ -36,8 +60,30 @@ async def versions_of_jobs(stage: Stage) -> None:
     (await stage.push(queue=queue, version="1.0", **same)).error(409, "duplicate")
 
 
-@case("OJS-VER-004", "OJS-VER-005", "OJS-VER-006", "OJS-VER-007", capability=VERSIONING)
+@case("OJS-VER-004", "OJS-VER-006", "OJS-VER-007", capability=VERSIONING)
 async def versions_of_handlers(stage: Stage) -> None:
+    """A worker that said its handlers in a BEAT gets only jobs of versions that they take."""
+    queue, worker = stage.name(), stage.name("w")
+    fits = await stage.enqueue(queue, type="kind.a", version="2.9")
+    plain = await stage.enqueue(queue, type="kind.a")
+    late = await stage.enqueue(queue, type="kind.a", version="3.0")
+
+    async def given(versions: str) -> list[str]:
+        answered = [{"type": "kind.a", "versions": versions}]
+        body = {"worker_id": worker, "handlers": answered}
+        (await stage.post("workers/heartbeat", body)).expect(200)
+        found: list[str] = []
+        while jobs := await stage.fetch(queue, worker):
+            found += [job["id"] for job in jobs]
+        return sorted(found)
+
+    stage.equal(await given(">=1.0 <3.0"), sorted([fits["id"], plain["id"]]), "jobs that it takes")
+    (await stage.get(f"jobs/{late['id']}")).expect(200, {"job.state": "available"})
+    stage.equal(await given(">=3.0"), [late["id"]], "jobs that it takes after another BEAT")
+
+
+@case("OJS-VER-004", "OJS-VER-005", "OJS-VER-006", "OJS-VER-017", capability=VERSIONING)
+async def handlers_of_registration(stage: Stage) -> None:
     """A worker that registered handlers gets only jobs that they take; others get all."""
     queue, worker = stage.name(), stage.name("w")
     for wrong in ("latest", "^1.0", ">=", 1, None):

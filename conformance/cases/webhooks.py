@@ -5,7 +5,7 @@ import asyncio
 from conformance.case import case
 from conformance.play.stage import Stage
 from conformance.variants import MAIN
-from conformance.verdicts.reply import Reply
+from conformance.verdicts.reply import Record, Reply, record
 
 WEBHOOKS = "webhooks"
 PATH = "webhooks/subscriptions"
@@ -19,9 +19,40 @@ async def subscribed(stage: Stage, **members: object) -> Reply:
     return (await stage.post(PATH, body)).expect(201, {"subscription.id": "string:nonempty"})
 
 
-@case("OJS-WHK-001", "OJS-WHK-002", "OJS-WHK-020", "OJS-WHK-021", capability=WEBHOOKS)
+def _quiet(stage: Stage) -> dict[str, object]:
+    """A subscription in the published form, to events that nobody makes."""
+    return {"url": URL, "events": ["job.failed"], "filter": {"queues": [stage.name()]}}
+
+
+def _shown(reply: Reply) -> Record:
+    """The subscription of an answer, be it wrapped or not."""
+    wrapped = reply.has("subscription")
+    return record(reply["subscription"] if wrapped else reply.json, reply)
+
+
+@case("OJS-WHK-001", "OJS-WHK-002", capability=WEBHOOKS)
 async def subscriptions(stage: Stage) -> None:
     """A subscription is made, listed, read, changed and deleted."""
+    body = {**_quiet(stage), "metadata": {"team": "7"}}
+    made = _shown((await stage.post(PATH, body)).expect(201))
+    stage.equal([made["url"], made["events"], made["active"]], [URL, ["job.failed"], True], "it")
+    subscription = f"{PATH}/{made['id']}"
+    shown = _shown((await stage.get(subscription)).expect(200))
+    stage.equal([shown["id"], shown["url"]], [made["id"], URL], "the subscription, read")
+    (await stage.get(PATH)).expect(200, {"subscriptions": {"$size": {"$gte": 1}}})
+    events = ["job.completed", "job.failed"]
+    changes = {"events": events, "active": False}
+    (await stage.call("PATCH", subscription, json=changes)).expect(200)
+    shown = _shown((await stage.get(subscription)).expect(200))
+    stage.equal(sorted(shown["events"]), events, "events that were changed")
+    stage.equal([shown["url"], shown["active"]], [URL, False], "url and active")
+    (await stage.delete(subscription)).expect((200, 204))
+    (await stage.get(subscription)).expect((404, 410))
+
+
+@case("OJS-WHK-020", "OJS-WHK-021", "OJS-WHK-022", capability=WEBHOOKS)
+async def shapes_of_subscriptions(stage: Stage) -> None:
+    """A subscription is shown wrapped, with the form in which its events are sent."""
     queue = stage.name()
     made = await subscribed(stage, filter={"queues": [queue]}, metadata={"team": 7})
     subscription = f"{PATH}/{made['subscription.id']}"
@@ -75,9 +106,30 @@ async def public_addresses(stage: Stage) -> None:
         await subscribed(stage, url=f"https://{host}/")
 
 
-@case("OJS-WHK-004", "OJS-WHK-005", capability=WEBHOOKS)
+@case("OJS-WHK-004", capability=WEBHOOKS)
 async def secrets(stage: Stage) -> None:
-    """A secret is answered when it is made, and never again."""
+    """The answer that makes a subscription has its secret, and none that shows it has."""
+    made = _shown((await stage.post(PATH, _quiet(stage))).expect(201))
+    stage.check(bool(made["secret"]), "a secret", dict(made))
+    shown = await stage.get(f"{PATH}/{made['id']}")
+    stage.check(not _shown(shown.expect(200)).get("secret"), "no secret", shown.json)
+    listed = await stage.get(PATH)
+    stage.check(made["secret"] not in listed.text, "no secret in the list", listed.json)
+    await stage.delete(f"{PATH}/{made['id']}")
+
+
+@case("OJS-WHK-005", capability=WEBHOOKS)
+async def rotation(stage: Stage) -> None:
+    """The secret of a subscription can be rotated."""
+    made = _shown((await stage.post(PATH, _quiet(stage))).expect(201))
+    rotated = await stage.post(f"{PATH}/{made['id']}/rotate-secret")
+    rotated.expect({"$in": [200, 201, 202, 204]})
+    await stage.delete(f"{PATH}/{made['id']}")
+
+
+@case("OJS-WHK-023", "OJS-WHK-024", capability=WEBHOOKS)
+async def secrets_of_ones_own(stage: Stage) -> None:
+    """A secret is the client's or the server's, and answered only when it is made."""
     made = await subscribed(stage)
     subscription = f"{PATH}/{made['subscription.id']}"
     first = made["subscription.secret"]

@@ -10,6 +10,7 @@ from conformance.play.websocket import SUBPROTOCOL, UNCLEAN, Socket, connected
 from conformance.verdicts.reply import Record
 
 WEBSOCKET = "websocket"
+MOVED = "job.state_changed"
 MOST_CHANNELS = 100
 # A server may close the connection after a refusal, so it is not reused.
 HANDSHAKE = {
@@ -30,15 +31,78 @@ async def _about(socket: Socket, queue: str, count: int) -> list[Record]:
     return found
 
 
+async def _answer(socket: Socket, kind: str, **order: object) -> Record:
+    """Send an order; its answer, whatever else is told before."""
+    await socket.send(**order)
+    while True:
+        message = await socket.next()
+        if message.get("type") in (kind, "error"):
+            socket.require(kind, message)
+            return message
+
+
+async def _move(socket: Socket, queue: str) -> Record:
+    """The next message that a job of a queue has become active, whatever else is told."""
+    while True:
+        message = await socket.next()
+        if message.get("type") == "event" and message.get("event") == MOVED:
+            data = message["data"]
+            if data.get("queue") == queue and data.get("to") == "active":
+                return message
+
+
 @case("OJS-WSK-001", capability=WEBSOCKET)
 async def opening(stage: Stage) -> None:
-    """An upgrade opens a WebSocket, of the subprotocol where it is offered; else it is 422."""
+    """An upgrade opens a WebSocket, of the subprotocol where it is offered."""
     async with connected(stage, ("other", SUBPROTOCOL)) as socket:
         stage.equal(socket.subprotocol, SUBPROTOCOL, "subprotocol")
-        await socket.subscribe("all")
-    async with connected(stage, ()) as socket:
-        stage.equal(socket.subprotocol, None, "subprotocol that nobody offered")
-        await socket.subscribe("all")
+    async with connected(stage, ()):
+        pass
+
+
+@case("OJS-WSK-003", "OJS-WSK-005", "OJS-WSK-006", capability=WEBSOCKET)
+async def subscribing(stage: Stage) -> None:
+    """Everything, a queue and a job are channels; an event names its own, until it is left."""
+    queue = stage.name()
+    job = await stage.enqueue(queue)
+    for channel in (f"job:{job['id']}", f"queue:{queue}", "all"):
+        async with connected(stage) as socket:
+            granted = await _answer(socket, "subscribed", action="subscribe", channel=channel)
+            stage.equal(granted["channel"], channel, "channel of the answer")
+            taken = await stage.take(queue)
+            message = await _move(socket, queue)
+            stage.equal(message["channel"], channel, "channel of the event")
+            stage.check(bool(message["id"]), "an id", dict(message))
+            data = message["data"]
+            expected = {"job_id": taken["id"], "type": "test.case", "from": "available"}
+            stage.equal(data, data | expected, "data")
+            left = await _answer(socket, "unsubscribed", action="unsubscribe", channel=channel)
+            stage.equal(left["channel"], channel, "channel of the answer")
+        if not channel.startswith("all"):
+            job = await stage.enqueue(queue)
+
+
+@case("OJS-WSK-004", capability=WEBSOCKET)
+async def chosen_types(stage: Stage) -> None:
+    """A channel that is narrowed to another type is silent until the filter is replaced."""
+    queue = stage.name()
+    for _ in range(2):
+        await stage.enqueue(queue)
+    order = {"action": "subscribe", "channel": f"queue:{queue}"}
+    async with connected(stage) as socket:
+        taken: dict[str, object] = {}
+        for types in (["job.progress"], [MOVED]):
+            granted = await _answer(socket, "subscribed", **order, event_types=types)
+            stage.equal(granted["event_types"], types, "event_types")
+            taken = await stage.take(queue)
+            await asyncio.sleep(0.5)  # the event of the first job meets the first filter
+        message = await _move(socket, queue)
+        stage.equal(message["data"]["job_id"], taken["id"], "the job of the first event")
+
+
+@case("OJS-WSK-016", capability=WEBSOCKET)
+async def opening_without_an_upgrade(stage: Stage) -> None:
+    """A call without the upgrade is 422."""
     (await stage.get("ws")).error(422, "unsupported")
 
 
@@ -91,7 +155,7 @@ async def channels(stage: Stage) -> None:
         await stage.enqueue(other)
 
 
-@case("OJS-WSK-003", "OJS-WSK-004", "OJS-WSK-006", capability=WEBSOCKET)
+@case("OJS-WSK-004", "OJS-WSK-017", "OJS-WSK-018", "OJS-WSK-019", capability=WEBSOCKET)
 async def filters(stage: Stage) -> None:
     """A channel is narrowed by event types and queues; `events` has answers of its own."""
     queue, other = stage.name(), stage.name()
@@ -116,7 +180,7 @@ async def filters(stage: Stage) -> None:
         stage.equal((await socket.event())["event"], "job.completed", "event")
 
 
-@case("OJS-WSK-004", "OJS-WSK-005", capability=WEBSOCKET)
+@case("OJS-WSK-004", "OJS-WSK-005", "OJS-WSK-018", "OJS-WSK-019", capability=WEBSOCKET)
 async def another_filter_and_none(stage: Stage) -> None:
     """Subscribing again replaces the filter without a loss; an unsubscribed channel is silent."""
     queue = stage.name()
@@ -173,6 +237,18 @@ async def a_job_that_has_ended(stage: Stage) -> None:
 
 
 @case("OJS-WSK-009", capability=WEBSOCKET)
+async def resuming_behind_nothing(stage: Stage) -> None:
+    """To resume behind an event that the server does not know is an error."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    async with connected(stage) as socket:
+        await _answer(socket, "subscribed", action="subscribe", channel=f"queue:{queue}")
+        foreign = "evt_of-another-server"
+        error = await _answer(socket, "error", action="resume", last_event_id=foreign)
+        stage.equal(error["code"], "unknown_event_id", "code")
+
+
+@case("OJS-WSK-009", "OJS-WSK-020", capability=WEBSOCKET)
 async def resuming(stage: Stage) -> None:
     """A channel begins again behind a named event, be it open before or only afterwards."""
     queue = stage.name()
@@ -195,6 +271,16 @@ async def resuming(stage: Stage) -> None:
 
 
 @case("OJS-WSK-010", capability=WEBSOCKET)
+async def channels_that_are_not_there(stage: Stage) -> None:
+    """A channel of an unknown job or queue is refused by an error."""
+    async with connected(stage) as socket:
+        for channel in (f"job:{stage.new_id()}", f"queue:{stage.name()}"):
+            error = await _answer(socket, "error", action="subscribe", channel=channel)
+            stage.equal(error["code"], "not_found", "code")
+            stage.check(bool(error["message"]), "a message", dict(error))
+
+
+@case("OJS-WSK-010", "OJS-WSK-021", capability=WEBSOCKET)
 async def mistakes(stage: Stage) -> None:
     """An invalid message is answered with an error, and the connection goes on as before."""
     queue = stage.name()
@@ -243,17 +329,30 @@ async def read_too_late(stage: Stage) -> None:
 
 @case("OJS-WSK-012", level=1, capability=WEBSOCKET, seconds=90)
 async def pings(stage: Stage) -> None:
-    """The server pings every 30 seconds, and ends a connection that does not answer in 10."""
+    """The server pings at least every 30 seconds."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    async with connected(stage) as socket:
+        order = {"action": "subscribe", "channel": f"queue:{queue}"}
+        await _answer(socket, "subscribed", **order)
+        await socket.pinged(35)
+
+
+@case("OJS-WSK-015", level=1, capability=WEBSOCKET, seconds=90)
+async def pings_without_an_answer(stage: Stage) -> None:
+    """The server ends a connection that does not answer its ping, and no other."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    channel = f"queue:{queue}"
     async with connected(stage) as deaf, connected(stage) as awake:
-        await deaf.subscribe("all", event_types=["nothing.of.this.kind"])
-        await awake.subscribe("all", event_types=["nothing.of.this.kind"])
+        for socket in (deaf, awake):
+            await _answer(socket, "subscribed", action="subscribe", channel=channel)
         deaf.deaf = True
         async with stage.waiting(awake.pinged(35)) as (answered,):
             await deaf.pinged(35)
             await deaf.ended(20)
             await answered
-        await awake.send(action="unsubscribe", channel="all")
-        await awake.expect("unsubscribed")
+        await _answer(awake, "unsubscribed", action="unsubscribe", channel=channel)
 
 
 @case("OJS-WSK-013", capability=WEBSOCKET)
@@ -279,7 +378,23 @@ async def limits(stage: Stage) -> None:
 
 @case("OJS-WSK-014", own_server="main", capability=WEBSOCKET, seconds=120)
 async def stopping(stage: Stage) -> None:
-    """A server that is told to stop says so on each channel, and ends the connection."""
+    """A server that is told to stop says so on a connection, and ends it."""
+    assert stage.process is not None
+    queue = stage.name()
+    await stage.enqueue(queue)
+    async with connected(stage) as socket:
+        order = {"action": "subscribe", "channel": f"queue:{queue}"}
+        await _answer(socket, "subscribed", **order)
+        stopping = asyncio.create_task(stage.process.stop())
+        while "server.shutdown" not in ((sent := await socket.next()).get("event"), sent["type"]):
+            pass
+        await socket.ended()
+        await stopping
+
+
+@case("OJS-WSK-014", "OJS-WSK-022", own_server="main", capability=WEBSOCKET, seconds=120)
+async def stopping_on_each_channel(stage: Stage) -> None:
+    """A server that is told to stop says so on each channel, and ends with success."""
     assert stage.process is not None
     async with connected(stage) as socket:
         await socket.subscribe("all")

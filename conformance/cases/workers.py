@@ -1,6 +1,7 @@
 """Cases of BEAT, of directives, and of workers that come, go and die."""
 
 import asyncio
+from typing import Any
 
 from conformance.case import case
 from conformance.cases.lifecycle import seconds_between
@@ -12,7 +13,29 @@ DIRECTING = "worker_directives"
 
 @case("OJS-WRK-003", level=1)
 async def ways_of_listing_jobs(stage: Stage) -> None:
-    """Held jobs are listed as active_job_ids, active_jobs or job_id; a number lists none."""
+    """A BEAT extends the lease of a job in active_job_ids, active_jobs or job_id."""
+    queue = stage.name()
+    held: list[tuple[str, dict[str, Any]]] = []
+    for member in ("active_job_ids", "active_jobs", "job_id"):
+        worker = stage.name("w")
+        await stage.enqueue(queue)
+        job = (await stage.take(queue, worker, visibility_timeout_ms=4_000))["id"]
+        held.append((worker, {member: job if member == "job_id" else [job]}))
+    for _ in range(3):
+        await asyncio.sleep(1.6)
+        for worker, listed in held:
+            await stage.beat(worker, **listed)
+    await asyncio.sleep(1)
+    for _, listed in held:
+        for member, value in listed.items():
+            job = str(value[0] if isinstance(value, list) else value)
+            state = (await stage.look(job))["state"]
+            stage.equal(state, "active", f"state of a job that is listed as {member}")
+
+
+@case("OJS-WRK-009", "OJS-WRK-045", level=1)
+async def which_list_counts(stage: Stage) -> None:
+    """The first list counts: active_job_ids, then active_jobs, then job_id; a number is none."""
     queue, worker = stage.name(), stage.name("w")
     await stage.enqueue_many(queue, 2)
     first, second = await stage.fetch(queue, worker, count=2)
@@ -32,6 +55,18 @@ async def ways_of_listing_jobs(stage: Stage) -> None:
 
 @case("OJS-WRK-004", "OJS-WRK-015", level=1)
 async def states_of_workers(stage: Stage) -> None:
+    """A worker may report each of the three states, and is answered with one of them."""
+    states = ("running", "quiet", "terminate")
+    for state in states:
+        worker, queue = stage.name("w"), stage.name()
+        await stage.enqueue(queue)
+        await stage.take(queue, worker)
+        reply = await stage.beat(worker, state=state, active_jobs=[])
+        stage.check(reply["state"] in states, "one of the three states", reply["state"])
+
+
+@case("OJS-WRK-046", "OJS-WRK-047", level=1)
+async def other_words_for_states(stage: Stage) -> None:
     """A worker may report the known states, also by their other names, and no others."""
     for state, answered, draining in (
         ("running", "running", False),
@@ -81,7 +116,17 @@ async def what_workers_say_of_themselves(stage: Stage) -> None:
     stage.equal({name: seen.get(name) for name in profile}, newest, "what the BEAT changed")
 
 
-@case("OJS-WRK-006", "OJS-WRK-008", "OJS-WRK-018", level=1)
+@case("OJS-WRK-006", level=1)
+async def beats_of_unknown_workers(stage: Stage) -> None:
+    """A BEAT of a worker that nobody has heard of is answered."""
+    queue = stage.name()
+    await stage.enqueue(queue)
+    await stage.take(queue)
+    body = {"worker_id": stage.name("w"), "active_jobs": []}
+    (await stage.post("workers/heartbeat", body)).expect(200)
+
+
+@case("OJS-WRK-008", "OJS-WRK-018", "OJS-WRK-048", level=1)
 async def beats_of_strangers(stage: Stage) -> None:
     """A BEAT of an unknown worker is answered and makes it known; the answer is whole."""
     worker = stage.name("w")
@@ -133,7 +178,7 @@ async def each_job_once(stage: Stage) -> None:
     stage.equal(sorted(reply["cancelled_jobs"]), sorted([held[1], waiting]), "cancelled_jobs")
 
 
-@case("OJS-WRK-013", "OJS-VIS-003", "OJS-FET-003", level=1)
+@case("OJS-WRK-013", "OJS-FET-030", level=1)
 async def jobs_held_by_nobody(stage: Stage) -> None:
     """A job fetched without a worker_id counts as held by every worker that lists it."""
     queue = stage.name()
@@ -144,8 +189,21 @@ async def jobs_held_by_nobody(stage: Stage) -> None:
         stage.equal(reply["jobs_extended"], [job["id"]], "jobs_extended")
 
 
-@case("OJS-WRK-019", "OJS-WRK-020", level=1, capability=DIRECTING)
+@case("OJS-WRK-019", level=1, capability="admin_api")
 async def directives(stage: Stage) -> None:
+    """A worker that an operator told to be quiet learns it in the answer to its next BEAT."""
+    worker = stage.name("w")
+    await stage.beat(worker, state="running", active_jobs=[])
+    (await stage.post(f"admin/workers/{worker}/quiet")).expect(200)
+    reply = await stage.beat(worker, state="running", active_jobs=[])
+    # One text answers it as the state, another beside it.
+    reported = [reply[name] for name in ("state", "directive") if reply.has(name)]
+    stage.check("quiet" in reported, "quiet as state or directive", reported)
+    (await stage.post(f"admin/workers/{stage.name('w')}/quiet")).expect(404)
+
+
+@case("OJS-WRK-020", "OJS-WRK-047", "OJS-WRK-049", level=1, capability=DIRECTING)
+async def directives_stand(stage: Stage) -> None:
     """A directive is in the answer to each BEAT until another replaces it."""
     worker = stage.name("w")
     await stage.beat(worker)
@@ -160,7 +218,7 @@ async def directives(stage: Stage) -> None:
     (await stage.post(f"admin/workers/{stage.name('w')}/quiet")).error(404, "not_found")
 
 
-@case("OJS-WRK-019", level=1, capability=DIRECTING, alone=True)
+@case("OJS-WRK-049", level=1, capability=DIRECTING, alone=True)
 async def directives_for_all(stage: Stage) -> None:
     """A directive for all goes to every worker that is not gone, and a resume lifts it."""
     workers = [stage.name("w") for _ in range(3)]
@@ -295,6 +353,7 @@ async def asking_after_the_end(stage: Stage) -> None:
 @case(
     *("OJS-WRK-031", "OJS-WRK-032", "OJS-WRK-033", "OJS-WRK-035", "OJS-WRK-040"),
     level=1,
+    capability=REGISTERING,
     seconds=120,
 )
 async def dead_workers(stage: Stage) -> None:
@@ -344,7 +403,7 @@ async def dead_workers(stage: Stage) -> None:
     stage.equal(seen["worker.last_heartbeat_at"], beaten, "its last_heartbeat_at")
 
 
-@case("OJS-WRK-036", "OJS-WRK-038", "OJS-HTP-020", level=1)
+@case("OJS-WRK-036", "OJS-WRK-038", "OJS-HTP-020", level=1, capability=REGISTERING)
 async def lists_of_workers(stage: Stage) -> None:
     """Workers are listed newest first, and can be chosen by state, presence, queue and label."""
     queue, label = stage.name(), stage.name("label")
@@ -403,7 +462,15 @@ async def health_of_workers(stage: Stage) -> None:
     (await stage.get(f"workers/{stage.name('w')}/health")).expect(404)
 
 
-@case("OJS-WRK-008")
+@case("OJS-WRK-042", level=1)
+async def beats_name_their_worker(stage: Stage) -> None:
+    """A BEAT without a worker_id is refused."""
+    (await stage.post("workers/heartbeat", {})).expect(400)
+    (await stage.post("workers/heartbeat", {"active_jobs": []})).expect(400)
+    (await stage.post("workers/heartbeat", {"worker_id": 7, "active_jobs": []})).expect(400)
+
+
+@case("OJS-WRK-043", level=1)
 async def ids_of_workers(stage: Stage) -> None:
     """Worker ids are printable, without slashes, and no word of a path; BEATs need one."""
     for wrong in ("", "a/b", "fetch", "ack", "x" * 256, "a\nb", 7, None):

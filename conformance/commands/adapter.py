@@ -60,4 +60,4 @@ def adapter_command(options: AdapterOptions) -> int:
             return {}
         return {"name": abilities.name, "version": abilities.version}
 
-    return play(cases, run, options, command=options.program, mode=ADAPTER_MODE)
+    return play(cases, run, options, command=options.program, mode=ADAPTER_MODE, seed=seed)

@@ -40,6 +40,7 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     html: Path | None
     badge: Path | None
     sarif: Path | None
+    markdown: Path | None
     report_dir: Path | None
     list: bool
 

@@ -18,7 +18,13 @@ from conformance.commands.judging import PROCESS_REPORTS
 from conformance.commands.options import add_choice, add_reports, positive, server_url
 from conformance.commands.report_files import REPORTS
 from conformance.commands.run import RunOptions, run_command
-from conformance.commands.spec import check_command, coverage_command, data_command, diff_command
+from conformance.commands.spec import (
+    check_command,
+    coverage_command,
+    data_command,
+    defects_command,
+    diff_command,
+)
 from conformance.commands.worker import WorkerOptions, worker_command
 from conformance.variants import MAIN, VARIANTS
 
@@ -33,6 +39,7 @@ _PLACEHOLDERS: Final = (
 _SPEC_COMMANDS: Final[dict[str, Callable[..., int]]] = {
     "check": check_command,
     "data": data_command,
+    "defects": defects_command,
     "diff": diff_command,
 }
 
@@ -122,11 +129,36 @@ def make_parser() -> argparse.ArgumentParser:
     add = steps.add_parser("check", help="clauses, examples, contract and cases agree")
     add.add_argument("--spec", type=Path, metavar="DIR")
     add.add_argument("--openapi", type=Path, metavar="FILE")
+    add.add_argument(
+        "--published",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a copy of the published texts or cases, in which the places of clauses are looked up",
+    )
     add = steps.add_parser("diff", help="what changed between two versions of the specification")
     for name in ("old", "new"):
         help_text = "a folder, or a revision in git"
         add.add_argument(name, metavar=name.upper(), help=help_text)
     _add_backends(add, "what the changes mean for it")
+    add = steps.add_parser(
+        "defects",
+        help="published cases that are wrong, each with a patch",
+        description="Write a page for each published case that no honest server can pass, or that "
+        "checks nothing, with a patch that mends it, and an index. Nothing is written where a case "
+        "or a place is not as it was.",
+    )
+    add.add_argument(
+        "--published",
+        type=Path,
+        nargs="+",
+        required=True,
+        metavar="DIR",
+        help="clones of the published texts and of the published cases",
+    )
+    add.add_argument("--to", type=Path, required=True, metavar="DIR", help="write the pages here")
+    add.add_argument("--mended", type=Path, metavar="DIR", help="also write the mended cases here")
     add = steps.add_parser("data", help="clauses, sources, cases and verdicts, as JSON")
     add.add_argument("--spec", type=Path, metavar="DIR")
     _add_backends(add, "its verdicts")

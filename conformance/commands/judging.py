@@ -12,6 +12,7 @@ from conformance.commands.report_files import PUBLISHED, REPORTS, Written, place
 from conformance.commands.report_files import write as write_reports
 from conformance.report.document import build_report, moment
 from conformance.report.progress import Progress
+from conformance.report.provenance import provenance_of
 from conformance.verdicts.result import CaseResult
 from conformance.verdicts.strength import profile_of, strength_of
 
@@ -58,6 +59,7 @@ def play(
     command: Sequence[str],
     mode: str,
     narrowed: Sequence[str] = (),
+    seed: int | None = None,
 ) -> int:
     """Judge a program by cases: show each as it ends, write the reports, return the exit code.
 
@@ -65,7 +67,7 @@ def play(
     """
     reports = places(report_paths(options), PROCESS_REPORTS)
     run_at, started = datetime.now(UTC), time.perf_counter()
-    progress = Progress(len(cases))
+    progress = Progress(len(cases), profile=options.profile)
     implementation, interrupted = played(run(progress.ended), dict[str, str])
     progress.over()
     by_profile = [] if options.profile == "full" else [f"profile {options.profile}"]
@@ -75,6 +77,7 @@ def play(
         manifest={"implementation": implementation},
         mode=mode,
         selection=", ".join([*options.suite, *options.case, *narrowed, *by_profile]),
+        provenance=provenance_of(cases, seed=seed),
         run_at=moment(run_at),
         duration_ms=int((time.perf_counter() - started) * 1000),
         interrupted=interrupted,

@@ -14,6 +14,7 @@ from conformance.report.junit import junit_xml
 from conformance.report.page import html_page
 from conformance.report.published import published_report
 from conformance.report.sarif import sarif_log
+from conformance.report.summary import summary_markdown
 from conformance.verdicts.result import CaseResult
 
 PUBLISHED: Final = "published-json"
@@ -27,6 +28,7 @@ class ReportPaths(msgspec.Struct, frozen=True, kw_only=True):
     junit: Path | None = None
     html: Path | None = None
     badge: Path | None = None
+    markdown: Path | None = None
     sarif: Path | None = None
     report_dir: Path | None = None
 
@@ -68,6 +70,10 @@ def _badge(run: Written) -> bytes:
     return badge_svg(run.report).encode()
 
 
+def _markdown(run: Written) -> bytes:
+    return summary_markdown(run.report).encode(errors="replace")
+
+
 # By flag: the description, the file name in a folder of reports, and the writer.
 REPORTS: Final[dict[str, tuple[str, str, Callable[[Written], bytes]]]] = {
     "json": ("a JSON report", "report.json", _json),
@@ -76,6 +82,7 @@ REPORTS: Final[dict[str, tuple[str, str, Callable[[Written], bytes]]]] = {
     "html": ("a page for a browser", "index.html", _page),
     "sarif": ("SARIF, for code scanning and editors", "report.sarif", _sarif),
     "badge": ("an SVG badge", "badge.svg", _badge),
+    "markdown": ("a summary in Markdown, for a pull request", "summary.md", _markdown),
 }
 
 

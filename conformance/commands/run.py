@@ -26,8 +26,10 @@ from conformance.language.model import CaseFile
 from conformance.processes.server import GRPC_PORT
 from conformance.report.document import build_report, moment
 from conformance.report.progress import Progress
+from conformance.report.provenance import provenance_of
 from conformance.runs.runner import Plan, RunOutcome, run
 from conformance.variants import MAIN, VARIANTS
+from conformance.verdicts.features import read_features
 from conformance.verdicts.strength import level_of, profile_of
 
 
@@ -61,17 +63,22 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
     plan = _plan(options, files, own)
     reports = places(report_paths(options))
     run_at, started = datetime.now(UTC), time.perf_counter()
-    progress = Progress(len(files) + len(own))
+    progress = Progress(len(files) + len(own), profile=options.profile)
     outcome, interrupted = played(
         run(plan, progress.ended, transport), lambda: RunOutcome(plan.url, None, progress.results)
     )
     progress.over()
+    results = [result.under(options.profile) for result in outcome.results]
+    claims = str(read_features(outcome.manifest))
+    print(f"\n{claims}")
     report = build_report(
-        outcome.results,
+        results,
         target=outcome.target,
         manifest=outcome.manifest,
         mode="compat" if options.compat else "strict",
         selection=_selection(options),
+        claims=claims,
+        provenance=provenance_of(own, files, plan.apart),
         run_at=moment(run_at),
         duration_ms=int((time.perf_counter() - started) * 1000),
         interrupted=interrupted,
@@ -79,12 +86,10 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
     )
     level = options.level[0] if len(options.level) == 1 else -1
     made = Written(
-        report=report, results=outcome.results, requested_level=level, commit=options.commit or ""
+        report=report, results=results, requested_level=level, commit=options.commit or ""
     )
     write(reports, made)
-    return conclude(
-        outcome.results, len(files) + len(own), options.fail_on, interrupted=interrupted
-    )
+    return conclude(results, len(files) + len(own), options.fail_on, interrupted=interrupted)
 
 
 def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[ServerCase]) -> Plan:
@@ -129,11 +134,11 @@ def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[ServerCa
     )
 
 
-def _seed(report_paths: int | None) -> int | None:
+def _seed(given: int | None) -> int | None:
     """Return the seed of the order, chosen at random if none is given, and print it."""
-    if report_paths is None:
+    if given is None:
         return None
-    seed = report_paths or secrets.randbelow(1_000_000) + 1
+    seed = given or secrets.randbelow(1_000_000) + 1
     print(f"each case on a fresh server, in the order of --apart {seed}")
     return seed
 

@@ -11,11 +11,13 @@ from pathlib import Path
 from conformance.case import all_cases
 from conformance.clauses import Spec
 from conformance.commands.arguments import FAILED, PASSED, Misuse, contract_at, reports_at, spec_at
+from conformance.published.defects import own_defects, pages, texts_of
 from conformance.spec.check import check_lines
 from conformance.spec.coverage import coverage, coverage_lines
 from conformance.spec.data import as_json, spec_data
 from conformance.spec.diff import clause_changes, contract_changes
 from conformance.spec.messages import Messages
+from conformance.spec.places import Published, place_problems
 from conformance.spec.touched import Backend, Touched, backend_of, change_lines, proposal_lines
 from conformance.verdicts.contract import Contract, ContractError, load_contract
 
@@ -30,12 +32,14 @@ def coverage_command(spec: Path | None) -> int:
     return FAILED if found.holes or found.problems else PASSED
 
 
-def check_command(spec: Path | None, openapi: Path | None) -> int:
+def check_command(spec: Path | None, openapi: Path | None, published: Sequence[Path] = ()) -> int:
     """Print the problems of the specification; any is a failure."""
     read = spec_at(spec)
     contract = contract_at(openapi)
     assert contract is not None
     lines = check_lines(read, contract, all_cases())
+    if published:
+        lines += place_problems(read, Published(published))
     print("\n".join(lines))
     print(f"{len(read.clauses)} clauses, {len(lines)} problems")
     return FAILED if lines else PASSED
@@ -69,6 +73,27 @@ def _diff(
 def data_command(spec: Path | None, report: Sequence[Path]) -> int:
     """Print the specification, its cases and the verdicts of reports as JSON."""
     print(as_json(spec_data(spec_at(spec), all_cases(), reports_at(report))))
+    return PASSED
+
+
+def defects_command(published: Sequence[Path], to: Path, mended: Path | None = None) -> int:
+    """Write a page for each published case that is defective; nothing where one does not fit."""
+    read = own_defects()
+    found, problems = pages(read, published)
+    if problems:
+        print("\n".join(problems))
+        print(
+            f"{len(problems)} problems: these are not the cases at {read.cases_at} and the texts "
+            f"at {read.texts_at}; nothing is written"
+        )
+        return FAILED
+    written = {to / name: text for name, text in found.items()}
+    if mended is not None:
+        written |= {mended / each.path: texts_of(each, published)[1] for each in read.defects}
+    for path, text in written.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    print(f"{len(read.defects)} defective cases, in {to}")
     return PASSED
 
 

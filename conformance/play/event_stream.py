@@ -40,6 +40,7 @@ class Frames:
     ) -> None:
         self.label = label
         self.headers = {name.lower(): value for name, value in (headers or {}).items()}
+        self.comments: list[str] = []  # also of a frame that has not ended
         self._queue: asyncio.Queue[Frame | None] = asyncio.Queue()
         self._reader = asyncio.create_task(self._read(lines))
 
@@ -73,6 +74,14 @@ class Frames:
             raise self._failed("the end of the stream", f"none within {within_s:g} s") from None
         return found
 
+    def so_far(self) -> list[Frame]:
+        """Return the frames that have come and were not asked for."""
+        found: list[Frame] = []
+        while not self._queue.empty():
+            if (frame := self._queue.get_nowait()) is not None:
+                found.append(frame)
+        return found
+
     def close(self) -> None:
         """Stop reading."""
         self._reader.cancel()
@@ -83,7 +92,12 @@ class Frames:
             async for line in lines:
                 if line:
                     name, _, value = line.partition(":")
-                    fields[name or "comment"] = value.removeprefix(" ")
+                    value = value.removeprefix(" ")
+                    if not name:
+                        self.comments.append(value)
+                    if name == "data" and name in fields:
+                        value = f"{fields[name]}\n{value}"
+                    fields[name or "comment"] = value
                 elif fields:
                     known = {key: fields[key] for key in fields if key in Frame.__struct_fields__}
                     self._queue.put_nowait(Frame(**known))

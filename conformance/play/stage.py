@@ -186,11 +186,14 @@ class Stage(Checks):
         return self.job_in(reply)
 
     async def enqueue_many(self, queue: str, count: int, **options: Any) -> list[Record]:
-        """Enqueue several jobs in one batch; their arguments are their numbers."""
+        """Enqueue several jobs, in one batch if the server claims batches; their arguments are
+        their numbers."""
         jobs = [
             {"type": "test.case", "args": [number], "queue": queue, **options}
             for number in range(count)
         ]
+        if not self.claims("batch_enqueue"):
+            return [self.job_in((await self.post("jobs", job)).expect(201)) for job in jobs]
         reply = (await self.post("jobs/batch", {"jobs": jobs})).expect(
             201, {"jobs": {"$size": count}}
         )
@@ -216,7 +219,7 @@ class Stage(Checks):
         reply = await self.post("workers/fetch", body)
         if "wait_ms" in more and not self.claims("long_poll"):
             ends = time.monotonic() + more["wait_ms"] / 1000
-            while reply.status == 200 and not reply.json["jobs"] and time.monotonic() < ends:
+            while _has_no_jobs(reply) and time.monotonic() < ends:
                 await asyncio.sleep(_PAUSE_S)
                 reply = await self.post("workers/fetch", body)
         return reply
@@ -229,9 +232,10 @@ class Stage(Checks):
         self, queue: str | Sequence[str], worker: str = "", **more: Any
     ) -> list[Record]:
         """Send a FETCH, which must be answered with jobs or none."""
-        reply = (await self.send_fetch(queue, worker, **more)).expect(
-            200, {"jobs": {"$type": "array"}}
-        )
+        reply = await self.send_fetch(queue, worker, **more)
+        if reply.status == 204:
+            return []
+        reply.expect(200, {"jobs": {"$type": "array"}})
         jobs: list[Record] = reply["jobs"]
         for job in jobs:
             record(job, reply)
@@ -243,8 +247,10 @@ class Stage(Checks):
         return record(reply["jobs"][0], reply)
 
     async def empty(self, queue: str | Sequence[str], worker: str = "", **more: Any) -> None:
-        """Send a FETCH, which must return no jobs."""
-        (await self.send_fetch(queue, worker, **more)).expect(200, {"jobs": []})
+        """Send a FETCH, which must return no jobs: an empty list, or no content at all."""
+        reply = await self.send_fetch(queue, worker, **more)
+        if reply.status != 204:
+            reply.expect(200, {"jobs": []})
 
     async def ack(self, job: Mapping[str, Any] | str, worker: str = "", **more: Any) -> Reply:
         """Send an ACK; any answer is returned."""
@@ -355,6 +361,10 @@ class Stage(Checks):
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _has_no_jobs(reply: Reply) -> bool:
+    return reply.status == 204 or (reply.status == 200 and not reply["jobs"])
 
 
 def _id(job: Mapping[str, Any] | str) -> str:

@@ -79,9 +79,13 @@ class Socket:
     async def expect(self, kind: str, within_s: float = _SECONDS) -> Record:
         """The next message, which must be of this `type` (one has an `action` instead)."""
         message = await self.next(within_s)
+        self.require(kind, message)
+        return message
+
+    def require(self, kind: str, message: Record) -> None:
+        """Fail the case unless a message is of this `type`, or `action`."""
         if kind != message.get("type", message.get("action")):
             self._fail(f"a message of the type {kind}", show(dict(message)))
-        return message
 
     async def event(self, within_s: float = _SECONDS) -> Record:
         """The next message, which must be an event."""

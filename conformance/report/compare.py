@@ -12,6 +12,7 @@ _RANK = {
     Verdict.PASS: 0,
     Verdict.SKIPPED: 1,
     Verdict.DEFECTIVE: 1,
+    Verdict.DISPUTED: 1,
     Verdict.FAIL: 2,
     Verdict.ERROR: 2,
 }
@@ -45,7 +46,7 @@ def differing_lines(matrix: Matrix) -> Iterator[str]:
     if not rows:
         yield "all verdicts agree"
         return
-    legend = "✓ pass, ✗ fail or error, - skipped, ~ defective, . not in the report"
+    legend = "✓ pass, ✗ fail or error, - skipped, ~ defective, ≠ disputed, . not in the report"
     yield f"{len(rows)} case{'' if len(rows) == 1 else 's'} with different verdicts ({legend})"
     for row in rows:
         marks = " ".join(MARKS[verdict] if verdict else "." for verdict in row.verdicts)

@@ -12,6 +12,7 @@ MARKS = {
     Verdict.ERROR: "✗",
     Verdict.SKIPPED: "-",
     Verdict.DEFECTIVE: "~",
+    Verdict.DISPUTED: "≠",
 }
 _WIDEST_VALUE = 400
 _MOST_FINDINGS = 20

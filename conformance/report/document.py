@@ -9,12 +9,15 @@ from typing import Any
 import msgspec
 
 from conformance.report.mending import Mending, mendings
+from conformance.report.provenance import Provenance
 from conformance.verdicts.result import CaseResult, Verdict
-from conformance.verdicts.strength import PROFILES
+from conformance.verdicts.strength import PROFILES, Profile
 
 SCHEMA = "ojs-conformance/1"
 WORKER_MODE = "worker"  # the judge plays the server, so requests are the worker's
 ADAPTER_MODE = "adapter"  # the judge plays a worker, and tells a program what to do
+# Verdicts that convict nobody, and are shown with what was exchanged.
+_SHOWN = (Verdict.DEFECTIVE, Verdict.DISPUTED)
 LEVEL_NAMES = {0: "Core", 1: "Reliable", 2: "Scheduled", 3: "Orchestration", 4: "Advanced"}
 
 
@@ -27,6 +30,7 @@ class Totals(msgspec.Struct, frozen=True):
     errored: int
     skipped: int
     defective: int
+    disputed: int = 0
 
 
 class ProfileResult(msgspec.Struct, frozen=True):
@@ -45,6 +49,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     implementation: dict[str, Any] = {}
     mode: str = "strict"
     selection: str = ""
+    claims: str = ""  # claims of the manifest in one line; empty for workers and adapters
+    provenance: Provenance | None = None
     run_at: str
     duration_ms: int
     results: Totals
@@ -71,6 +77,8 @@ def build_report(
     manifest: Mapping[str, Any] | None = None,
     mode: str = "strict",
     selection: str = "",
+    claims: str = "",
+    provenance: Provenance | None = None,
     interrupted: bool = False,
     whole: bool = False,
 ) -> Report:
@@ -87,6 +95,8 @@ def build_report(
         implementation=implementation if isinstance(implementation, dict) else {},
         mode=mode,
         selection=selection,
+        claims=claims,
+        provenance=provenance,
         run_at=run_at,
         duration_ms=duration_ms,
         results=totals(ordered),
@@ -101,8 +111,8 @@ def build_report(
     )
 
 
-def _profile_result(results: Sequence[CaseResult], profile: str) -> ProfileResult:
-    mine = [result for result in results if profile in ("full", result.profile)]
+def _profile_result(results: Sequence[CaseResult], profile: Profile) -> ProfileResult:
+    mine = [result.under(profile) for result in results if profile in ("full", result.profile)]
     return ProfileResult(
         must=totals([result for result in mine if result.strength == "must"]),
         should=totals([result for result in mine if result.strength == "should"]),
@@ -125,12 +135,20 @@ def totals(results: Sequence[CaseResult]) -> Totals:
         errored=counts[Verdict.ERROR],
         skipped=counts[Verdict.SKIPPED],
         defective=counts[Verdict.DEFECTIVE],
+        disputed=counts[Verdict.DISPUTED],
     )
 
 
 def clause_verdicts(results: Iterable[CaseResult]) -> dict[str, Verdict]:
     """Return the worst verdict of the cases of each clause; a skip counts only if all skip."""
-    order = (Verdict.SKIPPED, Verdict.PASS, Verdict.DEFECTIVE, Verdict.ERROR, Verdict.FAIL)
+    order = (
+        Verdict.SKIPPED,
+        Verdict.PASS,
+        Verdict.DEFECTIVE,
+        Verdict.DISPUTED,
+        Verdict.ERROR,
+        Verdict.FAIL,
+    )
     worst: dict[str, Verdict] = {}
     for result in results:
         for clause in result.clauses:
@@ -156,7 +174,7 @@ def _lightened(result: CaseResult, *, whole: bool) -> CaseResult:
     failures = tuple(failure.shortened() for failure in result.failures)
     result = msgspec.structs.replace(result, failures=failures)
     # A passed case needs no evidence; thousands of exchanges would hide the relevant ones.
-    if whole or result.is_bad or result.findings or result.verdict is Verdict.DEFECTIVE:
+    if whole or result.is_bad or result.findings or result.verdict in _SHOWN:
         return result
     return msgspec.structs.replace(result, exchanges=())
 

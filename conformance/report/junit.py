@@ -9,6 +9,7 @@ from conformance.verdicts.result import CaseResult, Verdict
 
 # XML 1.0 knows no other control characters, whatever a server sends.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NEUTRAL = (Verdict.SKIPPED, Verdict.DEFECTIVE, Verdict.DISPUTED)
 
 
 def junit_xml(report: Report) -> bytes:
@@ -46,7 +47,7 @@ def _case(suite: ElementTree.Element, case: CaseResult) -> None:
         found.text = _clean(text or case.reason)
     elif case.verdict is not Verdict.PASS:
         why = ": ".join(part for part in (case.skipped, case.reason) if part)
-        text = f"defective case: {why}" if case.verdict is Verdict.DEFECTIVE else why
+        text = why if case.verdict is Verdict.SKIPPED else f"{case.verdict} case: {why}"
         ElementTree.SubElement(made, "skipped", message=_clean(text))
 
 
@@ -56,9 +57,7 @@ def _count(cases: list[CaseResult], verdict: Verdict) -> str:
 
 def _is_skipped(case: CaseResult) -> bool:
     # By default only violations of "must" fail a build; `--fail-on should` is stricter.
-    return case.verdict in (Verdict.SKIPPED, Verdict.DEFECTIVE) or (
-        case.is_bad and not case.spoils()
-    )
+    return case.verdict in _NEUTRAL or (case.is_bad and not case.spoils())
 
 
 def _seconds(milliseconds: int) -> str:

@@ -1,4 +1,4 @@
-const MARKS = { pass: "✓", fail: "✗", error: "!", skipped: "-", defective: "~" };
+const MARKS = { pass: "✓", fail: "✗", error: "!", skipped: "-", defective: "~", disputed: "≠" };
 const table = document.querySelector("#cases tbody");
 const dialog = document.getElementById("shown-case");
 const search = document.querySelector("#filters input[type=search]");

@@ -59,7 +59,7 @@ def _body(matrix: Matrix, reports: Mapping[Path, Report]) -> Iterator[str]:
         '<p id=filters><input type=search placeholder="case, clause or words" '
         'aria-label="Search cases"><label><input type=checkbox id=differing> '
         "only different verdicts</label><span class=grey id=shown></span></p>"
-        "<p class=grey>✓ pass, ✗ fail, ! error, - skipped, ~ defective, "
+        "<p class=grey>✓ pass, ✗ fail, ! error, - skipped, ~ defective, ≠ disputed, "
         "· not in the report. A row of a suite opens it, a verdict shows its details.</p>"
         "<noscript><p>Without scripts the verdicts of cases are in the JSON form.</p></noscript>"
     )

@@ -62,6 +62,12 @@ def _body(report: Report, title: str) -> Iterator[str]:
         f"{escape(report.run_at)} - {report.duration_ms / 1000:.1f} s"
         f"{' - only ' + escape(_clipped(report.selection)) if report.selection else ''}</span></p>"
     )
+    if suite := report.provenance:
+        seed = "" if suite.seed is None else f", seed {suite.seed}"
+        cases = f"suite {suite.version}, cases {suite.cases[:12]}{seed}, {suite.system}"
+        yield f"<p class=grey>{escape(cases)}</p>"
+    if report.claims:
+        yield f"<p class=grey>{escape(_clipped(report.claims))}</p>"
     if report.mend:
         bad = sum(len(each.cases) for each in report.mend)
         yield f"<h2>Mend first ({len(report.mend)} causes of {bad} failures)</h2>"
@@ -72,7 +78,7 @@ def _body(report: Report, title: str) -> Iterator[str]:
             yield "</details>"
     yield f"<h2>{'Levels' if report.by_level else 'Verdicts'}</h2>"
     yield _table(
-        ("Level", "Cases", "Passed", "Failed", "Not judged", "Skipped", "Defective"),
+        ("Level", "Cases", "Passed", "Failed", "Not judged", "Skipped", "Defective", "Disputed"),
         [
             *_level_rows(report.by_level),
             *_profile_rows(report.profiles),
@@ -162,6 +168,7 @@ def _row(label: str, counts: Totals) -> str:
         counts.errored,
         counts.skipped,
         counts.defective,
+        counts.disputed,
     )
     cells = "".join(f"<td class=n>{number}</td>" for number in numbers)
     return f"<tr><td>{escape(label)}</td>{cells}</tr>"

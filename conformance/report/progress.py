@@ -7,6 +7,7 @@ from typing import TextIO
 
 from conformance.report.console import case_line
 from conformance.verdicts.result import CaseResult
+from conformance.verdicts.strength import Profile
 
 _CLEAR = "\r\x1b[K"
 
@@ -19,9 +20,12 @@ class Progress:
         total: int,
         out: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        profile: Profile = "full",
     ) -> None:
         self.results: list[CaseResult] = []
         self._total = total
+        self._profile = profile
         self._out = out or sys.stdout
         self._clock = clock
         self._started = clock()
@@ -29,6 +33,7 @@ class Progress:
 
     def ended(self, result: CaseResult) -> None:
         """Print the line of a case; on a terminal, the last line says how far the run is."""
+        result = result.under(self._profile)
         self.results.append(result)
         print(f"{self._clear()}{case_line(result)}", file=self._out)
         if self._moves and len(self.results) < self._total:

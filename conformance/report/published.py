@@ -15,8 +15,9 @@ _STATUS = {
     Verdict.FAIL: "fail",
     Verdict.ERROR: "error",
     Verdict.SKIPPED: "skip",
-    # The published form has no defective cases, and a failure would blame the server.
+    # The published form has no defective or disputed cases, and a failure would blame the server.
     Verdict.DEFECTIVE: "skip",
+    Verdict.DISPUTED: "skip",
 }
 # The published form uses Go's names of architectures.
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -80,7 +81,7 @@ def _counts(results: Sequence[CaseResult]) -> dict[str, int]:
         "total": counts.total,
         "passed": counts.passed,
         "failed": counts.failed,
-        "skipped": counts.skipped + counts.defective,
+        "skipped": counts.skipped + counts.defective + counts.disputed,
         "errored": counts.errored,
     }
 

@@ -312,7 +312,7 @@ class _Session:
             option = "--server-cmd" if case.own_server == MAIN else f"--variant {case.own_server}="
             other = ", or --callback-url" if case.own_server == HOOKS else ""
             return f"it needs a server to itself: {option}{other}"
-        if self._features.capabilities.get("test_hooks"):
+        if (self._features.capabilities or {}).get("test_hooks"):
             return "with its test hooks on, the server sends no webhooks"
         return None
 

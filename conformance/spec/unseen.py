@@ -12,5 +12,5 @@ UNSEEN: Final[dict[str, str]] = {
 # Statuses that no case observes, of clauses whose other statuses are covered.
 UNSEEN_STATUSES: Final[dict[str, tuple[int, ...]]] = {
     "OJS-MAN-008": (503,),  # the database would have to be gone
-    "OJS-MAN-009": (503,),
+    "OJS-MAN-023": (503,),
 }

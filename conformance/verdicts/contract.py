@@ -23,6 +23,8 @@ _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "
 # The schema of such a body is that of each of its lines.
 _NDJSON: Final = "application/x-ndjson"
 _MOST_CHECKED_BYTES: Final = 64 * 1024
+_NUMBER: Final = re.compile(r"-?\d{1,18}(\.\d{1,18})?")
+_JSON_TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 
 class ContractError(Exception):
@@ -197,7 +199,7 @@ class Contract:
                 yield Finding(operation=label, pointer=pointer, message=message)
             return
         if "schema" in header:
-            for error in self._errors(f"{pointer}/schema", _typed(value, header["schema"])):
+            for error in self._errors(f"{pointer}/schema", self._typed(value, f"{pointer}/schema")):
                 message = f"the header {name}: {error.message}"
                 place = f"{pointer}/schema"
                 yield Finding(operation=label, pointer=place, at=name, message=message)
@@ -240,7 +242,7 @@ class Contract:
         # An empty query parameter counts as left out.
         if not given or "schema" not in parameter:
             return
-        for error in self._errors(f"{pointer}/schema", _typed(given, parameter["schema"])):
+        for error in self._errors(f"{pointer}/schema", self._typed(given, f"{pointer}/schema")):
             message = f"{though}the {place} parameter {name}: {error.message}"
             schema = f"{pointer}/schema"
             yield Finding(operation=label, pointer=schema, at=name, message=message, side="request")
@@ -284,6 +286,29 @@ class Contract:
             pointer = f"{pointer}/{escaped(str(part))}"
         return pointer
 
+    def _typed(self, text: str, pointer: str) -> object:
+        """Convert the text of a header or parameter to a type that its schema allows."""
+        types = set(self._types(pointer))
+        if not types.isdisjoint(("integer", "number")) and _NUMBER.fullmatch(text):
+            whole = text.lstrip("-").isdecimal()
+            return int(text) if whole else float(text)
+        if "boolean" in types and text in ("true", "false"):
+            return text == "true"
+        return text.split(",") if "array" in types else text
+
+    def _types(self, pointer: str) -> Iterator[str]:
+        """Yield the types that a schema names, in its alternatives and by its constants too."""
+        if not isinstance(self.at(pointer), dict):
+            return
+        pointer, schema = self._resolved(pointer)
+        named = schema.get("type", [])
+        yield from [named] if isinstance(named, str) else named
+        for value in (schema["const"],) if "const" in schema else schema.get("enum", ()):
+            yield _JSON_TYPES.get(type(value), "")
+        for key in ("anyOf", "oneOf", "allOf"):
+            for at in range(len(schema.get(key, ()))):
+                yield from self._types(f"{pointer}/{key}/{at}")
+
     def _resolved(self, pointer: str) -> tuple[str, dict[str, Any]]:
         """Follow references; return the pointer and the object that they lead to."""
         for _ in range(16):
@@ -312,17 +337,6 @@ class Contract:
 def escaped(part: str) -> str:
     """Return a key as a JSON pointer spells it."""
     return part.replace("~", "~0").replace("/", "~1")
-
-
-def _typed(text: str, schema: Any) -> object:
-    """Convert the text of a header or parameter to the type that its schema names."""
-    schema = schema if isinstance(schema, dict) else {}
-    numeric = schema.get("type") in ("integer", "number") or isinstance(schema.get("const"), int)
-    if numeric and re.fullmatch(r"-?\d+", text):
-        return int(text)
-    if schema.get("type") == "boolean" and text in ("true", "false"):
-        return text == "true"
-    return text.split(",") if schema.get("type") == "array" else text
 
 
 def _path(sent: httpx.Request) -> str:

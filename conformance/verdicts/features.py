@@ -1,7 +1,8 @@
 """Features that a server's manifest claims; cases about others are skipped."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeGuard
 
 import msgspec
 
@@ -22,20 +23,53 @@ _BY_CATEGORY: dict[str, tuple[str, ...]] = {
     "queue-ops": ("pause_resume",),
 }
 _LABS = ("agent", "attest", "wasi")
+_LEVELS = frozenset("01234")
+# Levels that have a capability, unless the manifest says otherwise.
+_LEVEL_OF: Final = {
+    "cron_jobs": 2,
+    "cron": 2,
+    "delayed_jobs": 2,
+    "job_ttl": 2,
+    "workflows": 3,
+    "batch_enqueue": 4,
+    "pause_resume": 4,
+    "priority_queues": 4,
+    "unique_jobs": 4,
+}
+# Extensions of another name than their capability.
+_EXTENSION_OF: Final[dict[str, tuple[str, ...]]] = {
+    "batch_enqueue": ("bulk-operations",),
+    "checkpoints": ("durable-execution",),
+    "event_streams": ("realtime",),
+    "job_result": ("results",),
+    "schema_validation": ("schema-registry",),
+    "websocket": ("realtime",),
+}
+# A manifest has at least one of these members.
+_MARKS = frozenset({"specversion", "ojs_version", "conformance_level", "capabilities", "levels"})
 _SPEC_REF = re.compile(r"ojs-([a-z0-9-]+)")
 
 
 class Features(msgspec.Struct, frozen=True):
-    """The parts of the manifest that decide which cases are judged."""
+    """The parts of the manifest that decide which cases are judged; what cannot be read, is."""
 
     known: bool = False
     level: int | None = None
-    capabilities: dict[str, bool] = {}
+    capabilities: dict[str, bool] | None = None
     extensions: frozenset[str] = frozenset()
 
     def has(self, names: Iterable[str]) -> bool:
         """Tell whether one of these capabilities is claimed; without a manifest all are."""
-        return not self.known or any(self.capabilities.get(name, False) for name in names)
+        return not self.known or any(map(self._has, names))
+
+    def _has(self, name: str) -> bool:
+        if self.capabilities and name in self.capabilities:
+            return self.capabilities[name]
+        if not self.extensions.isdisjoint(_extensions_of(name)):
+            return True
+        if name in _LEVEL_OF:
+            return not self.lacks_level(_LEVEL_OF[name])
+        return self.capabilities is None
 
     def lacks(self, file: CaseFile) -> str | None:
         """Return the claim that is missing for a published case; None if it can be judged."""
@@ -45,7 +79,7 @@ class Features(msgspec.Struct, frozen=True):
         if not self.known or file.level is None:
             return None
         expected = _BY_CATEGORY.get(file.case.category if file.case else "", ())
-        if any(name in self.capabilities for name in expected):
+        if self.capabilities and any(name in self.capabilities for name in expected):
             return None if self.has(expected) else f"capability {expected[0]} not claimed"
         return self.lacks_level(file.level)
 
@@ -55,22 +89,63 @@ class Features(msgspec.Struct, frozen=True):
             return None
         return f"level {level} not claimed; the manifest says {self.level}"
 
+    def __str__(self) -> str:
+        if not self.known:
+            return "the manifest cannot be read, so nothing is left out for a missing claim"
+        level = "no level" if self.level is None else f"level {self.level}"
+        if self.capabilities is None:
+            claimed = "capabilities that cannot be read"
+        else:
+            claimed = f"{sum(self.capabilities.values())} capabilities"
+        return f"the manifest claims {level}, {claimed} and {len(self.extensions)} extensions"
+
 
 def read_features(manifest: object) -> Features:
-    """Read a manifest in any of its published shapes; anything else claims nothing special."""
-    if not isinstance(manifest, dict) or "specversion" not in manifest:
+    """Read a manifest in any of its published forms; anything else claims nothing special."""
+    if not isinstance(manifest, dict) or _MARKS.isdisjoint(manifest):
         return Features()
-    level = manifest.get("conformance_level")
-    capabilities = manifest.get("capabilities")
     return Features(
         known=True,
-        level=level if isinstance(level, int) and not isinstance(level, bool) else None,
-        capabilities={
-            name: bool(value)
-            for name, value in (capabilities if isinstance(capabilities, dict) else {}).items()
-        },
+        level=_level(manifest),
+        capabilities=_capabilities(manifest),
         extensions=frozenset(_extension_names(manifest.get("extensions"))),
     )
+
+
+def _level(manifest: Mapping[str, object]) -> int | None:
+    """Return the highest level of a manifest that names it, or lists the levels."""
+    for name in ("conformance_level", "level", "conformance_levels", "levels"):
+        given = manifest.get(name)
+        found = [
+            each for each in (given if isinstance(given, list) else [given]) if _is_level(each)
+        ]
+        if found:
+            return max(map(int, found))
+    return None
+
+
+def _is_level(value: object) -> TypeGuard[int | str]:
+    return str(value) in _LEVELS and not isinstance(value, bool)
+
+
+def _capabilities(manifest: Mapping[str, object]) -> dict[str, bool] | None:
+    """Return the capabilities of a manifest that has flags, or a list of names; None where it has
+    another form."""
+    given = manifest.get("capabilities", {})
+    if isinstance(given, dict):
+        return {_spelled(name): bool(value) for name, value in given.items()}
+    if isinstance(given, list) and all(isinstance(name, str) for name in given):
+        return dict.fromkeys(map(_spelled, given), True)
+    return None
+
+
+def _spelled(capability: str) -> str:
+    return capability.replace("-", "_")
+
+
+def _extensions_of(capability: str) -> set[str]:
+    """Return the names of the extension that has a capability."""
+    return {capability.replace("_", "-"), *_EXTENSION_OF.get(capability, ())}
 
 
 def _extension_names(extensions: object) -> Iterable[str]:

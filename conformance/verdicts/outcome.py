@@ -13,7 +13,7 @@ from conformance.processes.program import StartError
 from conformance.verdicts.exchanges import Exchange
 from conformance.verdicts.reply import CheckFailed, Skipped
 from conformance.verdicts.result import CaseResult, FailedCheck, Verdict
-from conformance.verdicts.strength import profile_of, strength_of
+from conformance.verdicts.strength import dispute_of, profile_of, strength_of
 
 # Raised by a case that reads an answer of unexpected form.
 _MISREAD: Final = (
@@ -106,6 +106,7 @@ def result_of(case: OwnCase, suite: str, **outcome: Any) -> CaseResult:
         clauses=case.clauses,
         strength=strength_of(case.clauses),
         profile=profile_of(case.clauses),
+        dispute=dispute_of(case.clauses),
         **outcome,
     )
 

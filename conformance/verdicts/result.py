@@ -1,4 +1,4 @@
-"""The outcome of a case: five verdicts, each failed check with what was expected and what came."""
+"""The outcome of a case: six verdicts, each failed check with what was expected and what came."""
 
 from enum import StrEnum
 from typing import Literal
@@ -18,6 +18,7 @@ class Verdict(StrEnum):
     ERROR = "error"  # the case could not be judged: broken file, unreachable server
     SKIPPED = "skipped"
     DEFECTIVE = "defective"  # the case requires what its own input makes impossible
+    DISPUTED = "disputed"  # the server keeps to one published source, and another disagrees
 
 
 class FailedCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +82,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     clauses: tuple[str, ...] = ()
     strength: Literal["must", "should"] = "must"
     profile: Literal["published", "full"] = "published"
+    dispute: str = ""  # the clauses on which published sources disagree, with these sources
     verdict: Verdict
     skipped: SkipReason | None = None
     reason: str = ""
@@ -94,6 +96,14 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     def is_bad(self) -> bool:
         """True if the case failed or could not be judged."""
         return self.verdict in (Verdict.FAIL, Verdict.ERROR)
+
+    def under(self, profile: Literal["published", "full"]) -> "CaseResult":
+        """Return the result as a profile judges it: what published sources dispute, fails nobody
+        under `published`."""
+        if profile == "full" or not self.dispute or self.verdict is not Verdict.FAIL:
+            return self
+        reason = f"the published sources disagree: {self.dispute}"
+        return msgspec.structs.replace(self, verdict=Verdict.DISPUTED, reason=reason)
 
     def spoils(self, fail_on: Literal["must", "should"] = "must") -> bool:
         """True if this result fails the run; a should case does only if `fail_on` is "should"."""

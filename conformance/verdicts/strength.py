@@ -6,14 +6,13 @@ from typing import Final, Literal
 
 from conformance.case import ServerCase
 from conformance.clauses import Clause, own_spec
+from conformance.sources import place_of
 
 Strength = Literal["must", "should"]
 Profile = Literal["published", "full"]
 STRENGTHS: Final = ("must", "should")
 PROFILES: Final = ("published", "full")
 EXTENSIONS: Final = 99  # the level of extensions, which belong to none of the five
-# Sources of clauses outside the published text of the standard.
-_OURS: Final = ("extension", "decision", "clients")
 # Capabilities that belong to the five levels.
 _OF_LEVELS: Final = frozenset(
     {
@@ -42,13 +41,22 @@ def profile_of(clauses: Iterable[str]) -> Profile:
 
 
 def is_published(clause: Clause) -> bool:
-    """Tell whether a specification, the OpenAPI document or a published case says so."""
-    return any(source.partition(" ")[0] not in _OURS for source in clause.sources)
+    """Tell whether published texts or cases say all that the clause says, and where."""
+    return all(map(place_of, clause.sources))
+
+
+def dispute_of(clauses: Iterable[str]) -> str:
+    """Return the clauses on which published texts or cases disagree, with their sources."""
+    return "; ".join(
+        f"{clause.id} ({', '.join(clause.sources)})"
+        for clause in _known(clauses)
+        if any(place.against for place in map(place_of, clause.sources) if place)
+    )
 
 
 def level_of(case: ServerCase) -> int:
-    """Return the level that a case counts for; what the standard does not have is an extension."""
-    if case.capability and case.capability not in _OF_LEVELS:
+    """Return the level that a case counts for; extensions, as gRPC is, belong to none."""
+    if case.grpc or (case.capability and case.capability not in _OF_LEVELS):
         return EXTENSIONS
     return case.level if profile_of(case.clauses) == "published" else EXTENSIONS
 

@@ -30,6 +30,13 @@ def come_at_the_interval(stage: WorkerStage, beats: Sequence[WorkerRequest]) -> 
 
 
 @worker_case("OJS-WPR-014", scaled_s=60)
+async def they_go_on(stage: WorkerStage) -> None:
+    """An idle worker sends one BEAT after another."""
+    await stage.started()
+    await stage.beats(3)
+
+
+@worker_case("OJS-WPR-043", scaled_s=60)
 async def interval_when_idle(stage: WorkerStage) -> None:
     """BEATs of an idle worker come in the interval."""
     await stage.started()
@@ -39,15 +46,22 @@ async def interval_when_idle(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WRK-002", "OJS-WPR-012", "OJS-WPR-014", scaled_s=60)
 async def jobs_are_listed(stage: WorkerStage) -> None:
-    """BEATs come in the interval while handlers run, and list every job that runs."""
+    """BEATs come while handlers run, and list every job that runs."""
+    await stage.started()
+    jobs = [stage.endless() for _ in range(stage.places)]
+    await stage.held(*jobs)
+    for beat in (await stage.beats(4))[1:]:
+        _lists(stage, beat, *jobs)
+
+
+@worker_case("OJS-WRK-044", "OJS-WPR-043", scaled_s=60)
+async def interval_when_busy(stage: WorkerStage) -> None:
+    """BEATs come in the interval while handlers run."""
     await stage.started()
     jobs = [stage.endless() for _ in range(stage.places)]
     await stage.held(*jobs)
     await stage.beats(1)
-    beats = await stage.beats(6)
-    come_at_the_interval(stage, beats)
-    for beat in beats[1:]:
-        _lists(stage, beat, *jobs)
+    come_at_the_interval(stage, await stage.beats(6))
 
 
 @worker_case("OJS-WPR-012", scaled_s=60)
@@ -64,7 +78,7 @@ async def finished_jobs_are_not_listed(stage: WorkerStage) -> None:
         _lists(stage, beat, job)
 
 
-@worker_case("OJS-WPR-012", "OJS-WPR-022", scaled_s=60)
+@worker_case("OJS-WPR-022", "OJS-WPR-044", scaled_s=60)
 async def held_until_the_answer(stage: WorkerStage) -> None:
     """A job whose ACK is not answered yet is held, and listed."""
     await stage.started()
@@ -85,20 +99,25 @@ def _lists(stage: WorkerStage, beat: WorkerRequest, *jobs: Job) -> None:
 
 @worker_case("OJS-WPR-013", scaled_s=60)
 async def states_are_true(stage: WorkerStage) -> None:
-    """`state` is running, then quiet where the worker fetches no more, and no other word."""
+    """`state` is running, then quiet or terminate where the worker is to end, and no other word."""
     await stage.started(grace_s=LONG_GRACE_S)
     for beat in await stage.beats(2):
         stage.equal(beat.body.get("state"), "running", "state", beat.number)
     job = stage.slow(3 * stage.times.beat_s + 0.5)
     await stage.held(job)
     stage.worker.send(signal.SIGTERM)
-    quiet = await stage.beat(state="quiet")
+    ending = await stage.until(lambda: _not_running(stage), "a BEAT that says quiet or terminate")
     await stage.end(LONG_GRACE_S - 5)
     for beat in stage.server.record.of(Kind.BEAT):
         state = beat.body.get("state")
         stage.check(state in _STATES, f"one of {', '.join(_STATES)}", state, beat.number)
-        late = state == "running" and beat.number > quiet.number
+        late = state == "running" and beat.number > ending[0].number
         stage.check(not late, "no running after the end began", state, beat.number)
+
+
+def _not_running(stage: WorkerStage) -> list[WorkerRequest]:
+    beats = stage.server.record.of(Kind.BEAT)
+    return [beat for beat in beats if beat.body.get("state") != "running"]
 
 
 @worker_case("OJS-WPR-015", scaled_s=60)

@@ -27,7 +27,7 @@ async def quiet(stage: WorkerStage) -> None:
     stage.check(stage.worker.alive, "a worker that lives", f"it ended with {stage.worker.code}")
 
 
-@worker_case("OJS-WPR-029", scaled_s=60)
+@worker_case("OJS-WPR-047", scaled_s=60)
 async def running_again(stage: WorkerStage) -> None:
     """A quiet that the server asked for is lifted by its `running`."""
     await stage.started()
@@ -63,7 +63,7 @@ async def terminate(stage: WorkerStage) -> None:
     _no_fetch_after_the_word(stage)
 
 
-@worker_case("OJS-WRK-016", "OJS-WPR-032", "OJS-WPR-037", scaled_s=90)
+@worker_case("OJS-WRK-016", "OJS-WPR-048", "OJS-WPR-050", scaled_s=90)
 async def terminate_over_time(stage: WorkerStage) -> None:
     """A worker that is told `terminate` gives up jobs that still run at the end of its grace."""
     await stage.started()
@@ -97,12 +97,13 @@ async def nothing_moves_it_back(stage: WorkerStage) -> None:
     job = stage.slow(1.0 + 4 * stage.times.beat_s)
     await stage.held(job)
     stage.worker.send(signal.SIGTERM)
-    quiet_beat = await stage.beat(state="quiet")
+    await _ending(stage)
+    first = _last_words(stage)[0].number
     stage.server.script.add(Kind.BEAT, do=answer_with(state="running", directive=""))
     stage.worker.send(signal.SIGCONT)
-    await stage.end(LONG_GRACE_S - 5 + 4 * stage.times.beat_s, 0)
-    stage.no_fetch(quiet_beat.number, "once the end has begun")
-    for beat in stage.server.record.of(Kind.BEAT, after=quiet_beat.number):
+    await stage.end(LONG_GRACE_S - 5 + 4 * stage.times.beat_s)
+    stage.no_fetch(first, "once the end has begun")
+    for beat in stage.server.record.of(Kind.BEAT, after=first):
         stage.check(beat.body.get("state") != "running", "no running", "running", beat.number)
 
 

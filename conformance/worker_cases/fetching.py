@@ -25,17 +25,22 @@ async def queues_in_order(stage: WorkerStage) -> None:
         await stage.acked(stage.offer("test.echo", number))
     fetches = [request for request in stage.server.record.all if request.kind is Kind.FETCH]
     first = fetches[0].body.get("queues")
-    for fetch in fetches:
-        stage.equal(fetch.body.get("queues"), first, "queues, as in the first FETCH", fetch.number)
     same = isinstance(first, list) and set(map(str, first)) == set(QUEUES)
     stage.need(same, "the worker takes its queues neither from {queues} nor from OJS_QUEUES")
     stage.equal(first, list(QUEUES), "queues", fetches[0].number)
+    for fetch in fetches:
+        stage.equal(fetch.body.get("queues"), first, "queues, as in the first FETCH", fetch.number)
 
 
 @worker_case("OJS-FET-013", scaled_s=30)
 async def as_many_as_there_are_places(stage: WorkerStage) -> None:
-    """A worker asks for no more jobs than it has free places, and not at all when it has none."""
+    """A worker does not ask for jobs when it has no free place."""
     await stage.started()
+    await _filled(stage)
+
+
+async def _filled(stage: WorkerStage) -> WorkerRequest:
+    """Fill all places, and require that no FETCH comes before one is free; return what freed it."""
     places = stage.places
     short = stage.slow(1.5 + 2 * stage.times.beat_s)
     long = [stage.endless() for _ in range(places - 1)]
@@ -50,15 +55,36 @@ async def as_many_as_there_are_places(stage: WorkerStage) -> None:
     early = [request for request in early if settlement.at - request.at > CROSSED_S]
     number = early[0].number if early else None
     stage.check(not early, f"no FETCH while all {places} places are taken", len(early), number)
+    return settlement.request
+
+
+@worker_case("OJS-FET-013", "OJS-FET-033", scaled_s=30)
+async def for_the_free_places(stage: WorkerStage) -> None:
+    """A worker asks for as many jobs as it has free places, once there is one."""
+    await stage.started()
+    freed = await _filled(stage)
     await stage.until(
-        lambda: stage.server.record.fetches(settlement.request.number),
-        "a FETCH once a place is free",
+        lambda: stage.server.record.fetches(freed.number), "a FETCH once a place is free"
     )
     await stage.beats(1)
-    _within_places(stage, places)
+    _within_places(stage, stage.places)
 
 
-@worker_case("OJS-FET-013", seconds=90)
+@worker_case("OJS-WPR-009", scaled_s=30)
+async def no_more_than_there_are_places(stage: WorkerStage) -> None:
+    """A worker never does more jobs at once than its concurrency, however many wait."""
+    await stage.started()
+    jobs = [stage.endless() for _ in range(stage.places + 2)]
+    await stage.until(
+        lambda: sum(job.attempt for job in jobs) >= stage.places, "as many jobs as there are places"
+    )
+    for beat in await stage.beats(3):
+        over = len(beat.listed) > stage.places
+        most = f"at most {stage.places} jobs at once"
+        stage.check(not over, most, len(beat.listed), beat.number)
+
+
+@worker_case("OJS-FET-033", seconds=90)
 async def under_a_stream_of_jobs(stage: WorkerStage) -> None:
     """Many short jobs never make a worker ask for more than it has places for."""
     await stage.started()
@@ -94,7 +120,7 @@ def _taken(stage: WorkerStage, fetch: WorkerRequest) -> tuple[int, int]:
     return open_ones, max(0, len(delivered) - len(ended))
 
 
-@worker_case("OJS-WPR-009", scaled_s=30)
+@worker_case("OJS-WPR-051", scaled_s=30)
 async def more_than_was_asked_for(stage: WorkerStage) -> None:
     """A worker that is handed too many jobs neither runs nor keeps more than it has places for."""
     await stage.started()

@@ -29,7 +29,7 @@ async def _settling(stage: WorkerStage) -> None:
         stage.unsupported("the worker does not use the settle call")
 
 
-@worker_case("OJS-STL-003", "OJS-STL-004", "OJS-WPR-016", seconds=90)
+@worker_case("OJS-STL-003", "OJS-STL-004", "OJS-WPR-045", seconds=90)
 async def each_once(stage: WorkerStage) -> None:
     """Calls that settle many jobs name each delivery in full, and report it once."""
     await _settling(stage)

@@ -4,7 +4,7 @@ import signal
 import time
 
 from conformance.case import worker_case
-from conformance.play.worker_stage import LONG_GRACE_S, WorkerStage
+from conformance.play.worker_stage import CROSSED_S, LONG_GRACE_S, WorkerStage
 from conformance.played.book import Job
 from conformance.played.calls import Kind
 from conformance.processes.worker import MARGIN_S
@@ -26,11 +26,27 @@ async def sigterm_when_idle(stage: WorkerStage) -> None:
 
 @worker_case("OJS-WPR-031", "OJS-WPR-037")
 async def sigterm(stage: WorkerStage) -> None:
-    """At SIGTERM a worker is quiet at once, finishes its job, and ends with 0."""
+    """At SIGTERM a worker fetches no more, finishes its job, and ends with 0."""
+    await stage.started(grace_s=LONG_GRACE_S)
+    job = stage.slow(2.5)
+    await stage.held(job)
+    stage.worker.send(signal.SIGTERM)
+    await stage.rest(CROSSED_S)
+    known = stage.server.number
+    await stage.acked(job, 15)
+    await stage.end(LONG_GRACE_S - 5, 0)
+    fetches = stage.server.record.fetches(known)
+    number = fetches[0].number if fetches else None
+    stage.check(not fetches, "no FETCH after SIGTERM", f"{len(fetches)} of them", number)
+
+
+@worker_case("OJS-WPR-031", "OJS-WPR-037", "OJS-WPR-041")
+async def sigterm_is_told(stage: WorkerStage) -> None:
+    """At SIGTERM a worker tells the server at once that it is quiet."""
     await _ends_well(stage, signal.SIGTERM)
 
 
-@worker_case("OJS-WPR-033", "OJS-WPR-037")
+@worker_case("OJS-WPR-033", "OJS-WPR-037", "OJS-WPR-041")
 async def sigint(stage: WorkerStage) -> None:
     """SIGINT has the effect of SIGTERM on a worker."""
     await _ends_well(stage, signal.SIGINT)
@@ -57,26 +73,54 @@ async def _quiet_at_once(stage: WorkerStage, which: signal.Signals) -> int:
     return beat.number
 
 
-@worker_case("OJS-WPR-014", "OJS-WPR-031", scaled_s=60)
+@worker_case("OJS-WPR-012", "OJS-WPR-014", "OJS-WPR-031", scaled_s=60)
 async def beats_to_the_end(stage: WorkerStage) -> None:
     """A worker that is ending beats on and lists what it still holds."""
     await stage.started(grace_s=LONG_GRACE_S)
     job = stage.slow(1.0 + 4 * stage.times.beat_s)
     await stage.held(job)
+    known = stage.server.number
     stage.worker.send(signal.SIGTERM)
-    quiet = await stage.beat(state="quiet")
     await stage.acked(job, stage.soon_s + 6 * stage.times.beat_s)
     ack = stage.settlements(job)[0].request.number
-    beats = list(stage.server.record.of(Kind.BEAT, after=quiet.number))
+    beats = list(stage.server.record.of(Kind.BEAT, after=known))
     beats = [beat for beat in beats if beat.number < ack]
-    stage.check(len(beats) >= 3, "BEATs in the interval until the end", f"{len(beats)} of them")
+    stage.check(len(beats) >= 2, "BEATs in the interval until the end", f"{len(beats)} of them")
     for beat in beats:
         stage.check(job.id in beat.listed, "the job that runs", beat.listed, beat.number)
-    await stage.end(LONG_GRACE_S - 5 + 5 * stage.times.beat_s, 0)
+    await stage.end(LONG_GRACE_S - 5 + 5 * stage.times.beat_s)
 
 
-@worker_case("OJS-WPR-032", "OJS-WPR-037", scaled_s=60)
+@worker_case("OJS-WPR-032", scaled_s=60)
 async def grace_period(stage: WorkerStage) -> None:
+    """A worker whose job outlasts the grace period waits for it until then, and ends."""
+    grace_s = max(stage.times.grace_s, _LEAST_GRACE_S)
+    await stage.started(grace_s=grace_s)
+    job = stage.endless()
+    await stage.held(job)
+    stage.worker.send(signal.SIGTERM)
+    await stage.rest(0.9 * grace_s)
+    stage.check(stage.worker.alive, "a worker that waits for its job", "it has ended")
+    stage.silent(job, "before the grace period is over")
+    await stage.end(0.1 * grace_s + 2 * MARGIN_S + stage.times.patience_s / 2)
+
+
+@worker_case("OJS-WPR-042", scaled_s=60)
+async def jobs_over_the_grace_period(stage: WorkerStage) -> None:
+    """A job that outlasts the grace period is failed with `shutdown`, unless it is given back."""
+    await stage.started()
+    job = stage.endless()
+    await stage.held(job)
+    stage.worker.send(signal.SIGTERM)
+    fail = await stage.settled(job, stage.last_s + MARGIN_S)
+    stage.equal(fail.outcome, "fail", "what became of the job", fail.request.number)
+    if not fail.requeue:
+        error = fail.error if isinstance(fail.error, dict) else {}
+        stage.equal(error.get("type"), "shutdown", "error.type", fail.request.number)
+
+
+@worker_case("OJS-WPR-048", "OJS-WPR-050", scaled_s=60)
+async def given_up(stage: WorkerStage) -> None:
     """A job that outlasts the grace period is failed with `shutdown` after it; the code is 1."""
     grace_s = max(stage.times.grace_s, _LEAST_GRACE_S)
     await stage.started(grace_s=grace_s)
@@ -98,13 +142,13 @@ async def grace_period(stage: WorkerStage) -> None:
     stage.equal(last.body.get("state"), "terminate", "state in the last BEAT", last.number)
 
 
-@worker_case("OJS-WPR-034", "OJS-WPR-037")
+@worker_case("OJS-WPR-034", "OJS-WPR-050")
 async def second_sigterm(stage: WorkerStage) -> None:
     """A second SIGTERM ends the worker whatever it holds, with 143."""
     await _forced(stage, signal.SIGTERM, 143)
 
 
-@worker_case("OJS-WPR-034", "OJS-WPR-037")
+@worker_case("OJS-WPR-034", "OJS-WPR-050")
 async def second_sigint(stage: WorkerStage) -> None:
     """A second SIGINT ends the worker whatever it holds, with 130."""
     await _forced(stage, signal.SIGINT, 130)
@@ -123,21 +167,34 @@ async def _forced(stage: WorkerStage, which: signal.Signals, code: int) -> None:
 
 @worker_case("OJS-WPR-035", scaled_s=60)
 async def sigtstp(stage: WorkerStage) -> None:
-    """SIGTSTP makes a worker quiet at once and does not stop it: its job ends, its BEATs go on."""
-    await stage.started(beat_s=_RARE_BEAT_S)
-    job = stage.slow(2.0)
+    """SIGTSTP makes a worker quiet and does not stop it: its job ends, its BEATs go on."""
+    await stage.started()
+    job = stage.slow(2.0 + stage.times.beat_s)
     await stage.held(job)
-    quiet_beat = await _quiet_at_once(stage, signal.SIGTSTP)
-    await stage.acked(job, 15)
+    stage.worker.send(signal.SIGTSTP)
+    quiet_beat = await stage.beat(state="quiet")
+    await stage.acked(job, stage.soon_s + 2 * stage.times.beat_s)
     left = stage.offer("test.echo", "left")
+    await stage.beats(1)
     await stage.rest(1.5)
-    stage.no_fetch(quiet_beat, "once the worker is quiet")
+    stage.no_fetch(quiet_beat.number, "once the worker is quiet")
     stage.equal(left.attempt, 0, "deliveries of a job that waits")
 
 
-@worker_case("OJS-WPR-036")
+@worker_case("OJS-WPR-036", scaled_s=60)
 async def sigcont(stage: WorkerStage) -> None:
-    """SIGCONT makes a quiet worker running at once, and it fetches again."""
+    """SIGCONT makes a quiet worker running, and it fetches again."""
+    await stage.started()
+    stage.worker.send(signal.SIGTSTP)
+    await stage.beat(state="quiet")
+    stage.worker.send(signal.SIGCONT)
+    await stage.beat(state="running")
+    await stage.acked(stage.offer("test.echo", 1))
+
+
+@worker_case("OJS-WPR-049")
+async def told_at_once(stage: WorkerStage) -> None:
+    """SIGTSTP and SIGCONT bring a BEAT at once."""
     await stage.started(beat_s=_RARE_BEAT_S)
     await _quiet_at_once(stage, signal.SIGTSTP)
     known, sent = stage.server.number, time.monotonic()
@@ -145,10 +202,9 @@ async def sigcont(stage: WorkerStage) -> None:
     beat = await stage.beat(known, state="running")
     took = beat.at - sent
     stage.check(took < _AT_ONCE_S, "a BEAT that says running at once", f"after {took:.1f} s")
-    await stage.acked(stage.offer("test.echo", 1))
 
 
-@worker_case("OJS-WPR-031", scaled_s=30)
+@worker_case("OJS-WPR-031", "OJS-WPR-035", "OJS-WPR-037", scaled_s=30)
 async def sigterm_when_quiet(stage: WorkerStage) -> None:
     """A quiet worker that gets SIGTERM finishes and ends like any other."""
     await stage.started(grace_s=LONG_GRACE_S)

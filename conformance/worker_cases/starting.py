@@ -23,10 +23,17 @@ async def names_itself(stage: WorkerStage) -> None:
     second = _names(stage, known)
     for names in (first, second):
         stage.check(len(names) == 1, "one worker_id in all calls", sorted(names))
+        stage.check("" not in names, "a worker_id in each BEAT", sorted(names))
     stage.check(first != second, "another id for another process", sorted(first))
-    (name,) = first
-    fits = name.isprintable() and name.isascii() and "/" not in name and len(name) <= 255
-    stage.check(fits and name not in _RESERVED, "an id of 1 to 255 printable characters", name)
+
+
+@worker_case("OJS-WRK-050")
+async def forms_of_names(stage: WorkerStage) -> None:
+    """The id of a worker is printable, without slashes, and no word of a path."""
+    await stage.started()
+    for name in _names(stage, 0):
+        fits = name.isprintable() and name.isascii() and "/" not in name and 1 <= len(name) <= 255
+        stage.check(fits and name not in _RESERVED, "an id of 1 to 255 printable characters", name)
 
 
 def _names(stage: WorkerStage, after: int) -> set[str]:

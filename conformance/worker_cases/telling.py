@@ -69,7 +69,7 @@ async def after_the_lease(stage: WorkerStage) -> None:
     stage.check(last.attempt in (None, 2), "attempt 2", last.attempt, last.request.number)
 
 
-@worker_case("OJS-WPR-022", "OJS-WPR-016", seconds=120, scaled_s=20)
+@worker_case("OJS-WPR-022", "OJS-WPR-045", seconds=120, scaled_s=20)
 async def until_there_is_an_answer(stage: WorkerStage) -> None:
     """An ACK or FAIL that was not heard is sent again, the same, until it is."""
     await stage.started()
@@ -194,7 +194,7 @@ def _gaps(moments: Sequence[float]) -> list[float]:
 async def retry_after(stage: WorkerStage) -> None:
     """A call answered with Retry-After is not repeated before that time."""
     await stage.started()
-    odd: Odd = refused(503, Retry_After="2")
+    odd: Odd = refused(429, Retry_After="2")
     stage.server.script.add(*SETTLING, do=odd, times=1)
     job = stage.offer("test.echo", 1)
     await stage.acked(job, stage.soon_s + 10)

@@ -125,5 +125,5 @@ async def test_a_fault_is_caught_and_told() -> None:
     told: list[str] = []
     assert await judge([fault], None, 2, told.append) == 0
     (line,) = (line for line in told if line.startswith("caught  "))
-    assert line.split()[1:4] == ["empty-members-are-null", CLAUSE, "envelope.null_is_absent"]
+    assert line.split()[1:4] == ["empty-members-are-null", CLAUSE, "envelope.no_member_is_null"]
     assert told[-1] == "caught 1 of 1"

@@ -58,5 +58,5 @@ async def test_a_server_that_reads_options_alone_passes_the_core() -> None:
 
 async def test_the_first_cause_of_a_server_that_reads_no_options_is_told_first() -> None:
     first = mendings(await judged("flat-only"))[0]
-    assert first.cause == 'POST jobs: job.queue: expected "{name}", got "default"'
+    assert first.cause == 'POST jobs answers `job.queue: "default"`'
     assert len(first.cases) > 5

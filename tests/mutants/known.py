@@ -25,6 +25,10 @@ EQUIVALENT: Final[dict[str, str]] = {
         "A workflow ends in a later transaction than the one that made it; no client can put both "
         "into the same millisecond."
     ),
+    "webhooks.webhook passed is-isnot: left = tuple(pause for pause in pauses if pause[1] is None "
+    "or pause[1] > cursor)": (
+        "Only active subscriptions are moved, and all of their pauses have ends."
+    ),
 }
 # A case is missing.
 UNCAUGHT: Final[dict[str, str]] = {}

@@ -25,6 +25,7 @@ SUITES: Final[dict[str, tuple[str, ...]]] = {
     "jobs.deadlines": ("visibility", "job_limits", "lifecycle"),
     "jobs.filter": ("bulk", "administration", "jobs"),
     "jobs.history": ("jobs",),
+    "jobs.poll_state": ("presence", "blackboard"),
     "jobs.late_ack": ("late_completion",),
     "jobs.lifecycle": (*_JOBS, "retry", "visibility", "deliveries", "dead_letter"),
     "jobs.middleware": ("administration", "enqueue"),

@@ -52,6 +52,8 @@ def test_a_run_with_a_failure(
     assert lines[1:] == [
         "✗ L1-A-001 made-up: fail",
         "",
+        "the manifest cannot be read, so nothing is left out for a missing claim",
+        "",
         "suite: 1 pass, 1 fail",
         "    ✗ L1-A-001 made-up",
         f"        ({suite / 'L1-A-001.json'})",

@@ -28,10 +28,10 @@ def test_reports_are_those_of_servers(tmp_path: Path, capsys: pytest.CaptureFixt
     assert code == 1
     assert "✓ doing.an_unknown_type" in out
     assert "✗ doing.the_result An ACK carries what the handler returned.: fail" in out
-    assert out.endswith("2 cases: 1 pass, 1 fail\n")
+    assert "\n2 cases: 1 pass, 1 fail\n" in out
     report = msgspec.json.decode((tmp_path / "report.json").read_bytes())
     assert (report["mode"], report["target"]) == ("worker", shlex.join(faulty[1:]))
-    assert report["clauses"] == {"OJS-WPR-016": "fail", "OJS-WPR-019": "pass"}
+    assert report["clauses"] == {"OJS-WPR-045": "fail", "OJS-WPR-019": "pass"}
     failed = next(case for case in report["cases"] if case["verdict"] == "fail")
     at = failed["failures"][0]["exchange"]
     assert failed["exchanges"][at]["url"].endswith("/ojs/v1/workers/ack")
@@ -49,6 +49,7 @@ def test_reports_are_those_of_servers(tmp_path: Path, capsys: pytest.CaptureFixt
         "junit.xml",
         "report.json",
         "report.sarif",
+        "summary.md",
     ]
 
 

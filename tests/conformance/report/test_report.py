@@ -137,12 +137,13 @@ def test_the_report_counts_and_keeps_every_case() -> None:
     report = build_report(results, target="http://h", run_at="2025-01-01T00:00:00Z", duration_ms=5)
     data = msgspec.json.decode(msgspec.json.encode(report))
     assert data["results"] == {
-        "total": 5,
+        "total": 6,
         "passed": 1,
         "failed": 1,
         "errored": 1,
         "skipped": 1,
         "defective": 1,
+        "disputed": 1,
     }
     assert data["conformant"] is False
     assert [case["verdict"] for case in data["cases"]] == [verdict.value for verdict in Verdict]

@@ -40,14 +40,14 @@ SUPERVISED = (
 )
 CONVICTS = {
     "acks_twice": "doing.each_is_settled_once",
-    "asks_for_too_much": "fetching.as_many_as_there_are_places",
+    "asks_for_too_much": "fetching.for_the_free_places",
     "beats_rarely": "beats.interval_when_idle",
     "forgets_to_list": "beats.jobs_are_listed",
     "lists_finished_jobs": "beats.finished_jobs_are_not_listed",
     "ignores_quiet": "directives.quiet",
     "ignores_terminate": "directives.terminate",
     "dies_at_sigterm": "signals.sigterm",
-    "never_gives_up": "signals.grace_period",
+    "never_gives_up": "signals.given_up",
     "tries_after_409": "telling.refused_with_409",
     "drops_unanswered": "telling.until_there_is_an_answer",
     "tries_without_pause": "telling.pauses_that_grow",

@@ -187,6 +187,36 @@ def test_requests_alone(
     assert all(one.side == "request" for one in told)
 
 
+@pytest.mark.parametrize(
+    ("schema", "text", "wrong"),
+    [
+        ({"type": "number", "minimum": 0}, "0.1", None),
+        ({"type": "number", "minimum": 0}, "-2.5", "-2.5 is less than the minimum of 0"),
+        ({"type": "integer"}, "0.1", "0.1 is not of type 'integer'"),
+        ({"type": "number"}, "1e3", "'1e3' is not of type 'number'"),
+        ({"$ref": "#/components/schemas/Wait"}, "30", None),
+        ({"$ref": "#/components/schemas/Wait"}, "soon", None),
+        ({"enum": [1, 2]}, "2", None),
+        ({"const": True}, "true", None),
+        ({"type": ["array", "null"], "items": {"type": "string"}}, "a,b", None),
+        (True, "7", None),
+    ],
+)
+def test_parameters_are_read_as_the_types_of_their_schemas(
+    schema: object, text: str, wrong: str | None
+) -> None:
+    parameter = {"name": "wait", "in": "query", "schema": schema}
+    operation = {"parameters": [parameter], "responses": {"200": {"description": "waited"}}}
+    either = {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^s"}]}
+    document = {
+        "openapi": "3.1.0",
+        "paths": {"/wait": {"get": operation}},
+        "components": {"schemas": {"Wait": either}},
+    }
+    told = [message for *_, message in found(path=f"/wait?wait={text}", document=document)]
+    assert told == ([f"accepted, though the query parameter wait: {wrong}"] if wrong else [])
+
+
 def test_bodies_that_are_no_json_are_told() -> None:
     ((side, pointer, _, message),) = found(body=b"<p>")
     assert (side, pointer) == ("response", f"{JOB}/content/application~1json/schema")

@@ -18,7 +18,7 @@ from tests.conformance.fake_server import FakeServer
 
 CLAUSES = own_spec().by_id()
 SHOULD = next(name for name, one in CLAUSES.items() if one.strength == "should")
-MUST = next(name for name, one in CLAUSES.items() if one.sources == ("core",))
+MUST = next(name for name, one in CLAUSES.items() if is_published(one) and one.strength == "must")
 OURS = next(name for name, one in CLAUSES.items() if one.sources == ("extension",))
 FAILURE = FailedCheck(step_id="s", field="status", expected="1", actual="2")
 
@@ -42,8 +42,37 @@ def test_one_clause_without_a_published_source_is_too_much() -> None:
         "full",
         "full",
     ]
-    decided = msgspec.structs.replace(CLAUSES[MUST], sources=("decision 7", "clients"))
-    assert not is_published(decided)
+
+
+@pytest.mark.parametrize(
+    ("sources", "published"),
+    [
+        (("core 6.2:310",), True),
+        (("openapi:12", "case L0-ENV-001"), True),
+        (("core 6.2:310", "against case L0-ENV-001"), True),
+        (("core",), False),
+        (("core 6.2:310", "decision 7"), False),
+        (("core 6.2:310", "clients"), False),
+        (("extension",), False),
+    ],
+)
+def test_published_is_what_names_its_places_and_nothing_else(
+    sources: tuple[str, ...], published: bool
+) -> None:
+    assert is_published(msgspec.structs.replace(CLAUSES[MUST], sources=sources)) is published
+
+
+def test_what_published_sources_dispute_convicts_nobody_under_published() -> None:
+    result = failed("a", dispute="OJS-RET-001 (retry 3:40, against case L1-RET-001)")
+    under = result.under("published")
+    assert (under.verdict, under.is_bad, under.failures) == (Verdict.DISPUTED, False, (FAILURE,))
+    assert under.reason.endswith("against case L1-RET-001)")
+    assert result.under("full") is result
+    assert failed("b").under("published").verdict is Verdict.FAIL
+    report = build_report([result], target="t", run_at="2026-01-01T00:00:00Z", duration_ms=1)
+    published, full = report.profiles["published"], report.profiles["full"]
+    assert (published.must.disputed, published.conformant) == (1, True)
+    assert (full.must.failed, full.conformant) == (1, False)
 
 
 def test_the_core_holds_nothing_but_the_core() -> None:

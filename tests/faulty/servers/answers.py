@@ -38,7 +38,7 @@ def missing_paths_are_wrong_requests() -> None:
     change_answer(f"{V1}/nothing.*", status=404, becomes=400)
 
 
-@fault("OJS-HTP-005")
+@fault("OJS-HTP-039")
 def methods_are_not_told() -> None:
     """A 405 has no `Allow`."""
     drop_answer_header("Allow")
@@ -68,7 +68,7 @@ def request_id_is_missing() -> None:
     drop_answer_header("X-Request-Id")
 
 
-@fault("OJS-HTP-017")
+@fault("OJS-HTP-032")
 def request_ids_are_replaced() -> None:
     """A request's own id is not kept."""
     put(pipeline, "sent_request_id", lambda call: None)
@@ -153,7 +153,7 @@ def what_is_missing_is_not_told() -> None:
     change_answer(".*", lambda body: body["error"].pop("details", None), status=404)
 
 
-@fault("OJS-MAN-002")
+@fault("OJS-MAN-022")
 def claims_are_empty() -> None:
     """The manifest claims workflows, and their paths are not there."""
 
@@ -238,7 +238,7 @@ def roles_do_not_matter() -> None:
     put(Keys, "permit", lambda self, principal, allowed: principal)
 
 
-@fault("OJS-ACC-004")
+@fault("OJS-ACC-018")
 def one_role_counts() -> None:
     """Of several roles of a key only the first counts."""
     wrap(
@@ -274,7 +274,7 @@ def right_keys_wait_as_well() -> None:
     wrap(KeyCheck, "prove", make)
 
 
-@fault("OJS-ACC-003")
+@fault("OJS-ACC-017")
 def keys_are_not_asked_for() -> None:
     """A 401 has no `WWW-Authenticate`."""
     drop_answer_header("WWW-Authenticate")

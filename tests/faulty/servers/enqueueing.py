@@ -39,7 +39,7 @@ def answers_come_before_the_disk() -> None:
     wrap(cli, "open_store", lambda opened: lambda _, **more: opened(":memory:", **more))
 
 
-@fault("OJS-ENQ-004")
+@fault("OJS-ENQ-036")
 def options_are_outranked() -> None:
     """An option at the top level wins over the one in `options`."""
 
@@ -110,7 +110,7 @@ def trials_break_nothing() -> None:
     put(schema_trials, "breaks", lambda *_: None)
 
 
-@fault("OJS-SCH-013")
+@fault("OJS-SCH-023")
 def schemas_are_compared_with_older_ones_only() -> None:
     """A version may break the one just above it."""
     after(schema_ops, "neighbours", lambda found, *_: (found[0], None))
@@ -173,13 +173,13 @@ def nobody_waits_for_activation() -> None:
     change_request(JOBS, lambda body, _: body.get("options", {}).pop("pending", None))
 
 
-@fault("OJS-ENQ-014")
+@fault("OJS-ENQ-040")
 def wrong_members_are_not_named() -> None:
     """The details of a refusal do not name the member."""
     change_answer(f"{V1}/jobs", lambda body: body["error"].pop("details", None), status=400)
 
 
-@fault("OJS-ENV-004")
+@fault("OJS-ENV-038")
 def capitals_are_accepted() -> None:
     """Types of jobs may have capital letters."""
     insensitive = re.compile(JOB_TYPE.pattern, re.ASCII | re.IGNORECASE)
@@ -200,7 +200,7 @@ def own_members_are_dropped() -> None:
     )
 
 
-@fault("OJS-ENV-005")
+@fault("OJS-ENV-041")
 def large_numbers_are_rounded() -> None:
     """Integers pass through a floating point number."""
 
@@ -257,7 +257,7 @@ def keys_take_any_request() -> None:
     put(enqueue_calls, "hash_of", lambda body: b"")
 
 
-@fault("OJS-IDM-004")
+@fault("OJS-IDM-014")
 def known_ids_are_refused() -> None:
     """An equal request with a known id is a duplicate."""
 

@@ -22,13 +22,13 @@ from tests.faulty.traffic import V1, change_answer, drop_members
 FETCH = "/workers/fetch"
 
 
-@fault("OJS-FET-002")
+@fault("OJS-FET-032")
 def fetches_bring_one_job() -> None:
     """`count` is ignored."""
     drop_members(FETCH, "count")
 
 
-@fault("OJS-FET-002")
+@fault("OJS-FET-029")
 def batch_sizes_are_ignored() -> None:
     """`batch_size` is ignored."""
     drop_members(FETCH, "batch_size")
@@ -80,7 +80,7 @@ def last_in_is_first_out() -> None:
     )
 
 
-@fault("OJS-FET-008")
+@fault("OJS-FET-027")
 def low_priority_goes_first() -> None:
     """Jobs of lower priority are handed out before those of higher."""
     for name in ("claim", "claim_types"):

@@ -133,13 +133,13 @@ def streams_bring_events_of_all_queues() -> None:
     _asking("StreamEvents", lambda message: message.ClearField("queues"))
 
 
-@fault("OJS-GRP-008")
+@fault("OJS-GRP-019")
 def silent_streams_stay_silent() -> None:
     """A stream without events is never told that it is alive."""
     put(events, "KEEPALIVE_S", 3600.0)
 
 
-@fault("OJS-GRP-008")
+@fault("OJS-GRP-024")
 def missed_events_are_not_told() -> None:
     """A client that was too slow is not told that it has missed events."""
 
@@ -158,7 +158,7 @@ def missed_events_are_not_told() -> None:
     _call("StreamEvents", make)
 
 
-@fault("OJS-GRP-008")
+@fault("OJS-GRP-024")
 def missed_events_count_as_one() -> None:
     """All events that a slow client has missed count as one."""
     after(
@@ -170,13 +170,13 @@ def missed_events_count_as_one() -> None:
     )
 
 
-@fault("OJS-GRP-008")
+@fault("OJS-GRP-020")
 def dead_letters_keep_the_name_of_http() -> None:
     """The event of a dead letter is called as over HTTP."""
     put(events, "NAMES", {})
 
 
-@fault("OJS-GRP-009")
+@fault("OJS-GRP-025")
 def connections_are_cut() -> None:
     """A server that stops is gone without a farewell to those that are connected."""
 
@@ -204,7 +204,7 @@ def streams_end_without_a_word() -> None:
         _call(name, make)
 
 
-@fault("OJS-GRP-010")
+@fault("OJS-GRP-026")
 def duplicates_are_preconditions() -> None:
     """A job that exists already is refused as one in a wrong state is."""
     put(errors, "_BY_CODE", {})
@@ -241,7 +241,7 @@ def cancelled_jobs_cannot_be_cancelled() -> None:
     put(ojs_v1, "CancelOnce", Cancel)
 
 
-@fault("OJS-GRP-015")
+@fault("OJS-GRP-028")
 def heartbeats_say_nothing_of_cancelled_jobs() -> None:
     """A heartbeat for a cancelled job does not say what became of it."""
     put(ojs_v1, "_name_cancelled", lambda *_: None)

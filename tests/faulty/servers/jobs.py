@@ -21,7 +21,7 @@ from tests.faulty.traffic import V1, change_answer, change_request, drop_members
 DEAD = f"{V1}/dead-letter"
 
 
-@fault("OJS-LIF-012")
+@fault("OJS-LIF-020")
 def held_jobs_cannot_be_cancelled() -> None:
     """A cancel of a job that a worker holds is answered, and nothing happens."""
 
@@ -173,19 +173,19 @@ def filters_need_no_word() -> None:
     change_request("/jobs/bulk/.*", lambda body, _: body.update(confirm=True))
 
 
-@fault("OJS-BLK-007")
+@fault("OJS-BLK-027")
 def filters_always_need_a_word() -> None:
     """A cancel or retry by filter is refused without `confirm`."""
     put(dialects, "is_administration", lambda call: True)
 
 
-@fault("OJS-BLK-002")
+@fault("OJS-BLK-022")
 def all_or_nothing_is_some() -> None:
     """`atomicity` is ignored."""
     drop_members("/jobs/bulk", "atomicity")
 
 
-@fault("OJS-DLQ-001")
+@fault("OJS-DLQ-021")
 def some_letters_are_not_listed() -> None:
     """Only jobs whose policy says `dead_letter` are listed."""
 
@@ -198,7 +198,7 @@ def some_letters_are_not_listed() -> None:
     change_answer(DEAD, choose, status=200)
 
 
-@fault("OJS-DLQ-004")
+@fault("OJS-DLQ-022")
 def old_letters_come_first() -> None:
     """Dead letters are listed with the longest discarded first."""
     change_answer(DEAD, lambda body: body["jobs"].reverse(), status=200)
@@ -218,7 +218,7 @@ def replays_keep_the_attempt() -> None:
     _revived(attempt=lambda job: job.attempt)
 
 
-@fault("OJS-DLQ-006")
+@fault("OJS-DLQ-023")
 def replays_forget_the_history() -> None:
     """A dead letter that is tried again has no errors."""
     _revived(errors=lambda job: None)

@@ -22,7 +22,7 @@ def beats_extend_nothing() -> None:
     put(heartbeat, "renewal", lambda lease, lease_ms, now: None)
 
 
-@fault("OJS-VIS-003")
+@fault("OJS-VIS-035")
 def beats_name_no_length() -> None:
     """A BEAT's own visibility timeout is ignored."""
     drop_members("/workers/heartbeat", "visibility_timeout_ms")
@@ -40,7 +40,7 @@ def lost_leases_cost_a_delay() -> None:
     after(deadlines, "loss", lambda loss, *_: msgspec.structs.replace(loss, backoff=True))
 
 
-@fault("OJS-RET-017")
+@fault("OJS-RET-036")
 def lost_leases_cost_the_place() -> None:
     """A job whose lease was lost goes to the end of its queue."""
     after(
@@ -52,7 +52,7 @@ def lost_leases_cost_the_place() -> None:
     )
 
 
-@fault("OJS-RET-005")
+@fault("OJS-RET-028")
 def lost_leases_cost_another_attempt() -> None:
     """A lost lease adds one to the attempts."""
     after(

@@ -130,7 +130,7 @@ def history_is_lost() -> None:
     put(lifecycle, "append_entry", lambda history, new: b"[" + new + b"]")
 
 
-@fault("OJS-RET-019")
+@fault("OJS-RET-038")
 def history_never_ends() -> None:
     """All errors are kept."""
     put(stored, "HISTORY", 1000)

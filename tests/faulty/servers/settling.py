@@ -24,7 +24,7 @@ def _also_legal(call: str, state: str) -> None:
     put(lifecycle, "LEGAL", {**lifecycle.LEGAL, call: lifecycle.LEGAL[call] | {state}})
 
 
-@fault("OJS-SET-012")
+@fault("OJS-SET-028")
 def empty_results_are_null() -> None:
     """A result that is an empty array becomes null."""
     change_request("/workers/ack", lambda body, _: body.update(result=body.get("result") or None))

@@ -65,7 +65,7 @@ def ended_jobs_say_nothing() -> None:
     put(Socket, "_end_of_job", nothing)
 
 
-@fault("OJS-WSK-009")
+@fault("OJS-WSK-020")
 def resuming_begins_now() -> None:
     """A connection that resumes is not sent the events that it missed."""
     put(websocket, "position", lambda *_: None)

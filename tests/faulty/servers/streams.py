@@ -49,7 +49,7 @@ def channels_drop_without_a_word() -> None:
     _silent(ChannelStream)
 
 
-@fault("OJS-STR-003")
+@fault("OJS-STR-029")
 def channels_of_queues_are_refused() -> None:
     """A channel of a queue is refused as if the queue had never had a job."""
 

@@ -28,7 +28,7 @@ from tests.faulty.traffic import V1, change_answer, change_query, drop_header
 EVENTS = f"{V1}/events"
 
 
-@fault("OJS-EVT-006")
+@fault("OJS-EVT-027")
 def newest_events_come_first() -> None:
     """Events are answered newest first."""
     change_answer(EVENTS, lambda body: body["events"].reverse(), status=200)
@@ -75,7 +75,7 @@ def pages_begin_with_their_oldest_event() -> None:
     change_answer(EVENTS, lambda body: body["items"].reverse(), status=200)
 
 
-@fault("OJS-EVT-009")
+@fault("OJS-EVT-029")
 def stars_are_letters() -> None:
     """A star at the end of a type stands for nothing."""
 
@@ -299,7 +299,7 @@ def unknown_parameters_are_wrong() -> None:
     after(paging, "checked_query", refuse)
 
 
-@fault("OJS-ADM-012")
+@fault("OJS-ADM-036")
 def statistics_are_of_all_queues() -> None:
     """The statistics of a queue are those of all."""
     wrap(statistics, "look", lambda look: lambda engine, queue="": look(engine))

@@ -53,7 +53,7 @@ def rate_keys_are_everybodys() -> None:
     put(build_job, "scoped", lambda name, key: key)
 
 
-@fault("OJS-TEN-012")
+@fault("OJS-TEN-031")
 def retry_after_is_in_milliseconds() -> None:
     """A tenant without room is told to wait in milliseconds."""
 

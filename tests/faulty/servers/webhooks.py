@@ -26,7 +26,7 @@ def private_addresses_are_public() -> None:
     put(target, "is_public", lambda address: True)
 
 
-@fault("OJS-WHK-005")
+@fault("OJS-WHK-024")
 def only_the_newest_secret_signs() -> None:
     """Deliveries are not signed with the previous secret."""
     wrap(client, "signature", lambda sign: lambda secrets, *more: sign(secrets[:1], *more))
@@ -61,7 +61,7 @@ def one_target_has_an_event() -> None:
     after(deliver, "look", first_only)
 
 
-@fault("OJS-WHK-011")
+@fault("OJS-WHK-026")
 def redirects_are_followed() -> None:
     """Redirects are followed, to addresses that were not checked."""
 

@@ -85,7 +85,7 @@ def resuming_never_ends() -> None:
     put(heartbeat, "standing_directive", lambda directive, reported: directive)
 
 
-@fault("OJS-WRK-015")
+@fault("OJS-WRK-047")
 def quiet_is_not_answered() -> None:
     """A worker that reports quiet is told to run."""
     wrap(

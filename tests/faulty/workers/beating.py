@@ -41,13 +41,13 @@ def refused_beats_are_obeyed() -> None:
     wrap(Beats, "_post", make)
 
 
-@fault("OJS-WPR-014")
+@fault("OJS-WPR-043")
 def beats_are_rare() -> None:
     """BEATs come three times as seldom as they should."""
     _every(3)
 
 
-@fault("OJS-WPR-014")
+@fault("OJS-WPR-043")
 def beats_are_frequent() -> None:
     """BEATs come twenty times as often as they should."""
     _every(0.05)
@@ -123,7 +123,7 @@ def beats_list_what_is_finished() -> None:
     _reports(lambda report, engine: {"held": dict(ever)})
 
 
-@fault("OJS-WPR-012")
+@fault("OJS-WPR-044")
 def beats_forget_what_is_being_told() -> None:
     """A job whose ACK is on its way is listed no more."""
 

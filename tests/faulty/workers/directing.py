@@ -37,7 +37,7 @@ def terminate_is_not_heard() -> None:
     _deaf_to(State.TERMINATE)
 
 
-@fault("OJS-WPR-029")
+@fault("OJS-WPR-047")
 def running_is_not_heard() -> None:
     """A quiet that the server asked for is never lifted."""
     _deaf_to(State.RUNNING)

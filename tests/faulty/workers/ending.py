@@ -66,20 +66,20 @@ def second_signal_is_ignored() -> None:
     put(signals, "exit_later", lambda seconds, code: None)
 
 
-@fault("OJS-WPR-037")
+@fault("OJS-WPR-050")
 def exit_code_is_always_0() -> None:
     """A worker that gave jobs up ends with 0."""
     put(Machine, "exit_code", 0)
 
 
-@fault("OJS-WPR-037")
+@fault("OJS-WPR-050")
 def forced_ends_look_like_any_other() -> None:
     """A forced end has the exit code 1."""
     for module in (signals, lifetime):
         put(module, "forced_code", lambda sig: 1)
 
 
-@fault("OJS-WPR-032")
+@fault("OJS-WPR-048")
 def grace_never_ends() -> None:
     """The worker waits for its jobs however long they take."""
     wrap(
@@ -89,7 +89,7 @@ def grace_never_ends() -> None:
     )
 
 
-@fault("OJS-WPR-032")
+@fault("OJS-WPR-048")
 def grace_is_half_as_long_again() -> None:
     """The grace period takes one and a half times as long as it is set to."""
 
@@ -103,7 +103,7 @@ def grace_is_half_as_long_again() -> None:
     wrap(Machine, "_shut_down", make)
 
 
-@fault("OJS-WPR-032")
+@fault("OJS-WPR-048")
 def leftovers_are_left() -> None:
     """A job that outlasts the grace period is neither failed nor given back."""
 

@@ -16,7 +16,7 @@ from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
 
 
-@fault("OJS-FET-013")
+@fault("OJS-FET-033")
 def fetches_ask_for_too_much() -> None:
     """A FETCH asks for as many jobs as the worker has places, free or not."""
 
@@ -61,7 +61,7 @@ def quiet_workers_fetch_once_more() -> None:
     wrap(FetchLoop, "pause", make)
 
 
-@fault("OJS-WPR-009")
+@fault("OJS-WPR-051")
 def surplus_is_done() -> None:
     """A worker that is given more jobs than it asked for does them all."""
 

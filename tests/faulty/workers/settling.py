@@ -31,7 +31,7 @@ def _settles(otherwise: Callable[[Callable[[], Any]], Any]) -> None:
     wrap(SingleSettler, "settle", make)
 
 
-@fault("OJS-WPR-016")
+@fault("OJS-WPR-045")
 def acks_are_sent_twice() -> None:
     """An outcome that was accepted is sent once more."""
 
@@ -65,13 +65,13 @@ def _says(change: Callable[[dict[str, Any]], object]) -> None:
         after(module, "written", changed)
 
 
-@fault("OJS-WPR-016")
+@fault("OJS-WPR-045")
 def results_are_kept_back() -> None:
     """An ACK carries null, whatever the handler returned."""
     _says(lambda said: said.update(result=None) if "result" in said else None)
 
 
-@fault("OJS-WPR-016")
+@fault("OJS-WPR-045")
 def an_empty_result_is_null() -> None:
     """A result that is an empty array is told as null."""
     _says(lambda said: said.update(result=said["result"] or None) if "result" in said else None)
@@ -95,7 +95,7 @@ def failures_say_nothing() -> None:
     _says(lambda said: said.get("error", {}).pop("message", None))
 
 
-@fault("OJS-WPR-017")
+@fault("OJS-WPR-046")
 def failures_are_final() -> None:
     """Every FAIL says that another try is of no use."""
     _says(lambda said: said.get("error", {}).update(retryable=False))
@@ -216,7 +216,7 @@ def timeouts_are_looked_for_in_seconds() -> None:
     put(Job, "limit_s", property(lambda self: self.timeout))
 
 
-@fault("OJS-WPR-032")
+@fault("OJS-WPR-042")
 def leftovers_have_another_reason() -> None:
     """A job that outlasts the grace period is failed like any error of a handler."""
     after(

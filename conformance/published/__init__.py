@@ -1,0 +1,1 @@
+"""Defects of published cases, and the edits that mend them."""
