@@ -132,10 +132,10 @@ def make_parser() -> argparse.ArgumentParser:
     add.add_argument(
         "--published",
         type=Path,
-        action="append",
+        nargs="+",
         default=[],
         metavar="DIR",
-        help="a copy of the published texts or cases, in which the places of clauses are looked up",
+        help="clones of the published texts and cases, to look up the places that clauses cite",
     )
     add = steps.add_parser("diff", help="what changed between two versions of the specification")
     for name in ("old", "new"):

@@ -40,8 +40,13 @@ NOT_PLAYED: Final = {
     ("docs/production.md", "Production", "text"): "a picture",
     ("docs/operations.md", "Containers", "dockerfile"): "needs Docker, and an image from elsewhere",
 }
-# Notes on decisions, what is made of docstrings, and figures.
-APART: Final = ("docs/decisions/", "docs/reference/", "docs/performance.md")
+# Notes on decisions, pages made of docstrings, figures, and patches of published cases.
+APART: Final = (
+    "docs/decisions/",
+    "docs/reference/",
+    "docs/performance.md",
+    "docs/published-cases/",
+)
 PAGES: Final = [
     name
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
