@@ -62,10 +62,8 @@ def _body(report: Report, title: str) -> Iterator[str]:
         f"{escape(report.run_at)} - {report.duration_ms / 1000:.1f} s"
         f"{' - only ' + escape(_clipped(report.selection)) if report.selection else ''}</span></p>"
     )
-    if suite := report.provenance:
-        seed = "" if suite.seed is None else f", seed {suite.seed}"
-        cases = f"suite {suite.version}, cases {suite.cases[:12]}{seed}, {suite.system}"
-        yield f"<p class=grey>{escape(cases)}</p>"
+    if report.provenance:
+        yield f"<p class=grey>{escape(str(report.provenance))}</p>"
     if report.claims:
         yield f"<p class=grey>{escape(_clipped(report.claims))}</p>"
     if report.mend:

@@ -22,6 +22,10 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     system: str
     seed: int | None = None  # of the order or the kills
 
+    def __str__(self) -> str:
+        seed = "" if self.seed is None else f", seed {self.seed}"
+        return f"suite {self.version}, cases {self.cases[:12]}{seed}, {self.system}"
+
 
 def provenance_of(
     own: Iterable[OwnCase], files: Iterable[CaseFile] = (), seed: int | None = None

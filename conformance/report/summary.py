@@ -24,11 +24,9 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"## Open Job Spec: {verdict}"
     yield ""
     yield f"{_plain(report.target)}, {report.run_at}"
-    if suite := report.provenance:
-        seed = f", seed {suite.seed}" if suite.seed is not None else ""
+    if report.provenance:
         yield ""
-        version, system = _plain(suite.version), _plain(suite.system)
-        yield f"Suite {version}, cases {suite.cases[:12]}{seed}, {system}"
+        yield f"Judged by {_plain(str(report.provenance))}"
     if report.claims:
         yield ""
         yield f"In its manifest: {_plain(report.claims)}"

@@ -24,8 +24,8 @@ _BY_CATEGORY: dict[str, tuple[str, ...]] = {
 }
 _LABS = ("agent", "attest", "wasi")
 _LEVELS = frozenset("01234")
-# Levels that have a capability, unless the manifest says otherwise.
-_LEVEL_OF: Final = {
+# Capabilities of the five levels, by the level that has them unless the manifest says otherwise.
+LEVEL_OF: Final = {
     "cron_jobs": 2,
     "cron": 2,
     "delayed_jobs": 2,
@@ -67,8 +67,8 @@ class Features(msgspec.Struct, frozen=True):
             return self.capabilities[name]
         if not self.extensions.isdisjoint(_extensions_of(name)):
             return True
-        if name in _LEVEL_OF:
-            return not self.lacks_level(_LEVEL_OF[name])
+        if name in LEVEL_OF:
+            return not self.lacks_level(LEVEL_OF[name])
         return self.capabilities is None
 
     def lacks(self, file: CaseFile) -> str | None:

@@ -7,25 +7,13 @@ from typing import Final, Literal
 from conformance.case import ServerCase
 from conformance.clauses import Clause, own_spec
 from conformance.sources import place_of
+from conformance.verdicts.features import LEVEL_OF
 
 Strength = Literal["must", "should"]
 Profile = Literal["published", "full"]
 STRENGTHS: Final = ("must", "should")
 PROFILES: Final = ("published", "full")
 EXTENSIONS: Final = 99  # the level of extensions, which belong to none of the five
-# Capabilities that belong to the five levels.
-_OF_LEVELS: Final = frozenset(
-    {
-        "batch_enqueue",
-        "cron_jobs",
-        "delayed_jobs",
-        "job_ttl",
-        "pause_resume",
-        "priority_queues",
-        "unique_jobs",
-        "workflows",
-    }
-)
 
 
 def strength_of(clauses: Iterable[str]) -> Strength:
@@ -56,7 +44,7 @@ def dispute_of(clauses: Iterable[str]) -> str:
 
 def level_of(case: ServerCase) -> int:
     """Return the level that a case counts for; extensions, as gRPC is, belong to none."""
-    if case.grpc or (case.capability and case.capability not in _OF_LEVELS):
+    if case.grpc or (case.capability and case.capability not in LEVEL_OF):
         return EXTENSIONS
     return case.level if profile_of(case.clauses) == "published" else EXTENSIONS
 
