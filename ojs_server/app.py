@@ -29,6 +29,7 @@ from ojs_server.http.routes import routes_of
 from ojs_server.http.services import Lifetime, Services
 from ojs_server.http.shared_read import SharedRead
 from ojs_server.http.streams import websocket
+from ojs_server.http.system import dashboard
 from ojs_server.http.system.inventory import Inventories
 from ojs_server.loops.announce import announce
 from ojs_server.loops.deliver import Deliver
@@ -84,7 +85,7 @@ class Server:
         routes = routes_of(settings.profile, self.system.routes)
         self.routes = routes if tracing is None else tracing.traced(routes)
         admission = Admission()
-        self.path_forms = PathForms(self.system.path_forms)
+        self.path_forms = PathForms((dashboard.FORM, *self.system.path_forms))
         self.paths = Paths(self.routes, admission, self.path_forms)
         # Takes the hot calls of connections of this project's own.
         self.dispatcher = Dispatcher(self.routes, admission)

@@ -16,7 +16,7 @@ _TYPES: Final[Mapping[str, str]] = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-_POLICY: Final = "; ".join(
+POLICY: Final = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self'",
@@ -67,7 +67,7 @@ class File(msgspec.Struct, frozen=True):
             "Cache-Control": "no-cache",
             "ETag": tag,
             "Vary": "Accept-Encoding",
-            "Content-Security-Policy": _POLICY,
+            "Content-Security-Policy": POLICY,
             "Cross-Origin-Opener-Policy": "same-origin",
             "Cross-Origin-Resource-Policy": "same-origin",
             "Referrer-Policy": "no-referrer",

@@ -15,11 +15,11 @@ def _nothing(path: str) -> OjsError | None:
 
 class PathForm(msgspec.Struct, frozen=True):
     """The form of errors at and below a path, also of those before a handler is found: `answer`
-    makes the answer of an error and the id of its request. `missing` returns the error for a path
+    makes the answer to a call from its error. `missing` returns the error for a path
     that the system's clients know and that is not served; None for other paths."""
 
     prefix: str
-    answer: Callable[[BaseException, str], Answer]
+    answer: Callable[[Call, BaseException], Answer]
     missing: Callable[[str], OjsError | None] = _nothing
 
 
@@ -32,7 +32,7 @@ class PathForms:
     def refused(self, call: Call, error: BaseException) -> Answer:
         """Return the answer for an error, in the form that clients of its path know."""
         form = self._of(call.path)
-        return (answer_of if form is None else form.answer)(error, call.request_id)
+        return answer_of(error, call.request_id) if form is None else form.answer(call, error)
 
     def missing(self, call: Call) -> OjsError:
         """Return the error for a path that is not served."""

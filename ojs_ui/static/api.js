@@ -6,6 +6,17 @@ const BASE = new URL("../ojs/", document.baseURI);
 const OPERATOR = { "Content-Type": "application/json" };
 // The key is kept in the memory of the tab only.
 let key = null;
+// Called with the status and the error code of each answer; 0 if there is none.
+const answerListeners = new Set();
+
+function noteAnswer(status, code) {
+  for (const listener of answerListeners) listener(status, code);
+}
+
+/** Listen to the status of all answers, 0 for none, and to their error codes. */
+export function onAnswer(listener) {
+  answerListeners.add(listener);
+}
 
 /** A refused or failed request, with the server's message. */
 export class ApiError extends Error {
@@ -50,13 +61,19 @@ export async function open(method, path, { query, body, signal, headers } = {}) 
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
+    noteAnswer(0, null);
     throw new ApiError(0, null, path);
   }
   noteDate(answer.headers.get("date"));
-  if (answer.ok) return answer;
+  if (answer.ok) {
+    noteAnswer(answer.status, null);
+    return answer;
+  }
   if (answer.status === 401) dispatchEvent(new CustomEvent("ojs-unknown"));
   const refusal = await answer.json().catch(() => null);
-  throw new ApiError(answer.status, typeof refusal?.error === "object" ? refusal.error : null, path);
+  const error = typeof refusal?.error === "object" ? refusal.error : null;
+  noteAnswer(answer.status, error?.code ?? null);
+  throw new ApiError(answer.status, error, path);
 }
 
 async function json(method, path, options) {

@@ -73,6 +73,12 @@ function local(at) {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
+/** Format the time of day of a moment. */
+export function clockTime(at) {
+  const date = new Date(at);
+  return [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
+}
+
 /** Format a moment to the millisecond, with its zone. */
 export function exact(at) {
   const date = new Date(at);

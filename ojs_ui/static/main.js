@@ -8,6 +8,7 @@ import { h, put } from "./dom.js";
 import { duration, number, relative } from "./format.js";
 import { keyboard, showKeys } from "./keys.js";
 import { listen, start, toggle, watch } from "./live.js";
+import { isOut, isOutage, outageOver, probe, watchOutage } from "./outage.js";
 import { back, begin, go, here, to } from "./router.js";
 import { View } from "./view.js";
 import { identify, isKnown, limit } from "./who.js";
@@ -17,12 +18,11 @@ const BAR = [
   ["", "Overview"], ["jobs", "Jobs"], ["queues", "Queues"], ["scheduled", "Scheduled"], ["dead", "Dead letters"],
   ["workers", "Workers"], ["cron", "Cron"], ["workflows", "Workflows"], ["events", "Events"], ["server", "Server"],
 ];
-const PAGES = {
-  "": () => import("./overview.js"), jobs: () => import("./jobs.js"), job: () => import("./job.js"), queues: () => import("./queues.js"), queue: () => import("./queue.js"),
-  scheduled: () => import("./scheduled.js"), dead: () => import("./dead.js"), workers: () => import("./workers.js"), worker: () => import("./worker.js"), cron: () => import("./cron.js"),
-  workflows: () => import("./workflows.js"), workflow: () => import("./workflow.js"), events: () => import("./events.js"), server: () => import("./server.js"), enqueue: () => import("./enqueue.js"), login: () => import("./login.js"), actions: () => import("./actions.js"),
-  limits: () => import("./limits.js"), schemas: () => import("./schemas.js"), tenants: () => import("./tenants.js"), pools: () => import("./pools.js"), webhooks: () => import("./webhooks.js"),
-};
+// The pages; each has a module of its name, the first one `overview`.
+const PAGES = new Set([
+  "", "jobs", "job", "queues", "queue", "scheduled", "dead", "workers", "worker", "cron", "workflows", "workflow", "events",
+  "server", "enqueue", "login", "actions", "limits", "schemas", "tenants", "pools", "webhooks",
+]);
 const PARENT = { job: "jobs", queue: "queues", worker: "workers", workflow: "workflows", limits: "server", schemas: "server", tenants: "server", pools: "server", webhooks: "server", actions: "server" };
 const THEMES = ["system", "light", "dark"];
 const STATE_WORDS = { connecting: "connecting", live: "live", polling: "every 5 s", reconnecting: "not connected", paused: "paused" };
@@ -31,6 +31,8 @@ const main = document.getElementById("main");
 const counts = {};
 let controller = null;
 let view = null;
+// Whether the server has told what it offers, and who the reader is.
+let described = false;
 
 /** Mark the open page in the bar. */
 function mark() {
@@ -48,10 +50,10 @@ async function show() {
   const { page, query } = here();
   mark();
   const moved = view !== null && view.page !== page;
-  const open = Object.hasOwn(PAGES, page) ? PAGES[page] : () => import("./missing.js");
+  const name = PAGES.has(page) ? page || "overview" : "missing";
   // Draw once all is known that decides how: drawing a second time would remove what is being clicked.
-  const [offered, found] = await Promise.all([surelyOffers(page), open(), isKnown()]);
-  const module = offered ? found : await import("./basics.js");
+  const [offered, found] = await Promise.all([surelyOffers(page), loaded(name, signal), isKnown()]);
+  const module = offered ? found : await loaded("basics", signal);
   if (signal.aborted) return;
   const root = h("div");
   view = new View(root, query, signal);
@@ -65,8 +67,26 @@ async function show() {
   }
 }
 
+/** Load the module of a page. If that fails, say so, and try again until the signal aborts. */
+async function loaded(name, signal) {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await import(`./${name}.js`);
+    } catch (error) {
+      if (signal.aborted) return null;
+      view = null;
+      put(main, h("div", { class: "failure", role: "alert" }, h("p", null, "This page could not be loaded. It is tried again by itself.")));
+    }
+    await outageOver(signal);
+    if (signal.aborted) return null;
+    // Some browsers keep a failed module until the document is loaded anew.
+    if (tries > 1) location.reload();
+  }
+}
+
+/** Read what the server offers and who the reader is, and show both. */
 async function describe() {
-  const shownReader = showReader();
+  const identified = showReader();
   const manifest = await get("manifest").catch(() => null);
   await learn(manifest);
   const links = BAR.filter(([page]) => page === "" || offers(page)).map(([page, label]) => {
@@ -75,13 +95,16 @@ async function describe() {
   });
   document.getElementById("nav").replaceChildren(...links);
   mark();
-  notice("server", manifest === null && "No Open Job Spec server answers here.", h("button", { type: "button", class: "small", onclick: () => location.reload() }, "Try again"));
-  await shownReader;
+  if (manifest === null) await probe();
+  notice("server", manifest === null && !isOut() && "No Open Job Spec server answers here.", h("button", { type: "button", class: "small", onclick: () => location.reload() }, "Try again"));
+  described = manifest !== null && await identified;
 }
 
-/** Show the name of the reader; an unknown reader has to sign in. */
+/** Show the name of the reader; an unknown reader has to sign in. Returns false if an outage hides who
+ * it is. */
 async function showReader() {
-  const me = await identify().catch(() => null);
+  let refusal = null;
+  const me = await identify().catch((error) => { refusal = error; });
   document.getElementById("who").textContent = me ? me.name + (me.tenant ? ` of ${me.tenant}` : "") + (me.ui_read_only ? ", read-only" : "") : "";
   document.getElementById("leave").hidden = !(me?.session_ends_at || hasKey());
   const enqueue = document.querySelector(".bar a[data-page=enqueue]");
@@ -90,6 +113,15 @@ async function showReader() {
   limit(enqueue, "enqueue");
   const stats = await surelyOffers("") ? await get("v1/admin/stats").catch((error) => error) : {};
   if (stats.jobs) badges(stats);
+  return refusal === null || !isOutage(refusal);
+}
+
+/** After an outage, read again what it made fail, and follow the streams again at once. */
+async function recover() {
+  start();
+  if (described) return;
+  await describe();
+  show();
 }
 
 async function signOut() {
@@ -171,14 +203,24 @@ document.getElementById("jump").addEventListener("submit", (event) => {
   const id = document.getElementById("jump-input").value.trim();
   if (id) go(/^[0-9a-f][0-9a-f-]{3,34}$/i.test(id) ? to("jobs", { id_prefix: id }) : to("job", { id }));
 });
-watch((state) => {
+let connection = "connecting";
+function showConnection() {
+  const state = isOut() && connection !== "paused" ? "reconnecting" : connection;
   const made = document.getElementById("live");
   made.dataset.state = state;
   made.setAttribute("aria-pressed", String(state === "paused"));
   put(document.getElementById("live-word"), STATE_WORDS[state]);
   document.body.classList.toggle("unsure", state === "reconnecting");
+}
+watch((state) => {
+  connection = state;
+  showConnection();
 });
 const forever = new AbortController().signal;
+watchOutage((out) => {
+  showConnection();
+  if (!out) recover();
+}, forever);
 listen((event, data) => event === "metrics" && badges(data), forever);
 keyboard({ go: (page) => go(to(page)), pause: toggle, table: () => view?.table ?? null });
 setInterval(tick, 1000);

@@ -2,6 +2,7 @@
 
 import { h, put } from "./dom.js";
 import { isPaused, listen } from "./live.js";
+import { isOut, isOutage, probe, watchOutage } from "./outage.js";
 
 export class View {
   constructor(root, query, signal) {
@@ -20,9 +21,11 @@ export class View {
     this.root.append(...elements);
   }
 
-  /** Return a function that reads data and draws it; a failure is shown above the old content. */
+  /** Return a function that reads data and draws it; a failure is shown above the old content. After
+   * an outage, what it made fail is read again. */
   panel(place, read, draw) {
     let drawn = false;
+    let missed = false;
     const failure = h("div", { class: "failure", role: "alert", hidden: true });
     place.before(failure);
     const refresh = async () => {
@@ -30,16 +33,22 @@ export class View {
         const data = await read(this.signal);
         if (this.signal.aborted) return;
         failure.hidden = true;
+        missed = false;
         draw(data);
         drawn = true;
       } catch (error) {
         if (error.name === "AbortError" || this.signal.aborted) return;
+        missed = isOutage(error);
+        if (missed) await probe();
+        // The banner says it for all that is shown.
+        if (missed && drawn && isOut()) return;
         put(failure, h("p", null, error.message, error.hint && ` — ${error.hint}`), error.requestId && h("p", null, h("code", null, error.requestId)));
         failure.hidden = false;
         if (!drawn) place.classList.remove("skeleton");
         if (!(error.status || error.code)) throw error;
       }
     };
+    watchOutage((out) => !out && missed && refresh(), this.signal);
     return refresh;
   }
 

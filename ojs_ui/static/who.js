@@ -8,13 +8,13 @@ let me = null;
 let answered;
 const identified = new Promise((resolve) => { answered = resolve; });
 
-/** Read from the server who the reader is; null if it does not report that. A 401 is thrown. */
+/** Read from the server who the reader is; null if it does not report that. Other refusals are thrown. */
 export async function identify() {
   try {
     me = await get("v1/me");
   } catch (error) {
     me = null;
-    if (error.status === 401) throw error;
+    if (error.status !== 404) throw error;
   } finally {
     answered();
   }

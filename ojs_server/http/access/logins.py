@@ -6,13 +6,14 @@ Browsers send cookies by themselves, also where pages cannot send a key (`EventS
 """
 
 import asyncio
+from contextlib import suppress
 from typing import Final
 
 from ojs_server.domain.access.login import TOKEN_BYTES, Login, hash_of
-from ojs_server.domain.errors import Denied, NotFound
+from ojs_server.domain.errors import Denied, NotFound, Unavailable
 from ojs_server.http.access.keys import unauthenticated
 from ojs_server.http.access.me import shown
-from ojs_server.http.access.roles import Role
+from ojs_server.http.access.roles import ROLES, Role
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.route import ANYONE, Route
 from ojs_server.ops.access.logins import LogIn, LogOut
@@ -23,6 +24,7 @@ _COOKIE: Final = "ojs_session"
 _SECURE: Final = "__Host-ojs_session"
 _MAX_BODY: Final = 4096
 _READING: Final = ("GET", "HEAD")
+_ALL: Final = frozenset(ROLES)
 # Interval of the checks whether the session of a stream is still valid.
 WATCH_S: Final = 10.0
 
@@ -89,20 +91,30 @@ class Watch:
 
 
 async def recognise(call: Call, roles: frozenset[Role]) -> None:
-    """Set the caller of a request with a session. Raises Denied if the session has ended and the
-    roles need one, or if a change is not sent by a page of this server."""
+    """Set the caller of a request with a session, where the roles need one. Raises Denied if the
+    session has ended, or if a change is not sent by a page of this server.
+
+    What anyone may call reads no session: health and the dashboard answer without the store.
+    """
     call.for_page = call.server.origins.admit(call.fields)
+    if Role.ANYONE in roles:
+        return
     token = token_of(call)
     if token is None:
         return
     login = await _found(call, hash_of(token))
     if login is None:
-        if Role.ANYONE not in roles:
-            raise unauthenticated("the session has ended; log in again")
-        return
+        raise unauthenticated("the session has ended; log in again")
     if changes(call):
         _require_own_page(call)
     call.login = login
+
+
+async def recognise_in_time(call: Call, seconds: float) -> None:
+    """Set the caller of a public call, if it has a session that the store finds in time."""
+    with suppress(Denied, Unavailable, TimeoutError):
+        async with asyncio.timeout(seconds):
+            await recognise(call, _ALL)
 
 
 def changes(call: Call) -> bool:

@@ -1,13 +1,16 @@
-"""The dashboard's files, and the redirect for a browser that opens the server's address."""
+"""The dashboard's files and error page, and the redirect for a browser that opens the server's
+address."""
 
 from typing import Final
 
 from ojs_server.domain.errors import NotFound
 from ojs_server.http.call import Answer, Call
+from ojs_server.http.errors import parts_of
+from ojs_server.http.path_forms import PathForm
 from ojs_server.http.responses import NOT_MODIFIED
 from ojs_server.http.route import ANYONE, Route
 from ojs_server.http.system.manifest import manifest
-from ojs_ui import files
+from ojs_ui import error_page, files
 
 _FOUND: Final = 302
 _AT: Final = "/ui/"
@@ -46,6 +49,14 @@ def _sent(call: Call, file: files.File) -> Answer:
     return Answer(sent.body, headers=sent.headers, media_type=file.media_type)
 
 
+def _refused(call: Call, error: BaseException) -> Answer:
+    """Return the answer for an error as a page, which browsers show in place of the dashboard."""
+    code, body, headers = parts_of(error, call.request_id)
+    page = error_page.error_page(call.root + _AT, code.status, body["message"], call.request_id)
+    return Answer(page, code.status, {**headers, **error_page.HEADERS}, error_page.MEDIA_TYPE)
+
+
+FORM: Final = PathForm(_AT.rstrip("/"), _refused)
 ROUTES: Final = (
     Route("GET", "/", root, ANYONE),
     Route("GET", "/ui", entrance, ANYONE),

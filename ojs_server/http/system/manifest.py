@@ -15,6 +15,7 @@ from ojs_server.domain.schemas.schema import MAX_SCHEMA, MODES
 from ojs_server.domain.webhooks.delivery import MAX_ATTEMPTS
 from ojs_server.domain.workers.requirements import RUNTIME
 from ojs_server.http.access.authorization import known
+from ojs_server.http.access.logins import recognise_in_time
 from ojs_server.http.any_call import AnyCall
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.route import ANYONE, Route
@@ -104,6 +105,7 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 async def manifest(call: Call) -> Answer:
     """Name the server, its capabilities, extensions and limits."""
+    await recognise_in_time(call, PATIENCE_S)
     return Answer(await described(call))
 
 

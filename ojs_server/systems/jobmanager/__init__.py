@@ -27,7 +27,7 @@ def system() -> System:
     return System(
         ROUTES,
         capabilities=("canonical_spelling_wins",),
-        path_forms=(PathForm(JOBLIB_BASE, problem_of),),
+        path_forms=(PathForm(JOBLIB_BASE, lambda call, error: problem_of(error, call.request_id)),),
         socketio=_socketio(),
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from ojs_server.http.call import Answer
+from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import parts_of
 from ojs_server.http.path_forms import PathForm
 from ojs_server.http.route import CAMUNDA_BASE
@@ -33,18 +33,18 @@ _BY_CODE: Final[Mapping[Code, str]] = {
 }
 
 
-def problem_of(error: BaseException, request_id: str) -> Answer:
-    """Return the answer for an error."""
-    code, body, headers = parts_of(error, request_id)
+def _problem_of(call: Call, error: BaseException) -> Answer:
+    """Return the answer for an error of a call."""
+    code, body, headers = parts_of(error, call.request_id)
     problem = {
         "type": "about:blank",
         "title": _BY_CODE.get(code) or TITLES[code.status],
         "status": code.status,
         "detail": body["message"],
-        "instance": f"urn:ojs:request:{request_id}",
+        "instance": f"urn:ojs:request:{call.request_id}",
         "hint": body["hint"],
     }
     return Answer(problem, code.status, headers, media_type="application/problem+json")
 
 
-FORM: Final = PathForm(CAMUNDA_BASE, problem_of, not_served)
+FORM: Final = PathForm(CAMUNDA_BASE, _problem_of, not_served)

@@ -5,11 +5,12 @@ import re
 import httpx
 import pytest
 
-from ojs_server.app import Server
+from ojs_server.app import Application, Server
 from ojs_server.domain.access.login import hash_of
 from ojs_server.http.access import logins
 from ojs_server.http.access.keys import parse_keys
 from ojs_server.settings import Settings
+from ojs_server.store.base import Reader, StoreUnavailable
 from ojs_server.store.open import open_store
 from tests.http.clock import Hands
 from tests.http.conftest import Serve, connect
@@ -131,6 +132,28 @@ async def test_a_session_expires(serve: Serve) -> None:
         assert "ended" in error["message"]
         # Public paths are not refused.
         assert (await client.get("/ojs/manifest", headers=shown(token))).status_code == 200
+
+
+async def test_public_paths_answer_a_session_without_the_store(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve(keys=parse_keys("", KEYS)) as server, connect(server) as client:
+        token = await log_in(client)
+        monkeypatch.setattr(server.store, "reader", _unavailable)
+        monkeypatch.setattr(server.store, "ping", _unavailable)
+        assert "queues" not in body(await client.get("/ojs/manifest", headers=shown(token)))
+        health = await client.get(f"{V1}/health", headers=shown(token))
+        assert body(health)["status"] == "unhealthy"
+        error_of(await client.get(ME, headers=shown(token)), 503, "backend_unavailable")
+        transport = httpx.ASGITransport(app=Application(server))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as page:
+            for path in ("/ui/", "/ui/workers", "/ui/assets/main.js"):
+                answer = await page.get(path, headers=shown(token))
+                assert answer.status_code == 200, path
+
+
+def _unavailable() -> Reader:
+    raise StoreUnavailable("connection refused")
 
 
 async def test_a_session_ends_with_its_key(store_url: str) -> None:
