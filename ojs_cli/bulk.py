@@ -19,6 +19,7 @@ from ojs_worker.errors import NotFound
 Json = dict[str, Any]
 CHUNK: Final = 1000
 SAMPLE: Final = 5
+_EXTENSION: Final = "urn:ojs:ext:bulk-operations"
 
 
 class Action(msgspec.Struct, frozen=True):
@@ -84,8 +85,8 @@ def _filter_of(session: Session, action: Action, words: Sequence[str]) -> Filter
 def _by_ids(session: Session, action: Action, ids: list[str], *, yes: bool, dry_run: bool) -> int:
     question = f"{action.verb} {count(len(ids), 'job')}"
     if dry_run:
-        session.output.note(f"would {question}")
-        return OK
+        chunks = [{"job_ids": chunk} for chunk in _chunks(ids)]
+        return _rehearse(session, action, chunks, question)
     if action.destroys:
         confirm(session, question, len(ids), yes=yes, destroys=True, sample=ids[:SAMPLE])
     if len(ids) == 1 and not action.destroys:
@@ -130,9 +131,14 @@ def _by_filter(
         number, exact = finding.count(server, job_filter)
     most = count(number, "job") if exact else f"at least {count(number, 'job')}"
     question = f"{action.verb} {most} with {job_filter.text}"
-    if dry_run or not sample:
+    if not sample:
         session.output.note(f"would {question}")
         return OK
+    if dry_run:
+        bodies = [_filtering(action, job_filter)]
+        if ids is not None:
+            bodies = [{"job_ids": chunk} for chunk in _chunks(ids)]
+        return _rehearse(session, action, bodies, question)
     lines = [f"{job['id']} {job.get('type')} {job.get('state')}" for job in sample]
     confirm(session, question, number, yes=yes, destroys=action.destroys, sample=lines)
     tally = Tally()
@@ -150,16 +156,45 @@ def _answers(
         for chunk in _chunks(ids):
             yield _call(server, action, {"job_ids": chunk})
         return
-    criteria = job_filter.body()
-    if action.dead:
-        criteria.pop("states", None)
-    body = {"filter": criteria, "confirm": True}
+    body = {**_filtering(action, job_filter), "confirm": True}
     while True:
         answer = _call(server, action, body)
         yield answer
         # Jobs that could not be changed match again, so end after a call without success.
         if not answer.get("has_more") or not answer.get("succeeded"):
             return
+
+
+def _filtering(action: Action, job_filter: Filter) -> Json:
+    """Return the body that names the jobs by a filter."""
+    criteria = job_filter.body()
+    if action.dead:
+        criteria.pop("states", None)
+    return {"filter": criteria}
+
+
+def _rehearse(session: Session, action: Action, bodies: Iterable[Json], question: str) -> int:
+    """Say what calls would change, by dry runs of the server, or by the count of a server that has
+    none."""
+    details = session.server.get("/ojs/manifest").get("extensions_detail")
+    bulk = details.get(_EXTENSION) if isinstance(details, dict) else None
+    if not (isinstance(bulk, dict) and bulk.get("dry_run")):
+        # A server that does not know the member may ignore it, and change the jobs.
+        session.output.note(f"would {question}")
+        return OK
+    tally, more = Tally(), False
+    for body in bodies:
+        answer = _call(session.server, action, {**body, "dry_run": True})
+        tally.add(answer)
+        more = more or bool(answer.get("has_more"))
+    session.output.note(f"would {question}")
+    left = tally.matched - tally.done
+    if left:
+        session.output.note(f"{count(left, 'job')} of these could not be {action.past}:")
+        _list_undone(session, tally)
+    if more:
+        session.output.note(f"one call changes {count(tally.matched, 'job')}, so it takes several")
+    return OK
 
 
 def _call(server: Server, action: Action, body: Json) -> Json:
@@ -176,16 +211,20 @@ def _report(session: Session, action: Action, tally: Tally) -> int:
     output = session.output
     if output.for_people:
         output.write_line(f"{action.past} {count(tally.done, 'job')}", style="")
-        for item in tally.undone:
-            error = item.get("error")
-            reason = error.get("message") if isinstance(error, dict) else item.get("reason")
-            output.note(f"ojs: {item.get('job_id')}: {reason}")
+        _list_undone(session, tally)
     else:
         summary = {"action": action.verb, "succeeded": tally.done, "undone": tally.undone}
         output.whole(summary, ())
     if not tally.undone:
         return OK
     return PART_DONE if tally.done else CONFLICT
+
+
+def _list_undone(session: Session, tally: Tally) -> None:
+    for item in tally.undone:
+        error = item.get("error")
+        reason = error.get("message") if isinstance(error, dict) else item.get("reason")
+        session.output.note(f"ojs: {item.get('job_id')}: {reason}")
 
 
 def _chunks(ids: Iterable[str]) -> Iterator[list[str]]:

@@ -16,9 +16,9 @@ _SERVER_ERROR: Final = 500
 def error_page(at: str, status: int, message: str, request_id: str) -> bytes:
     """Return the page of an error, of a dashboard at a path."""
     base = escape(at, quote=True)
-    passes = status >= _SERVER_ERROR or status == _TOO_MANY
-    refresh = f'<meta http-equiv="refresh" content="{RETRY_S}">' if passes else ""
-    again = f"<p>This page tries again every {RETRY_S} s.</p>" if passes else ""
+    transient = status >= _SERVER_ERROR or status == _TOO_MANY
+    refresh = f'<meta http-equiv="refresh" content="{RETRY_S}">' if transient else ""
+    again = f"<p>This page tries again every {RETRY_S} s.</p>" if transient else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>

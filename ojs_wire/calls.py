@@ -188,6 +188,7 @@ class BulkRequest(msgspec.Struct):
     filter: Any = None
     atomicity: Any = None
     confirm: Any = None
+    dry_run: bool | None = None
     idempotency_key: Any = None
     queue: Any = None
     type: Any = None
@@ -216,6 +217,7 @@ class DirectiveRequest(msgspec.Struct):
     """A directive to all workers."""
 
     directive: str
+    dry_run: bool | None = None
 
 
 class CronRequest(msgspec.Struct):
@@ -285,6 +287,7 @@ class DeleteQueueRequest(msgspec.Struct):
 
     strategy: str | None = None
     target_queue: str | None = None
+    dry_run: bool | None = None
 
 
 class MaintenanceRequest(msgspec.Struct):
@@ -302,6 +305,7 @@ class PurgeRequest(msgspec.Struct):
     states: Any = None
     older_than: Any = None
     confirm: Any = None
+    dry_run: bool | None = None
 
 
 class EmptyRequest(msgspec.Struct):

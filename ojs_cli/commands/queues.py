@@ -176,8 +176,9 @@ def config(
 @click.argument("name", shell_complete=KIND.complete)
 @click.argument("words", nargs=-1, metavar="[state:…] [older:…]")
 @yes_option
+@dry_run_option
 @click.pass_obj
-def purge(session: Session, name: str, words: Sequence[str], yes: bool) -> None:
+def purge(session: Session, name: str, words: Sequence[str], yes: bool, dry_run: bool) -> None:
     """Remove the jobs of a queue for good, but those that workers hold."""
     job_filter = filters.parse([f"queue:{name}", *words], session.environment.wall_ms())
     if job_filter.is_local or job_filter.parameters.keys() - {"queue", "states", "until"}:
@@ -190,6 +191,9 @@ def purge(session: Session, name: str, words: Sequence[str], yes: bool) -> None:
     number, exact = finding.count(session.server, job_filter)
     most = count(number, "job") if exact else f"at least {count(number, 'job')}"
     question = f"remove {most} of the queue {name} for good"
+    if dry_run:
+        session.output.note(f"would {question}")
+        return
     confirm(session, question, number, yes=yes, destroys=True)
     answer = session.server.call("DELETE", f"/queues/{segment(name)}/jobs", body, timeout_s=600)
     removed = int(answer.get("purged_count", 0))

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from difflib import SequenceMatcher, get_close_matches
 
-from ojs_server.domain.errors import ValidationError
+from ojs_server.domain.errors import InvalidRequest, OjsError, ValidationError
 
 # Longer names are compared by their first characters.
 _COMPARED = 100
@@ -20,15 +20,26 @@ def nearest(given: object, known: Iterable[str]) -> str:
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
-def refuse_unknown(where: str, given: Iterable[str], known: Collection[str]) -> None:
+def refuse_unknown(
+    where: str,
+    given: Iterable[str],
+    known: Collection[str],
+    error: type[OjsError] = ValidationError,
+) -> None:
     """Raise for an unknown member; `where` is the path before it, such as `filter.`."""
     for name in given:
         if name not in known:
             field = f"{where}{name[:100]}"
-            raise ValidationError(
+            raise error(
                 f"`{field}` is not known{nearest(name, known)}",
                 details={"field": field, "allowed": sorted(known)},
             )
+
+
+def refuse_unknown_of_many(where: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raise for an unknown member of a call that changes many things: what was to restrict it would
+    be ignored."""
+    refuse_unknown(where, given, known, InvalidRequest)
 
 
 def refuse_lookalikes(where: str, given: Iterable[str], known: Collection[str]) -> None:

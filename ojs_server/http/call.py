@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope
 from ojs_server.connection.body_budget import SMALL
 from ojs_server.connection.extensions import GIVEN_UP
 from ojs_server.domain.errors import InvalidRequest, MalformedPayload, TooLarge
-from ojs_server.domain.suggestions import refuse_unknown
+from ojs_server.domain.suggestions import refuse_unknown, refuse_unknown_of_many
 from ojs_server.http.access.client_address import address_of
 from ojs_server.http.any_call import AnyCall
 from ojs_server.http.services import Services
@@ -132,6 +132,12 @@ class Call(AnyCall, HTTPConnection):
     def typed(self, value: Mapping[str, Any], body_type: type[Body]) -> Body:
         """Decode a JSON object as a request type, or as a part of one."""
         return typed(value, body_type, strict=self.server.settings.strict)
+
+    async def read_of_many(self, body_type: type[Body], *, optional: bool = True) -> Body:
+        """Decode the body of a call that changes many things; other members are always refused."""
+        value = await (self.optional_json() if optional else self.json())
+        refuse_unknown_of_many("", value, body_type.__struct_fields__)
+        return typed(value, body_type, strict=False)
 
     def check_members(self, value: Mapping[str, Any], body_type: type[msgspec.Struct]) -> None:
         """Under `--strict`, refuse members that the request does not have."""

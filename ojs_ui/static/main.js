@@ -31,7 +31,7 @@ const main = document.getElementById("main");
 const counts = {};
 let controller = null;
 let view = null;
-// Whether the server has told what it offers, and who the reader is.
+// True once the server has answered what it offers, and who the reader is.
 let described = false;
 
 /** Mark the open page in the bar. */

@@ -48,6 +48,7 @@ def test_settings_of_a_queue_are_shown_and_changed(ojs: Ojs, call: Call) -> None
 def test_a_queue_is_purged_after_a_question(ojs: Ojs, call: Call) -> None:
     call("POST", "/jobs", type="t", args=[])
     call("POST", "/jobs", type="t", args=[], options={"scheduled_at": "2099-01-01T00:00:00Z"})
+    assert "would remove 2 jobs" in ojs("queues", "purge", "default", "--dry-run").err
     asked = ojs("queues", "purge", "default")
     assert (asked.code, "remove 2 jobs" in asked.err) == (MISUSED, True)
     assert "removed 1 job " in ojs("queues", "purge", "default", "state:scheduled", "--yes").out

@@ -150,6 +150,9 @@ def test_jobs_are_cancelled_by_id_and_by_filter(ojs: Ojs, call: Call) -> None:
     asked = ojs("jobs", "cancel", "type:t*")
     assert (asked.code, "--yes" in asked.err) == (MISUSED, True)
     assert "would cancel 1 job" in ojs("jobs", "cancel", "type:t2", "--dry-run").err
+    tried = ojs("jobs", "cancel", *ids, "--dry-run")
+    assert (tried.code, "2 jobs of these could not be cancelled" in tried.err) == (OK, True)
+    assert f"ojs: {ids[0]}: " in tried.err
     assert states(call) == ["available", "available", "cancelled", "cancelled"]
     assert ojs("jobs", "cancel", "type:t*", "--yes").out == "cancelled 2 jobs\n"
     assert states(call) == ["cancelled"] * 4

@@ -10,7 +10,7 @@ from ojs_server.domain.errors import invalid
 from ojs_server.domain.fields import PRIORITIES, is_job_type, parse_queue
 from ojs_server.domain.jobs.dead_letter import error_type_of
 from ojs_server.domain.jobs.job import STATES, Job, State
-from ojs_server.domain.suggestions import nearest, refuse_unknown
+from ojs_server.domain.suggestions import nearest, refuse_unknown_of_many
 from ojs_wire import codec
 from ojs_wire.values import MAX_NAME, kind_of, parse_duration, parse_timestamp
 
@@ -124,7 +124,7 @@ def parse_filter(
 
     An unknown member is always refused: ignoring it would make the filter match more jobs.
     """
-    refuse_unknown(where, given, MEMBERS)
+    refuse_unknown_of_many(where, given, MEMBERS)
     queue = _text(given, "queue", where)
     job_type, prefix = _type(given, where, any_type)
     since = [_moment(given, name, where) for name in ("since", "enqueued_after")]

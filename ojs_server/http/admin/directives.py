@@ -31,13 +31,17 @@ async def terminate(call: Call) -> Answer:
 
 async def direct_all(call: Call) -> Answer:
     """Give a directive to every worker that is not gone."""
-    request = await call.read(DirectiveRequest)
+    request = await call.read_of_many(DirectiveRequest, optional=False)
     if request.directive not in tuple(Directive):
         raise invalid(
             "directive",
             f"must be one of {', '.join(Directive)}{nearest(request.directive, tuple(Directive))}",
         )
     directive = Directive(request.directive)
+    if request.dry_run:
+        loads = await call.server.engine.read(lambda reader: reader.workers())
+        present = sum(load.worker.gone_at is None for load in loads)
+        return Answer({"directive": directive, "updated": present, "dry_run": True})
     done = await call.server.engine.run(Direct(directive))
     return Answer({"directive": directive, "updated": done.updated})
 

@@ -1,6 +1,8 @@
 """Cancel, retry or delete many jobs in one call, by their ids or by a filter."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -10,17 +12,21 @@ from ojs_server.domain.fields import object_of
 from ojs_server.domain.jobs.filter import MEMBERS, JobFilter, parse_filter
 from ojs_server.domain.jobs.job import STATES, TERMINAL, State
 from ojs_server.domain.jobs.validate import hash_of
+from ojs_server.domain.suggestions import refuse_unknown_of_many
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import OPERATE
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import summary_of
 from ojs_server.http.jobs.batches import check_size, is_atomic, receipt_for
 from ojs_server.http.route import Route
+from ojs_server.ops.engine.acting import acting
 from ojs_server.ops.jobs.bulk import Action, Bulk, Item
 from ojs_server.ops.jobs.bulk_search import by_filter
 from ojs_wire.calls import BulkRequest
 from ojs_wire.values import MAX_NAME
 
+# Most jobs that a dry run by a filter shows of those that it would change, and that it would not.
+SAMPLE: Final = 20
 _DONE: Final[Mapping[Action, str]] = {
     "cancel": "cancelled",
     "retry": "retried",
@@ -78,14 +84,16 @@ async def delete(call: Call) -> Answer:
 async def act(call: Call, action: Action, bulk_states: BulkStates) -> Answer:
     """Apply an action to the jobs that the body names."""
     body = await call.optional_json()
-    call.check_members(body, BulkRequest)
-    if body.get("job_ids") is not None:
-        return await _by_ids(call, action, body, bulk_states)
-    return await _by_filter(call, action, body, bulk_states)
+    refuse_unknown_of_many("", body, BulkRequest.__struct_fields__)
+    dry_run = call.typed(body, BulkRequest).dry_run is True
+    by = _by_ids if body.get("job_ids") is not None else _by_filter
+    # A dry run is no action of anybody.
+    with acting(None) if dry_run else nullcontext():
+        return await by(call, action, body, bulk_states, dry_run)
 
 
 async def _by_ids(
-    call: Call, action: Action, body: dict[str, Any], bulk_states: BulkStates
+    call: Call, action: Action, body: dict[str, Any], bulk_states: BulkStates, dry_run: bool
 ) -> Answer:
     ids = body["job_ids"]
     if not isinstance(ids, list) or not ids:
@@ -101,7 +109,7 @@ async def _by_ids(
         )
     if body.get("confirm") is False:
         raise _withheld()
-    receipt = receipt_for(call, f"bulk.{action}", body.get("idempotency_key"))
+    receipt = _receipt(call, action, body, dry_run)
     atomic = is_atomic(body)
     job_filter = JobFilter(
         states=bulk_states.allowed if bulk_states.ended else (), tenant=call.tenant
@@ -112,19 +120,20 @@ async def _by_ids(
             tuple(ids),
             job_filter,
             atomic=atomic,
+            dry_run=dry_run,
             receipt=receipt,
             body_hash=hash_of(body) if receipt else b"",
         )
     )
     failed = done.failed
     if atomic and failed:
-        return Answer(_summary(action, done.items, undone=True), 422)
+        return Answer(_summary(action, done.items, dry_run, undone=True), 422)
     status = 200 if not failed else 207 if failed < len(ids) else 422
-    return Answer(_summary(action, done.items), status)
+    return Answer(_summary(action, done.items, dry_run), status)
 
 
 async def _by_filter(
-    call: Call, action: Action, body: dict[str, Any], bulk_states: BulkStates
+    call: Call, action: Action, body: dict[str, Any], bulk_states: BulkStates, dry_run: bool
 ) -> Answer:
     given = object_of("filter", body.get("filter"))
     flat = _flat(body)
@@ -137,14 +146,14 @@ async def _by_filter(
     narrows = bool(flat) or any(value is not None for value in (given or {}).values())
     needed = bulk_states.confirmed or dialects.is_administration(call) or not narrows
     confirm = body.get("confirm")
-    if confirm is not True and needed:
+    if confirm is not True and needed and not dry_run:
         whom = "dead letters" if bulk_states.ended else "jobs"
         raise unconfirmed(_EFFECT[action].format(f"all {'matching ' if narrows else ''}{whom}"))
     if confirm is not None and confirm is not True:
         raise _withheld()
     if is_atomic(body):
         raise invalid("atomicity", "cannot be atomic for a filter; name the jobs by `job_ids`")
-    receipt = receipt_for(call, f"bulk.{action}", body.get("idempotency_key"))
+    receipt = _receipt(call, action, body, dry_run)
     now = await call.server.engine.read(lambda reader: reader.now())
     job_filter = parse_filter(
         flat if given is None else given,
@@ -157,9 +166,20 @@ async def _by_filter(
         any_type=call.any_type,
     )
     done = await by_filter(
-        call.server.engine, action, job_filter, receipt, hash_of(body) if receipt else b""
+        call.server.engine,
+        action,
+        job_filter,
+        receipt,
+        hash_of(body) if receipt else b"",
+        dry_run=dry_run,
     )
-    return Answer(_summary(action, done.items, has_more=done.has_more))
+    return Answer(_summary(action, done.items, dry_run, has_more=done.has_more))
+
+
+def _receipt(call: Call, action: Action, body: Mapping[str, Any], dry_run: bool) -> Any:
+    """Return the idempotency key of a call; a dry run is neither remembered nor repeated."""
+    receipt = receipt_for(call, f"bulk.{action}", body.get("idempotency_key"))
+    return None if dry_run else receipt
 
 
 def _flat(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,13 +192,17 @@ def _withheld() -> InvalidRequest:
 
 
 def _summary(
-    action: Action, items: Sequence[Item], *, undone: bool = False, **more: Any
+    action: Action, items: Sequence[Item], dry_run: bool, *, undone: bool = False, **more: Any
 ) -> dict[str, Any]:
-    """Return the totals under all names: those of bulk calls, of the admin API, of dead letters."""
+    """Return the totals under all names: those of bulk calls, of the admin API, of dead letters.
+    That of a dry run by a filter shows some of the jobs only."""
     word = _DONE[action]
     failed = len(items) if undone else sum(item.error is not None for item in items)
     succeeded = len(items) - failed
-    shown = [_shown(index, item, action, undone) for index, item in enumerate(items)]
+    numbered = list(enumerate(items))
+    if dry_run and "has_more" in more:
+        numbered = _sample(numbered)
+    shown = [_shown(index, item, action, undone) for index, item in numbered]
     return {
         "action": action,
         "total_matched": len(items),
@@ -194,8 +218,16 @@ def _summary(
             for item in shown
             if "reason" in item
         ],
+        **({"dry_run": True} if dry_run else {}),
         **more,
     }
+
+
+def _sample(numbered: list[tuple[int, Item]]) -> list[tuple[int, Item]]:
+    """Return the first jobs that would be changed, and the first that would be refused."""
+    changed = [one for one in numbered if one[1].error is None][:SAMPLE]
+    refused = [one for one in numbered if one[1].error is not None][:SAMPLE]
+    return sorted(changed + refused, key=itemgetter(0))
 
 
 def _shown(index: int, item: Item, action: Action, undone: bool) -> dict[str, Any]:

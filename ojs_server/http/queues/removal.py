@@ -12,6 +12,7 @@ from ojs_server.http.access.roles import ADMINISTER
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.queues.config import queue_counts
 from ojs_server.http.route import Route
+from ojs_server.ops.engine.acting import acting
 from ojs_server.ops.queues.control import Drop, Purge, SetPaused
 from ojs_server.ops.queues.move_jobs import Move
 from ojs_server.store.base import Reader
@@ -31,20 +32,26 @@ Listed = Sequence[tuple[str, str, int]]
 async def purge(call: Call) -> Answer:
     """Remove a queue's jobs of certain states, step by step."""
     name = parse_queue("queue", call.path_params["name"])
-    request = await call.read(PurgeRequest, optional=True)
-    if request.confirm is not True:
+    request = await call.read_of_many(PurgeRequest)
+    dry_run = request.dry_run is True
+    if request.confirm is not True and not dry_run:
         raise unconfirmed("a purge removes jobs for good")
     states = _states(request.states)
     before = await _before(call, request.older_than)
-    count = await _purge(call, name, states, before)
-    return Answer({"queue": name, "purged_count": count, "states": list(states)})
+    answer = {"queue": name, "states": list(states)}
+    if dry_run:
+        # A dry run is no action of anybody.
+        with acting(None):
+            count = await _purge(call, name, states, before, dry_run=True)
+        return Answer({**answer, "purged_count": count, "dry_run": True})
+    return Answer({**answer, "purged_count": await _purge(call, name, states, before)})
 
 
 async def delete(call: Call) -> Answer:
     """Delete a queue. With jobs that are not final it is refused, unless a strategy for them is
     given."""
     name = parse_queue("queue", call.path_params["name"])
-    request = await call.read(DeleteQueueRequest, optional=True)
+    request = await call.read_of_many(DeleteQueueRequest)
     in_query = call.query_params.get("strategy") or "reject"
     strategy = in_query if request.strategy is None else request.strategy
     if strategy not in STRATEGIES:
@@ -64,6 +71,10 @@ async def delete(call: Call) -> Answer:
             hint='send {"strategy": "discard"} to cancel and remove them, or "move" with a '
             "`target_queue`",
         )
+    answer = {"queue": name, "strategy": strategy, "target_queue": target}
+    if request.dry_run:
+        jobs = sum(queue.counts.values()) if queue else 0
+        return Answer({**answer, "jobs_affected": jobs, "state": "deleted", "dry_run": True}, 202)
     # Pause the queue, so that no jobs are handed out while they are removed.
     await call.server.engine.run(SetPaused(name, True))
     if target is None:
@@ -71,24 +82,24 @@ async def delete(call: Call) -> Answer:
     else:
         gone = await _stepwise(call, name, lambda jobs: Move(_ids(jobs), name, target))
     left = (await call.server.engine.run(Drop(name))).left
-    return Answer(
-        {
-            "queue": name,
-            "strategy": strategy,
-            "target_queue": target,
-            "jobs_affected": gone,
-            "state": "draining" if left else "deleted",
-        },
-        202,
-    )
+    state = "draining" if left else "deleted"
+    return Answer({**answer, "jobs_affected": gone, "state": state}, 202)
 
 
 async def _purge(
-    call: Call, name: str, states: tuple[str, ...], before: int | None, *, cancel: bool = False
+    call: Call,
+    name: str,
+    states: tuple[str, ...],
+    before: int | None,
+    *,
+    cancel: bool = False,
+    dry_run: bool = False,
 ) -> int:
     def step(jobs: Listed) -> Purge | None:
         old = [job for job in jobs if job[1] in states and (before is None or job[2] < before)]
-        return Purge(_ids(old), name, states, before, cancel=cancel) if old else None
+        if not old:
+            return None
+        return Purge(_ids(old), name, states, before, cancel=cancel, dry_run=dry_run)
 
     return await _stepwise(call, name, step)
 

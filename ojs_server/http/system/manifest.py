@@ -99,7 +99,11 @@ EXTENSIONS: Final[Mapping[str, Mapping[str, Any]]] = {
         "prefixes": ["/ojs/v1/dead-letter", "/ojs/v1/admin/dead-letter"],
     },
     "urn:ojs:ext:webhooks": {"version": "1.0.0", "max_attempts": MAX_ATTEMPTS},
-    "urn:ojs:ext:bulk-operations": {"name": "bulk-operations", "prefixes": ["/ojs/v1/jobs/bulk"]},
+    "urn:ojs:ext:bulk-operations": {
+        "name": "bulk-operations",
+        "prefixes": ["/ojs/v1/jobs/bulk"],
+        "dry_run": True,
+    },
 }
 
 

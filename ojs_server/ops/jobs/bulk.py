@@ -47,8 +47,9 @@ class BulkOutcome(msgspec.Struct, frozen=True):
 class Bulk(Operation[BulkOutcome], frozen=True):
     """One step. `job_filter` is checked again, as a job may have changed since it was found.
 
-    With `atomic` nothing is done unless everything can be. `emit` emits the event of the call, with
-    the totals of earlier steps; `has_more` says that it leaves some jobs for another call.
+    With `atomic` nothing is done unless everything can be, with `dry_run` nothing at all. `emit`
+    emits the event of the call, with the totals of earlier steps; `has_more` says that it leaves
+    some jobs for another call.
     """
 
     stage = Stage.BULK
@@ -57,6 +58,7 @@ class Bulk(Operation[BulkOutcome], frozen=True):
     ids: tuple[str, ...]
     job_filter: JobFilter | None = None
     atomic: bool = False
+    dry_run: bool = False
     receipt: ReceiptKey | None = None
     body_hash: bytes = b""
     emit: bool = True
@@ -103,7 +105,7 @@ def _run(
             decided[job_id] = _decide(work, op, job, stored[job_id][1], needed)
     items = tuple(Item(job_id, _error(decided[job_id])) for job_id in op.ids)
     done = BulkOutcome(items, op.has_more)
-    if not (op.atomic and done.failed):
+    if not op.dry_run and not (op.atomic and done.failed):
         _write(
             work, op, [decision for decision in decided.values() if isinstance(decision, Change)]
         )

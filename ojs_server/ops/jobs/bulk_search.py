@@ -21,10 +21,12 @@ async def by_filter(
     job_filter: JobFilter,
     receipt: ReceiptKey | None = None,
     body_hash: bytes = b"",
+    dry_run: bool = False,
 ) -> BulkOutcome:
     """Apply a bulk operation to the jobs that match a filter, oldest first, up to a limit.
 
-    Each step is a transaction: a call that is interrupted has done its steps until then.
+    Each step is a transaction: a call that is interrupted has done its steps until then. With
+    `dry_run` nothing is done.
     """
     if receipt:
         ids, has_more = await _find(engine, job_filter, MOST_KEYED)
@@ -48,6 +50,7 @@ async def by_filter(
                 action,
                 step,
                 job_filter,
+                dry_run=dry_run,
                 emit=step is steps[-1],
                 done_before=len(items) - failed,
                 failed_before=failed,

@@ -92,7 +92,8 @@ class Configure(Operation[Configured], frozen=True):
 class Purge(OnJobs[Gone], frozen=True):
     """Remove those of these jobs of a queue that are in certain states and old enough.
 
-    With `cancel`, active jobs are cancelled first, so that their workers learn of it.
+    With `cancel`, active jobs are cancelled first, so that their workers learn of it; with
+    `dry_run` they are only counted.
     """
 
     stage = Stage.PURGE
@@ -101,6 +102,7 @@ class Purge(OnJobs[Gone], frozen=True):
     states: tuple[str, ...]
     before: int | None = None
     cancel: bool = False
+    dry_run: bool = False
 
     def carry_out(self, work: Work) -> Gone:
         found = [job for job, _ in work.tx.load_jobs(self.job_ids).values()]
@@ -111,6 +113,8 @@ class Purge(OnJobs[Gone], frozen=True):
             and job.state in self.states
             and (self.before is None or (job.finished_at or job.created_at) < self.before)
         ]
+        if self.dry_run:
+            return Gone(work.now, len(gone))
         held = [job for job in gone if job.state == State.ACTIVE]
         if held:
             changes = [lifecycle.cancel(job, work.now, work.keep(job.queue)) for job in held]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ojs_server.domain.errors import InvalidRequest, ValidationError
+from ojs_server.domain.errors import InvalidRequest
 from ojs_server.domain.jobs.filter import JobFilter, from_query, parse_filter
 from ojs_server.domain.jobs.job import State
 from tests.domain.sample_jobs import NOW, job
@@ -94,7 +94,7 @@ def test_a_wrong_member_is_named(member: str, value: Any) -> None:
 
 
 def test_an_unknown_member_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(ValidationError, match='did you mean "queue"'):
+    with pytest.raises(InvalidRequest, match='did you mean "queue"'):
         parse(queu="q")
 
 

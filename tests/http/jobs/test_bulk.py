@@ -216,13 +216,15 @@ BAD: list[tuple[Json, int, str, str]] = [
     ({"filter": {}, "queue": "q", "confirm": True}, 400, "invalid_request", "queue"),
     ({**EVERY, "atomicity": "atomic"}, 400, "invalid_request", "atomicity"),
     ({**EVERY, "idempotency_key": ""}, 400, "invalid_request", "idempotency_key"),
-    ({"filter": {"queu": "q"}, "confirm": True}, 422, "validation_error", "filter.queu"),
+    ({"filter": {"queu": "q"}, "confirm": True}, 400, "invalid_request", "filter.queu"),
     ({"filter": {"queue": "Q"}, "confirm": True}, 400, "invalid_request", "filter.queue"),
     ({"filter": {"state": "completed"}, "confirm": True}, 400, "invalid_request", "filter.state"),
     ({"filter": {"type": "X*"}, "confirm": True}, 400, "invalid_request", "filter.type"),
     ({"filter": {"since": "now"}, "confirm": True}, 400, "invalid_request", "filter.since"),
     ({"filter": {"priority": "1"}, "confirm": True}, 400, "invalid_request", "filter.priority"),
     ({"older_than": "long", "confirm": True}, 400, "invalid_request", "older_than"),
+    ({**EVERY, "dryrun": True}, 400, "invalid_request", "dryrun"),
+    ({**EVERY, "dry_run": "yes"}, 400, "invalid_request", "dry_run"),
 ]
 
 
@@ -236,6 +238,36 @@ async def test_a_bad_call_changes_nothing(
             error = error_of(response, status, code)
             assert error["details"]["field"] == field
     assert await states(client, job) == ["available"]
+
+
+async def test_a_dry_run_by_ids_answers_as_the_call_would(client: httpx.AsyncClient) -> None:
+    gone = await discarded_job(client, queue="q")
+    more: Json
+    for more in ({}, {"atomicity": "atomic"}):
+        good = await enqueue(client)
+        named = {"job_ids": [good["id"], gone["id"], job_id(9)]}
+        key = {"Idempotency-Key": "k"}
+        tried = await client.post(CANCEL, json={**named, **more, "dry_run": True}, headers=key)
+        assert await states(client, good, gone) == ["available", "discarded"]
+        done = await client.post(CANCEL, json={**named, **more})
+        assert tried.status_code == done.status_code
+        assert body(tried) == {**body(done), "dry_run": True}
+    assert [event["total"] for event in await told(client)] == [3]
+
+
+async def test_a_dry_run_by_a_filter_counts_all_and_shows_some(client: httpx.AsyncClient) -> None:
+    jobs = [{"type": "t", "args": [], "queue": "q"}] * 45
+    assert (await client.post(f"{JOBS}/batch", json={"jobs": jobs})).status_code == 201
+    response = await client.post(CANCEL, json={"filter": {"queue": "q"}, "dry_run": True})
+    answer = body(response)
+    assert (answer["total_matched"], answer["cancelled"], answer["has_more"]) == (45, 45, False)
+    assert [item["index"] for item in answer["items"]] == list(range(20))
+    assert (await told(client), body(await client.get(f"{V1}/admin/actions"))["actions"]) == (
+        [],
+        [],
+    )
+    done = body(await client.post(CANCEL, json={"filter": {"queue": "q"}}))
+    assert done["cancelled"] == 45
 
 
 async def test_a_filter_that_narrows_is_word_enough_for_what_can_be_undone(
