@@ -11,12 +11,14 @@ const NEEDS = {
 };
 // The capabilities; null until the manifest has been read. Then every page may be tried.
 let claimed = null;
+let details = {};
 let learned;
 const known = new Promise((resolve) => { learned = resolve; });
 
 /** Keep the capabilities of a manifest; null if there is none. */
 export async function learn(manifest) {
-  const { capabilities } = manifest ?? {};
+  const { capabilities, extensions_detail: found } = manifest ?? {};
+  details = found ?? {};
   if (capabilities) claimed = { ...capabilities, [ADMIN]: capabilities[ADMIN] ?? await hasAdmin() };
   learned();
 }
@@ -30,6 +32,9 @@ async function hasAdmin() {
 export function claims(name) {
   return claimed === null || Boolean(claimed[name]);
 }
+
+/** Return what the manifest says about an extension; undefined if nothing. */
+export const detail = (extension) => details[extension];
 
 /** Return true if the server claims what a page needs, or no capabilities are known. */
 export function offers(page) {

@@ -5,7 +5,7 @@ import { act, button, confirm } from "./dialogs.js";
 import { h, put } from "./dom.js";
 import { ago, number } from "./format.js";
 import { jobColumns } from "./job-table.js";
-import { bulkFilter, bulkFor, bulkLabel } from "./jobs-actions.js";
+import { bulkFilter, bulkFor, bulkLabel } from "./bulk.js";
 import { to } from "./router.js";
 import { Table } from "./table.js";
 import { empty } from "./view.js";

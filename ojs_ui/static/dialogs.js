@@ -38,14 +38,16 @@ export function dialog(title, content) {
   });
 }
 
-/** Confirm an action. The focus is on Cancel, so that Enter never confirms; for many things, their
- * number has to be typed. */
-export function confirm({ title, text, verb, danger = true, number = 0 }) {
+/** Confirm an action. The focus is on Cancel, so that Enter never confirms; for many things their
+ * number has to be typed, or a word if their number is not known. */
+export function confirm({ title, text, verb, danger = true, number = 0, word = null }) {
   return dialog(title, (close) => {
-    const typed = number > 100 ? h("input", { inputmode: "numeric", autocomplete: "off", oninput: () => { act.disabled = typed.value.replace(/\D/g, "") !== String(number); } }) : null;
+    const needed = word ?? (number > 100 ? String(number) : null);
+    const given = () => (word ? typed.value.trim().toLowerCase() : typed.value.replace(/\D/g, ""));
+    const typed = needed && h("input", { inputmode: word ? null : "numeric", autocomplete: "off", autocapitalize: "none", oninput: () => { act.disabled = given() !== needed; } });
     const act = h("button", { type: "button", class: danger ? "danger" : "primary", disabled: typed !== null, onclick: () => close(true) }, verb);
     return h("div", null, text,
-      typed && h("label", null, `Type ${number} to go on`, typed),
+      typed && h("label", null, `Type ${needed} to go on`, typed),
       h("div", { class: "actions" }, h("button", { type: "button", dataset: { first: "" }, onclick: () => close(null) }, "Cancel"), act));
   });
 }

@@ -1,9 +1,10 @@
 // Jobs: filters that are kept in the address, a list whose rows keep their place, and bulk actions.
 
 import { get } from "./api.js";
+import { bulkFilter, bulkFor, bulkIds, bulkLabel } from "./bulk.js";
 import { h, put } from "./dom.js";
 import { ago, number } from "./format.js";
-import { bulkFilter, bulkFor, bulkIds, bulkLabel, verbs } from "./jobs-actions.js";
+import { verbs } from "./jobs-actions.js";
 import { jobColumns } from "./job-table.js";
 import { listen } from "./live.js";
 import { go, to } from "./router.js";

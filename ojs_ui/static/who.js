@@ -27,6 +27,9 @@ export async function isKnown() {
   return me !== null;
 }
 
+/** Return the name of the reader; null if the server does not report it. */
+export const readerName = () => me?.name ?? null;
+
 /** Return the reason why the reader has not the right `kind`, as a sentence; null if they have it. */
 export function obstacle(kind) {
   if (me?.ui_read_only) return "This dashboard is read-only: the server was started with --ui-read-only.";

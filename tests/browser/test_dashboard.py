@@ -1,5 +1,6 @@
 """The dashboard in a real browser, on both stores: its pages, what can be done, and who may."""
 
+import json
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -303,8 +304,45 @@ async def test_all_that_match_are_counted_before_they_are_deleted(
         await page.get_by_role("button", name="Delete all that match").click()
         await expect(page.locator("dialog")).to_contain_text("Delete 2 jobs?")
         await page.get_by_role("button", name="Delete 2 jobs").click()
-        await expect(page.locator("#toasts")).to_contain_text("2 deleted")
+        await expect(page.get_by_role("heading", name="2 jobs deleted")).to_be_visible()
     assert (await filled.get("/dead-letter"))["pagination"]["total"] == 0
+
+
+@pytest.mark.timeout(300)
+async def test_many_that_match_are_counted_in_whole_and_reported(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    jobs = [{"type": "bill.send", "args": [], "queue": "bulk"}] * 120
+    await filled.post("/jobs/batch", {"jobs": jobs})
+    held = await filled.enqueue("bill.send", queue="bulk")
+    async with opened(browser, f"{node.url}/ui/jobs?type=bill.*&queue=bulk") as page:
+        await page.get_by_role("button", name="Cancel all that match").click()
+        dialog = page.locator("dialog")
+        await expect(dialog.get_by_role("heading", name="Cancel 121 jobs?")).to_be_visible()
+        await expect(dialog).to_contain_text("whose type begins with bill. in the queue bulk")
+        act = dialog.get_by_role("button", name="Cancel 121 jobs")
+        await expect(act).to_be_disabled()
+        await dialog.get_by_label("Type 121 to go on").fill("121")
+        await act.click()
+        await expect(page.get_by_role("heading", name="121 jobs cancelled")).to_be_visible()
+        await expect(page.locator("dialog .facts")).to_contain_text("left0")
+    assert await filled.state(held) == "cancelled"
+
+
+async def test_a_number_that_is_not_known_needs_a_word(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    async with opened(browser, f"{node.url}/ui/dead") as page:
+        answer = {"succeeded": 10_000, "failed": 1, "has_more": True}
+        refused = {"job_id": "x1", "reason": "job x1 is active"}
+        body = json.dumps({**answer, "items": [refused], "dry_run": True})
+        await page.route("**/jobs/bulk/retry", lambda route: route.fulfill(body=body))
+        await page.get_by_role("button", name="Retry all that match").click()
+        dialog = page.locator("dialog")
+        await expect(dialog.get_by_role("heading")).to_contain_text(["Retry more than 10"])
+        await expect(dialog.get_by_role("listitem")).to_contain_text("is active")
+        await dialog.get_by_label("Type retry to go on").fill("retry")
+        await expect(dialog.get_by_role("button", name="Retry more than")).to_be_enabled()
 
 
 async def test_one_dead_letter_is_deleted_and_one_retried(
