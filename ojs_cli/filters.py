@@ -91,8 +91,11 @@ def parse(words: Sequence[str], now_ms: int) -> Filter:
             case "tag":
                 paths.append(("tags", value))
                 hints["tag"] = value
-            case "worker" | "workflow":
-                paths.append((f"{name}_id", value))
+            case "worker":
+                paths.append(("worker_id", value))
+                hints["worker_id"] = value
+            case "workflow":
+                paths.append(("workflow_id", value))
             case _ if name.startswith(("meta.", "args.")):
                 paths.append((name, value))
             case _:

@@ -205,6 +205,7 @@ class BulkRequest(msgspec.Struct):
     id_prefix: Any = None
     tag: Any = None
     text: Any = None
+    worker_id: Any = None
 
 
 class ReviveRequest(msgspec.Struct):

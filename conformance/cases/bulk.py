@@ -471,3 +471,23 @@ async def many_by_filter(stage: Stage) -> None:
     stage.check(turns >= 1, "calls that were answered meanwhile", turns)
     counts = (await stage.get(f"queues/{queue}/stats")).expect(200)["queue"]
     stage.equal([counts["cancelled"], counts["available"]], [10_000, 1_000], "counts")
+
+
+@case("OJS-BLK-035")
+async def lists_of_held_jobs(stage: Stage) -> None:
+    """A listed job shows the worker that holds it, and is found by it."""
+    queue = stage.name()
+    first, second = await stage.enqueue_many(queue, 2)
+    one, two = stage.name("w"), stage.name("w")
+    for worker, job in ((one, first), (two, second)):
+        stage.equal((await stage.take(queue, worker=worker))["id"], job["id"], "id")
+    reply = (await stage.get("jobs", queue=queue, state="active")).expect(200)
+    shown = {job["id"]: job for job in reply["jobs"]}
+    for worker, job in ((one, first), (two, second)):
+        stage.equal(shown[job["id"]]["worker_id"], worker, "worker_id")
+        stage.check("lease_expires_at" in shown[job["id"]], "lease_expires_at", shown[job["id"]])
+        reply = (await stage.get("jobs", worker_id=worker)).expect(200)
+        stage.equal([found["id"] for found in reply["jobs"]], [job["id"]], f"jobs of {worker}")
+    (await stage.ack(first, worker=one)).expect(200)
+    reply = (await stage.get("jobs", worker_id=one)).expect(200)
+    stage.equal(reply["jobs"], [], "jobs of a worker that holds none")

@@ -93,13 +93,13 @@ function refused(reasons, title) {
 }
 
 /** Return what a filter means, as a sentence without its end. */
-function inWords({ state, type, queue, tag, error_type: error, text, id_prefix: prefix, since, until }, action) {
+function inWords({ state, type, queue, tag, error_type: error, text, id_prefix: prefix, worker_id: worker, since, until }, action) {
   const code = (value) => h("code", null, value);
   return [
     "All ", state ?? action.states.join(" or "), " jobs",
     type && (type.endsWith("*") ? [" whose type begins with ", code(type.slice(0, -1))] : [" of the type ", code(type)]),
     queue && [" in the queue ", code(queue)], tag && [" with the tag ", code(tag)], error && [" that failed with ", code(error)],
-    text && [" with ", code(text), " in their arguments or meta"], prefix && [" whose id begins with ", code(prefix)],
+    text && [" with ", code(text), " in their arguments or meta"], prefix && [" whose id begins with ", code(prefix)], worker && [" held by ", code(worker)],
     since && [" since ", code(since)], until && [" until ", code(until)],
   ];
 }

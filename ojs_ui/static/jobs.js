@@ -14,7 +14,7 @@ import { Table } from "./table.js";
 import { empty } from "./view.js";
 
 const FILTERS = [["text", "Search", "text in arguments and meta"], ["type", "Type", "mail.send or mail.*"], ["queue", "Queue", "default"], ["tag", "Tag", "vip"]];
-const MORE = [["error_type", "Error", "Timeout"], ["id_prefix", "Id begins with", "01a1f0c0"], ["since", "Since", "90m or 2026-01-31T12:00:00Z"], ["until", "Until", "15m or 2026-01-31T13:00:00Z"], ["tenant", "Tenant", "acme"]];
+const MORE = [["error_type", "Error", "Timeout"], ["id_prefix", "Id begins with", "01a1f0c0"], ["worker_id", "Held by worker", "worker-1"], ["since", "Since", "90m or 2026-01-31T12:00:00Z"], ["until", "Until", "15m or 2026-01-31T13:00:00Z"], ["tenant", "Tenant", "acme"]];
 const NAMES = ["state", ...[...FILTERS, ...MORE].map(([name]) => name)];
 const LIMIT = 50;
 const MOST_KNOWN = 500;

@@ -469,6 +469,7 @@ def test_lapsed_leases_are_found_by_index_on_sqlite(plan_of: Any) -> None:
         ("jobs_by_state", "INDEX jobs_parked (state=? AND id>? AND id<?)"),
         ("jobs_by_queue", "INDEX jobs_parked_queue (queue=? AND state=? AND id>? AND id<?)"),
         ("jobs_held", "INDEX sqlite_autoindex_jobs_1 (id=?)"),
+        ("jobs_held_by", "INDEX sqlite_autoindex_jobs_1 (id=?)"),
         ("jobs_by_key", "INDEX jobs_unique_held (id>? AND id<?)"),
         ("floor_by_key", "INDEX jobs_unique_held (id<?)"),
         ("floor_newest", "COVERING INDEX sqlite_autoindex_jobs_1 (id<?)"),

@@ -11,6 +11,7 @@ from ojs_server.domain.fields import PRIORITIES, is_job_type, parse_queue
 from ojs_server.domain.jobs.dead_letter import error_type_of
 from ojs_server.domain.jobs.job import STATES, Job, State
 from ojs_server.domain.suggestions import nearest, refuse_unknown_of_many
+from ojs_server.domain.tenants.tenant import scoped
 from ojs_wire import codec
 from ojs_wire.values import MAX_NAME, kind_of, parse_duration, parse_timestamp
 
@@ -31,6 +32,7 @@ MEMBERS: Final = frozenset(
         "id_prefix",
         "tag",
         "text",
+        "worker_id",
     }
 )
 MAX_META_MEMBERS: Final = 20
@@ -45,7 +47,8 @@ class JobFilter(msgspec.Struct, frozen=True):
 
     Dead letters are filtered by when they were discarded (`ended`), others by when they were made.
     `unique` is for lists: jobs that have a unique policy and have not ended. `text` is looked for
-    in the JSON of `args` and `meta`, letter by letter.
+    in the JSON of `args` and `meta`, letter by letter. `worker_id` is that of the worker that holds
+    the job now.
     """
 
     queue: str | None = None
@@ -63,20 +66,21 @@ class JobFilter(msgspec.Struct, frozen=True):
     id_prefix: str | None = None
     tag: str | None = None
     text: str | None = None
+    worker_id: str | None = None
 
     @property
     def simple(self) -> bool:
         """True if the queue counters alone can tell how many jobs match."""
         rest = (self.type, self.prefix, self.priority, self.since, self.until)
-        search = (self.id_prefix, self.tag, self.text)
+        search = (self.id_prefix, self.tag, self.text, self.worker_id)
         given = any(
             criterion is not None for criterion in (*rest, *search, self.error_type, self.meta)
         )
         return not given and not self.unique
 
     def matches(self, job: Job) -> bool:
-        """True if a job matches, apart from tenant, `meta`, tags and text, which are checked
-        separately."""
+        """True if a job matches, apart from tenant, `meta`, tags, text and worker, which are
+        checked separately."""
         moment = job.finished_at if self.ended else job.created_at
         return (
             (self.queue is None or job.queue == self.queue)
@@ -126,6 +130,7 @@ def parse_filter(
     """
     refuse_unknown_of_many(where, given, MEMBERS)
     queue = _text(given, "queue", where)
+    worker_id = _text(given, "worker_id", where)
     job_type, prefix = _type(given, where, any_type)
     since = [_moment(given, name, where) for name in ("since", "enqueued_after")]
     until = [_moment(given, name, where) for name in ("until", "enqueued_before")]
@@ -146,6 +151,7 @@ def parse_filter(
         id_prefix=_id_prefix(given, where),
         tag=_text(given, "tag", where),
         text=_searched(given, where),
+        worker_id=None if worker_id is None else scoped(tenant, worker_id),
     )
 
 

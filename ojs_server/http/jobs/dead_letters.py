@@ -27,7 +27,7 @@ from ojs_wire.calls import ReviveRequest
 from ojs_wire.values import UUID7, format_duration, timestamp
 
 # The filters of the list. It counts all matches, so filters that need a search are left out.
-_FILTERS: Final = MEMBERS - {"state", "states", "meta", "id_prefix", "tag", "text"}
+_FILTERS: Final = MEMBERS - {"state", "states", "meta", "id_prefix", "tag", "text", "worker_id"}
 
 
 async def listing(call: Call) -> Answer:

@@ -1,11 +1,11 @@
 """Lists of jobs by filter, newest first."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from ojs_server.domain.errors import invalid
 from ojs_server.domain.jobs.filter import MEMBERS, JobFilter, from_query, parse_filter
-from ojs_server.domain.jobs.job import StoredJob
+from ojs_server.domain.jobs.job import Lease, StoredJob
 from ojs_server.domain.tenants.tenant import scoped
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import LOOK
@@ -17,6 +17,8 @@ from ojs_server.store.base import Reader
 from ojs_server.store.records import JobIds
 from ojs_wire.values import UUID7
 
+# Leases by job.
+Leases = Mapping[str, Lease]
 # The filters of a query; `meta` is only for bodies.
 FILTERS: Final = MEMBERS - {"meta"}
 # Farther pages need a cursor: each page by offset reads all jobs before it.
@@ -36,14 +38,14 @@ async def list_jobs(
     tenant: str | None,
     *,
     unique: bool = False,
-    show: Callable[[StoredJob], bytes] = envelope,
+    show: Callable[[StoredJob, Lease | None], bytes] = envelope,
 ) -> Answer:
     """Return a page of jobs under a name: of all, of a tenant's, or of those that hold a unique
     key."""
     given = from_query(query, FILTERS)
     check_place(page, query)
 
-    def read(reader: Reader) -> tuple[JobIds, list[StoredJob], int | None]:
+    def read(reader: Reader) -> tuple[JobIds, list[StoredJob], Leases, int | None]:
         job_filter = parse_filter(
             given,
             reader.now(),
@@ -53,28 +55,29 @@ async def list_jobs(
             any_type=call.any_type,
         )
         part = reader.find_jobs(job_filter, page.limit, page.cursor, page.offset)
-        return part, reader.whole_jobs(part.ids), known_total(reader, job_filter)
+        jobs = reader.whole_jobs(part.ids)
+        return part, jobs, reader.leases_of(jobs), known_total(reader, job_filter)
 
-    part, jobs, total = await call.server.engine.read(read)
-    return jobs_answer(name, page, jobs, len(part.ids), total, part.after, show)
+    part, jobs, leases, total = await call.server.engine.read(read)
+    shown = [show(stored, leases.get(stored.job.id)) for stored in jobs]
+    return jobs_answer(name, page, shown, len(part.ids), total, part.after)
 
 
 def jobs_answer(
     name: str,
     page: Page,
-    jobs: Sequence[StoredJob],
+    jobs: Iterable[bytes],
     found: int,
     total: int | None,
     next_cursor: str | None,
-    show: Callable[[StoredJob], bytes] = envelope,
 ) -> Answer:
-    """Return the answer for a page of jobs; if the total is not known, it is given as a lower
-    bound."""
+    """Return the answer for a page of encoded jobs; if the total is not known, it is given as a
+    lower bound."""
     least = page.offset + found + (next_cursor is not None)
     pagination = page.describe(
         least if total is None else total, next_cursor, total_is_exact=total is not None
     )
-    return Answer(array(name, map(show, jobs), **dialects.job_page(name, pagination)))
+    return Answer(array(name, jobs, **dialects.job_page(name, pagination)))
 
 
 def check_place(page: Page, query: Mapping[str, str]) -> None:

@@ -7,6 +7,7 @@ from ojs_server.domain.jobs.filter import from_query, parse_filter
 from ojs_server.domain.jobs.job import State, StoredJob
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.jobs.lists import FILTERS, check_offset, jobs_answer, known_total
+from ojs_server.http.jobs.views import envelope
 from ojs_server.http.paging import Page, cursor_at, place_of
 from ojs_server.store.base import Reader
 from ojs_server.store.records import ScheduledIds
@@ -43,4 +44,4 @@ async def list_scheduled(
 
     part, jobs, total = await call.server.engine.read(read)
     following = None if part.after is None else cursor_at(part.after)
-    return jobs_answer(name, page, jobs, len(part.ids), total, following)
+    return jobs_answer(name, page, map(envelope, jobs), len(part.ids), total, following)

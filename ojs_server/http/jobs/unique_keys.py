@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ojs_server.domain.jobs.job import StoredJob
+from ojs_server.domain.jobs.job import Lease, StoredJob
 from ojs_server.domain.jobs.unique import UniquePolicy, policy_of
 from ojs_server.http import dialects
 from ojs_server.http.access.roles import LOOK
@@ -20,7 +20,7 @@ async def listing(call: Call) -> Answer:
     return await list_jobs(call, "items", page, query, call.tenant, unique=True, show=_shown)
 
 
-def _shown(stored: StoredJob) -> bytes:
+def _shown(stored: StoredJob, lease: Lease | None) -> bytes:
     job, key = stored.job, stored.unique_key or b""
     policy = policy_of(job) or UniquePolicy()
     until = None if policy.period_ms is None else job.created_at + policy.period_ms

@@ -135,7 +135,9 @@ def _decide(
     work: Work, op: Bulk, job: Job, lease: Lease | None, needed: frozenset[str]
 ) -> Change | OjsError:
     try:
-        if op.job_filter is not None and not op.job_filter.matches(job):
+        if op.job_filter is not None and not (
+            op.job_filter.matches(job) and _is_held(lease, op.job_filter.worker_id)
+        ):
             raise Conflict(
                 f"job {job.id} does not match this call; it is {job.state}",
                 details={"job_id": job.id, "current_state": job.state},
@@ -151,6 +153,11 @@ def _decide(
                 return Change(job, job, (events.removed(job),))
     except OjsError as error:
         return error
+
+
+def _is_held(lease: Lease | None, worker_id: str | None) -> bool:
+    """Return True if a worker holds a job, or if no worker is asked for."""
+    return worker_id is None or (lease is not None and lease.worker_id == worker_id)
 
 
 def _require_unneeded(job: Job, needed: frozenset[str]) -> None:

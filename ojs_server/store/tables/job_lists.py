@@ -1,10 +1,10 @@
 """Find the ids of the jobs that match a filter, newest first, at a bounded cost for each page."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 from ojs_server.domain.jobs.filter import JobFilter
-from ojs_server.domain.jobs.job import State, StoredJob
+from ojs_server.domain.jobs.job import Lease, State, StoredJob
 from ojs_server.store.records import JobIds, ListPosition, ScheduledIds
 from ojs_server.store.tables.statements import Statements
 from ojs_wire.codec import encode
@@ -23,6 +23,9 @@ LATEST: Final = ListPosition(1 << 62, "")
 PARKED: Final = frozenset(
     {State.SCHEDULED, State.PENDING, State.RETRYABLE, State.CANCELLED, State.DISCARDED}
 )
+
+# The statements that look through the jobs that workers hold.
+HELD: Final = ("held", "held_by")
 
 
 def parameters_of(job_filter: JobFilter) -> dict[str, Any]:
@@ -81,8 +84,10 @@ class JobListReads(Statements):
         bound = {**parameters_of(job_filter), "after": start}
         if lead in ("by_state", "by_queue"):
             bound["state"] = str(job_filter.states[0])
+        if lead == "held_by":
+            bound["worker"] = job_filter.worker_id
         # Few jobs are held at a time: they are looked through as a whole.
-        floor = None if lead == "held" else self._floor(lead, bound, _ahead(job_filter))
+        floor = None if lead in HELD else self._floor(lead, bound, _ahead(job_filter))
         if floor is not None and floor < lowest:
             floor = None
         rows = self.all(
@@ -149,6 +154,11 @@ class JobListReads(Statements):
         found = self.read_ids(StoredJob, "load_whole", ids)
         return sorted(found, key=lambda stored: stored.job.id, reverse=True)
 
+    def leases_of(self, jobs: Iterable[StoredJob]) -> dict[str, Lease]:
+        """Return the leases of those of these jobs that workers hold, by job."""
+        held = [stored.job.id for stored in jobs if stored.job.state == State.ACTIVE]
+        return {lease.job_id: lease for lease in self.read_ids(Lease, "some_leases", held)}
+
     def _can_be(self, job_filter: JobFilter, start: str) -> bool:
         named = (
             job_filter.queue,
@@ -156,6 +166,7 @@ class JobListReads(Statements):
             job_filter.prefix,
             job_filter.error_type,
             job_filter.text,
+            job_filter.worker_id,
         )
         return self.can_hold(*named, job_filter.tag, start)
 
@@ -174,6 +185,8 @@ def _listed(states: Collection[str]) -> str:
 def _lead(job_filter: JobFilter) -> str:
     if job_filter.unique:
         return "by_key"
+    if job_filter.worker_id is not None:
+        return "held_by"
     if job_filter.tenant is not None:
         return "by_tenant"
     if job_filter.states == (State.ACTIVE,):

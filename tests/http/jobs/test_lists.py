@@ -45,6 +45,33 @@ async def test_jobs_are_searched_for(client: httpx.AsyncClient) -> None:
     assert page["pagination"]["total_is_exact"] is False
 
 
+async def test_held_jobs_show_their_worker_and_are_found_by_it(client: httpx.AsyncClient) -> None:
+    for worker in ("w1", "w2"):
+        await enqueue(client, queue="q")
+        held = await client.post(f"{V1}/workers/fetch", json={"queues": ["q"], "worker_id": worker})
+        assert held.status_code == 200
+    await enqueue(client, queue="q")
+    shown = body(await client.get(f"{V1}/admin/jobs?queue=q"))["items"]
+    assert [job.get("worker_id") for job in shown] == [None, "w2", "w1"]
+    assert [job["id"] for job in shown[2:]] == await listed(client, "worker_id=w1")
+    assert await listed(client, "worker_id=w1&state=available") == []
+    only = {"filter": {"worker_id": "w1", "state": "active"}}
+    done = body(await client.post(f"{JOBS}/bulk/cancel", json=only))
+    assert [item["job_id"] for item in done["items"]] == [shown[2]["id"]]
+    assert await listed(client, "worker_id=w1") == []
+
+
+async def test_a_worker_is_looked_for_within_the_callers_tenant(client: httpx.AsyncClient) -> None:
+    tenant = {"X-OJS-Tenant": "acme"}
+    job = {"type": "t", "args": [], "queue": "q"}
+    assert (await client.post(JOBS, json=job, headers=tenant)).status_code == 201
+    asked = {"queues": ["q"], "worker_id": "w1"}
+    await client.post(f"{V1}/workers/fetch", json=asked, headers=tenant)
+    of_all = body(await client.get(f"{JOBS}?worker_id=w1"))["jobs"]
+    own = body(await client.get(f"{JOBS}?worker_id=w1", headers=tenant))["jobs"]
+    assert (of_all, [job["worker_id"] for job in own]) == ([], ["w1"])
+
+
 async def test_what_is_searched_for_is_changed_by_a_bulk_call(client: httpx.AsyncClient) -> None:
     wanted = await enqueue(client, args=[{"to": "ada"}])
     await enqueue(client, args=[{"to": "bob"}])

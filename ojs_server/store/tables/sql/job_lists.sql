@@ -10,6 +10,11 @@ SELECT {listed} FROM jobs WHERE {unique_held} AND {id_page}
 -- List jobs that workers hold, newest first.
 SELECT {listed} FROM jobs WHERE id IN (SELECT job_id FROM leases) AND {id_page}
 
+-- name: jobs_held_by
+-- List the jobs that a worker holds, newest first.
+SELECT {listed} FROM jobs
+WHERE id IN (SELECT job_id FROM leases WHERE worker_id = :worker) AND {id_page}
+
 -- fragment: id_page
 -- The order of a page by id. The floor is where a search for rare matches stops.
 id < :after AND id >= :floor AND {wanted} AND {searched}

@@ -18,6 +18,12 @@ FROM ({rows}) AS moved WHERE leases.job_id = moved.job_id
 -- returns: Lease
 SELECT {Lease} FROM leases WHERE job_id IN ({list}) ORDER BY job_id FOR UPDATE
 
+-- name: some_leases
+-- Read leases by job.
+-- row: job_id text
+-- returns: Lease
+SELECT {Lease} FROM leases WHERE job_id IN ({list})
+
 -- name: load_fetches
 -- Lock leases by the fetch that they were given to.
 -- row: fetch_id text
