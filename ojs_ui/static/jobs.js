@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { bulkFilter, bulkFor, bulkIds, bulkLabel } from "./bulk.js";
+import { act } from "./dialogs.js";
 import { h, put } from "./dom.js";
 import { ago, number } from "./format.js";
 import { verbs } from "./jobs-actions.js";
@@ -73,10 +74,17 @@ function filters(filter) {
   h("details", { open: MORE.some(([name]) => filter[name]) }, h("summary", null, "More filters"), h("div", { class: "filters" }, inputs(MORE))), Object.keys(known).map((name) => h("datalist", { id: `known-${name}` }, suggestions(name))));
 }
 
+const following = ({ pagination }) => (pagination.has_more ? pagination.next_cursor ?? null : null);
+
 /** Add a list of the jobs that a filter matches to a page. */
 export function jobList(view, filter, { emptyText, sort = null, order = null, bulks = filter.tenant ? [] : bulkFor(filter.state ?? null) }) {
+  // Where the list goes on; null at its end.
   let cursor = null;
   let pages = 1;
+  // The exact number of jobs; null if it is not known.
+  let total = null;
+  // The search that goes on by itself; null while there is none.
+  let search = null;
   const selection = h("div", { class: "bulk", hidden: true, role: "region", "aria-label": "Selected jobs" });
   const refreshSoon = () => refresh();
   const table = new Table({
@@ -95,6 +103,7 @@ export function jobList(view, filter, { emptyText, sort = null, order = null, bu
   const again = async () => {
     pages = 1;
     table.show((await first(view.signal)).items);
+    foot();
   };
   const more = h("div", { class: "more" });
   table.element.append(more);
@@ -105,26 +114,47 @@ export function jobList(view, filter, { emptyText, sort = null, order = null, bu
   const first = async (signal) => {
     const answer = await look({ ...filter, limit: LIMIT, sort, order }, signal);
     learnFrom(answer.items);
-    if (pages === 1) cursor = answer.pagination.next_cursor ?? null;
-    foot(answer.pagination);
+    if (pages === 1) cursor = following(answer);
+    total = answer.pagination.total_is_exact === false ? null : answer.pagination.total ?? null;
     return answer;
   };
-  const foot = ({ total, total_is_exact: exact, has_more: hasMore }) => {
-    const reached = hasMore && filter.text ? madeAt(cursor) : null;
-    put(more, total !== undefined && total !== null && h("span", { class: "num" }, `${exact === false ? "at least " : ""}${number(total)} jobs`),
-      reached !== null && h("span", null, "looked back to ", ago(new Date(reached).toISOString())),
-      hasMore && cursor && h("button", { type: "button", class: "small", onclick: onward }, reached === null ? "Show more" : "Go on"),
-      total > 0 && bulks.map((name) => h("button", { type: "button", class: "quiet", needs: "operate", onclick: () => bulkFilter(name, filter, again) }, `${bulkLabel(name)} all that match…`)));
-  };
-  const onward = async () => {
-    const answer = await look({ ...filter, limit: LIMIT, cursor, sort, order }, view.signal);
+  // Look further until so many jobs are found, the end is reached, or the reader stops it.
+  const goOn = async (wanted) => {
+    const own = { stopped: false };
+    search = own;
     pages += 1;
-    cursor = answer.pagination.next_cursor ?? null;
-    table.append(answer.items);
-    foot(answer.pagination);
+    foot();
+    let found = 0;
+    await act(async () => {
+      do {
+        const answer = await look({ ...filter, limit: LIMIT, cursor, sort, order }, view.signal, 1);
+        learnFrom(answer.items);
+        cursor = following(answer);
+        found += answer.items.length;
+        table.append(answer.items);
+        foot();
+      } while (cursor && found < wanted && !own.stopped);
+    });
+    search = null;
+    foot();
+  };
+  const foot = () => {
+    const { size } = table.rows;
+    const reached = cursor && total === null ? madeAt(cursor) : null;
+    const onward = cursor && !search && h("button", { type: "button", class: "small", onclick: () => goOn(LIMIT) }, reached === null ? "Show more" : "Go on");
+    const stop = search && h("button", { type: "button", class: "small", onclick: () => { search.stopped = true; } }, "Stop");
+    const back = reached !== null && h("span", null, search ? "searching, " : "", "looked back to ", ago(new Date(reached).toISOString()));
+    put(more, h("span", { class: "num" }, total === null && cursor ? `${number(size)} found` : `${number(total ?? size)} jobs`),
+      back, stop, onward,
+      (total ?? size) > 0 && bulks.map((name) => h("button", { type: "button", class: "quiet", needs: "operate", onclick: () => bulkFilter(name, filter, again) }, `${bulkLabel(name)} all that match…`)));
+    table.whenEmpty(cursor ? empty(search ? "Nothing found yet, the search goes on." : "Nothing found so far. There are older jobs that were not looked at.") : emptyText);
   };
   // Rows behind the first page are not read again, so they are not marked as gone.
-  const refresh = view.panel(holder, first, ({ items }) => table.merge(items, pages === 1 && items.length < LIMIT));
+  const refresh = view.panel(holder, first, ({ items }) => {
+    table.merge(items, pages === 1 && items.length < LIMIT);
+    foot();
+    if (pages === 1 && cursor && items.length < LIMIT) goOn(LIMIT - items.length);
+  });
   refresh();
   // A search for a text reads many jobs, so it is not repeated by itself.
   if (!filter.text) view.live(refresh, { on: (event) => event.startsWith("job.") || event === "tick" });

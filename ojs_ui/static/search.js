@@ -8,11 +8,11 @@ const SPANS = { s: 1000, m: 60000, h: 3600000, d: 86400000 };
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** Return jobs that a filter matches, up to the limit, or as many as a few calls find. */
-export async function look({ tenant, ...query }, signal) {
+export async function look({ tenant, ...query }, signal, calls = MOST_CALLS) {
   const path = tenant ? `v1/admin/tenants/${segment(tenant)}/jobs` : "v1/admin/jobs";
   const items = [];
   let answer;
-  for (let left = MOST_CALLS; left > 0; left -= 1) {
+  for (let left = calls; left > 0; left -= 1) {
     answer = await get(path, { ...query, cursor: answer?.pagination.next_cursor ?? query.cursor }, signal);
     items.push(...answer.items);
     if (items.length >= query.limit || !answer.pagination.has_more) break;

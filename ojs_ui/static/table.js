@@ -1,7 +1,7 @@
 // A list whose rows keep their place: rows are updated in place, removed ones are dimmed, and new
 // ones wait until the reader shows them.
 
-import { h } from "./dom.js";
+import { h, put } from "./dom.js";
 
 // Number of new rows that wait at most; the newest are kept.
 const MOST_WAITING = 200;
@@ -26,6 +26,11 @@ export class Table {
     this.scroller = h("div", { class: "scroll" }, this.table);
     this.blank = h("div", { class: "empty", hidden: true }, empty);
     this.element = h("div", { class: "panel list" }, this.news, this.scroller, this.blank);
+  }
+
+  /** Set what is shown in place of rows. */
+  whenEmpty(content) {
+    put(this.blank, content);
   }
 
   /** Show these items and no others, in this order. */

@@ -1,5 +1,6 @@
 """The dashboard in a real browser, on both stores: its pages, what can be done, and who may."""
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -8,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from tests.browser.driven import PHONE, Held, chromium, opened
 from tests.browser.filled import HOSTILE, V1, WORKER, Filled, hostile_job
@@ -225,6 +226,37 @@ async def test_jobs_are_searched_for(node: Node, filled: Filled, browser: Browse
         await page.keyboard.press("Enter")
         await expect(page.get_by_label("Id begins with")).to_have_value(filled.dead[:-4])
         await expect(page.locator(f'tr[data-key="{filled.dead}"]')).to_have_count(1)
+
+
+async def test_a_search_goes_on_by_itself_until_it_is_stopped(
+    node: Node, filled: Filled, browser: Browser
+) -> None:
+    free = asyncio.Event()
+    calls: list[str] = []
+
+    async def none_found(route: Route) -> None:
+        """Answer that older jobs have to be looked at; the seventh answer is the last one."""
+        calls.append(route.request.url)
+        if len(calls) == 5:
+            await free.wait()
+        place = {"next_cursor": filled.dead} if len(calls) < 7 else {}
+        pagination = {"total": 0, "total_is_exact": False, "has_more": bool(place), **place}
+        await route.fulfill(body=json.dumps({"items": [], "pagination": pagination}))
+
+    async with opened(browser, f"{node.url}/ui/jobs?state=active") as page:
+        await settled(page, "Jobs")
+        await page.route("**/admin/jobs?*text=needle*", none_found)
+        await page.get_by_label("Search").fill("needle")
+        await page.keyboard.press("Enter")
+        blank = page.locator(".empty:visible")
+        await expect(blank).to_contain_text("the search goes on")
+        await expect(page.locator(".more")).to_contain_text("searching, looked back to")
+        await page.get_by_role("button", name="Stop").click()
+        free.set()
+        await expect(blank).to_contain_text("Nothing found so far")
+        await page.get_by_role("button", name="Go on").click()
+        await expect(blank).to_contain_text("No job matches")
+        assert len(calls) == 7
 
 
 async def test_new_jobs_wait_until_the_reader_asks_for_them(
