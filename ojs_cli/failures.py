@@ -1,6 +1,7 @@
 """The failures of a command, in one place: a message, a hint and an exit code."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 OK: Final = 0
 REFUSED: Final = 1
@@ -13,6 +14,8 @@ PART_DONE: Final = 7
 UNREACHABLE: Final = 8
 INTERRUPTED: Final = 130
 CLOSED_PIPE: Final = 141
+# From the least rights to the most.
+_ROLES: Final = ("viewer", "producer", "worker", "operator", "admin")
 
 
 class Failure(Exception):
@@ -23,6 +26,15 @@ class Failure(Exception):
         self.message = message
         self.hint = hint
         self.exit_code = exit_code
+
+
+def _missing_role(details: Mapping[str, Any]) -> str:
+    """Return the hint that names the least role that may make a call."""
+    required = details.get("required_roles")
+    least = next((role for role in _ROLES if isinstance(required, list) and role in required), None)
+    if least is None:
+        return "use a key with a role that may: operator reads and repairs, admin does everything"
+    return f"use a key that has the role {least}"
 
 
 def explain(error: Exception) -> Failure | None:
@@ -52,8 +64,7 @@ def explain(error: Exception) -> Failure | None:
         hint = "set OJS_AUTH_TOKEN, or auth_token_file of the server in the file of servers"
         return Failure(text, hint, exit_code=NO_ACCESS)
     if isinstance(error, PermissionDenied):
-        hint = "use a key with a role that may: operator reads and repairs, admin does everything"
-        return Failure(text, hint, exit_code=NO_ACCESS)
+        return Failure(text, _missing_role(error.details), exit_code=NO_ACCESS)
     if isinstance(error, NotFound):
         return Failure(text, exit_code=NOT_FOUND)
     if isinstance(error, Conflict):

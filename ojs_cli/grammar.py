@@ -16,7 +16,7 @@ import click
 from ojs_cli.nouns import SECTIONS
 from ojs_cli.session import Session
 
-FORMS: Final = ("table", "wide", "json", "ndjson", "jsonl", "yaml", "id")
+FORMS: Final = ("table", "wide", "json", "ndjson", "jsonl", "yaml", "csv", "id")
 HELP: Final = """Works with a server of Open Job Spec: `ojs NOUN [VERB] [TARGET…] [FILTER…]`.
 
 A FILTER is NAME:VALUE, such as state:retryable type:mail.* since:1h.
@@ -59,15 +59,26 @@ def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Non
         context.ensure_object(Session).given[str(parameter.name)] = value
 
 
+def _keep_fields(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    names = None if value is None else [name.strip() for name in value.split(",") if name.strip()]
+    _keep(context, parameter, names or None)
+
+
 def _everywhere(*, hidden: bool) -> list[click.Option]:
     """The options that stand anywhere on the line."""
     kept: dict[str, Any] = {"expose_value": False, "callback": _keep, "hidden": hidden}
+    fields = {**kept, "callback": _keep_fields}
     return [
         click.Option(["--url"], metavar="URL", help="the server's address", **kept),
         click.Option(["--server"], metavar="NAME", help="a server of the file", **kept),
         click.Option(
-            ["-o", "--output"], type=click.Choice(FORMS), help="the form of the answer", **kept
+            ["-o", "--output"],
+            type=click.Choice(FORMS),
+            metavar="FORM",
+            help="table, wide, json, ndjson, yaml, csv or id",
+            **kept,
         ),
+        click.Option(["--fields"], metavar="A,B.C", help="only these members", **fields),
         click.Option(
             ["--color"],
             type=click.Choice(("auto", "always", "never")),

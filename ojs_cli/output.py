@@ -1,5 +1,6 @@
-"""Output of commands: tables on a terminal, tabs in a pipe, JSON lines and YAML for programs."""
+"""Output of commands: tables on a terminal, tabs in a pipe, JSON, YAML and CSV for programs."""
 
+import csv
 import json
 import os
 import sys
@@ -15,10 +16,7 @@ if TYPE_CHECKING:
 
     from ojs_cli.console import Console
 
-FORMS: Final = ("table", "wide", "json", "ndjson", "jsonl", "yaml", "id")
 PIPED_WIDTH: Final = 100_000
-# Narrower terminals get shortened ids.
-ROOM_FOR_IDS: Final = 120
 Json = dict[str, Any]
 
 
@@ -57,12 +55,17 @@ def column(
     names = path.split(".")
 
     def read(item: Json) -> Any:
-        value: Any = item
-        for name in names:
-            value = value.get(name) if isinstance(value, dict) else None
-        return value
+        return _at(item, names)
 
     return Column(head, lambda item, _: cell(read(item)), read, wide, right, cut, states or {})
+
+
+def _at(item: Json, names: Sequence[str]) -> Any:
+    """Return a member of a member; None if there is none."""
+    value: Any = item
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def colours(stream: TextIO, choice: str, environ: Mapping[str, str]) -> bool:
@@ -88,12 +91,16 @@ class Output:
         *,
         now_ms: Callable[[], int],
         width: str | None = None,
+        fields: Sequence[str] = (),
     ) -> None:
+        """Set up the output; with `fields`, only these members of items are written."""
         self.form = "ndjson" if form == "jsonl" else form
         self.coloured = coloured
         self.is_terminal = stream.isatty()
         self._stream = stream
         self._now_ms = now_ms
+        self._fields = fields
+        self._has_head = False
         self._width = int(width) if width and width.isdecimal() and int(width) else None
 
     @property
@@ -121,11 +128,13 @@ class Output:
         self, columns: Sequence[Column], items: Sequence[Json], page: Json | None = None
     ) -> None:
         """Write a list. `page` is the server's information about it."""
+        if self.form == "csv":
+            self._write_head(columns)
         if self.form == "json":
             more = {name: value for name, value in (page or {}).items() if value is not None}
-            self._write(_json({"items": list(items), **more}, indent=2))
+            self._write(_json({"items": [*map(self._picked, items)], **more}, indent=2))
         elif self.form == "yaml":
-            self._write(_yaml(list(items)))
+            self._write(_yaml([*map(self._picked, items)]))
         elif self.for_people:
             self.table(columns, items)
         else:
@@ -135,9 +144,12 @@ class Output:
     def item(self, columns: Sequence[Column], item: Json) -> None:
         """Write one of many at once, as it comes."""
         if self.form in ("json", "ndjson"):
-            self._write(_json(item))
+            self._write(_json(self._picked(item)))
         elif self.form == "yaml":
-            self._write("---\n" + _yaml(item))
+            self._write("---\n" + _yaml(self._picked(item)))
+        elif self.form == "csv":
+            self._write_head(columns)
+            self._write_csv(self._raw(column, item) for column in self.chosen(columns))
         elif self.form == "id":
             self._write(printable(str(identity(item))))
         else:
@@ -155,7 +167,11 @@ class Output:
     def whole(self, item: Json, lines: Iterable[tuple[str, Any]]) -> None:
         """Write one thing: its members for programs, these lines for people."""
         if self.form == "json":
-            self._write(_json(item, indent=2))
+            self._write(_json(self._picked(item), indent=2))
+        elif self.form == "csv":
+            self.item([column(name, name) for name in self._fields or item], item)
+        elif self._fields and self.for_people:
+            self.table((), [item])
         elif not self.for_people:
             self.item((), item)
         else:
@@ -184,33 +200,17 @@ class Output:
         print(printable(text), file=sys.stderr)
 
     def chosen(self, columns: Sequence[Column]) -> list[Column]:
-        """The columns of this form."""
-        return [column for column in columns if self.form == "wide" or not column.wide]
+        """The columns of this form, or those of the fields that were asked for."""
+        if self._fields:
+            return [column(name.upper(), name) for name in self._fields]
+        wide = self.form in ("wide", "csv")
+        return [one for one in columns if wide or not one.wide]
 
     def grid(self, columns: Sequence[Column], items: Sequence[Json]) -> "Table":
         """Make the table that a terminal is shown."""
-        from rich.table import Table
-        from rich.text import Text
+        from ojs_cli.tables import grid
 
-        now = self.now_ms
-        chosen = self.chosen(columns)
-        narrow = self.width < ROOM_FOR_IDS
-        texts = [[_text(column, item, now, narrow) for column in chosen] for item in items]
-        fitting = _fitting(chosen, texts, self.width)
-        grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        for place in fitting:
-            one = chosen[place]
-            grid.add_column(
-                one.head,
-                justify="right" if one.right else "left",
-                no_wrap=True,
-                overflow="ellipsis",
-                min_width=None if one.cut else _least(one, texts, place),
-            )
-        for row in texts:
-            cells = (Text(row[place], chosen[place].style_of(row[place])) for place in fitting)
-            grid.add_row(*cells)
-        return grid
+        return grid(self.chosen(columns), items, self.now_ms, self.width)
 
     def print(self, *what: Any) -> None:
         """Write what rich draws."""
@@ -233,6 +233,21 @@ class Output:
             soft_wrap=False,
         )
 
+    def _picked(self, item: Json) -> Json:
+        """Return the fields of an item that were asked for; all of them by default."""
+        if not self._fields:
+            return item
+        return {name: _at(item, name.split(".")) for name in self._fields}
+
+    def _write_head(self, columns: Sequence[Column]) -> None:
+        """Write the names of the columns once."""
+        if not self._has_head:
+            self._has_head = True
+            self._write_csv(self._fields or [one.head.lower() for one in self.chosen(columns)])
+
+    def _write_csv(self, cells: Iterable[str]) -> None:
+        csv.writer(self._stream, lineterminator="\n").writerow(cells)
+
     def _raw(self, column: Column, item: Json) -> str:
         if column.raw is None:
             return column.show(item, self.now_ms)
@@ -240,32 +255,6 @@ class Output:
 
     def _write(self, text: str) -> None:
         self._stream.write(text if text.endswith("\n") else text + "\n")
-
-
-def _text(column: Column, item: Json, now_ms: int, narrow: bool) -> str:
-    text = column.show(item, now_ms)
-    return column.narrow(text) if narrow and column.narrow is not None else text
-
-
-def _fitting(columns: Sequence[Column], texts: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Return the indexes of the columns that fit; the last ones are dropped first, except those
-    that can be cut."""
-    from rich.cells import cell_len
-
-    sizes = [
-        12 if column.cut else max([len(column.head), *(cell_len(row[place]) for row in texts)])
-        for place, column in enumerate(columns)
-    ]
-    places = list(range(len(columns)))
-    while len(places) > 1 and sum(sizes[place] + 2 for place in places) - 2 > width:
-        places.pop()
-    return places
-
-
-def _least(column: Column, texts: Sequence[Sequence[str]], place: int) -> int:
-    from rich.cells import cell_len
-
-    return max([len(column.head), *(cell_len(row[place]) for row in texts)])
 
 
 def _json(value: Any, indent: int | None = None) -> str:

@@ -96,6 +96,7 @@ class Session:
             colours(sys.stdout, choice, self.environ),
             now_ms=self.environment.wall_ms,
             width=self.environ.get("COLUMNS"),
+            fields=self.given.get("fields", ()),
         )
 
     @property

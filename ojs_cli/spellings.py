@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ojs_cli.nouns import ALIASES, FLAGS
+from ojs_cli.nouns import ALIASES, FLAGS, SECTIONS
 
 _FILTERS: Final = ("--state", "--queue", "--type")
+# The verbs that stand before the noun in kubectl.
+_VERBS: Final = {"get": "list", "list": "list", "describe": "show", "show": "show"}
 
 
 def understood(arguments: Sequence[str]) -> tuple[list[str], str]:
@@ -13,6 +15,8 @@ def understood(arguments: Sequence[str]) -> tuple[list[str], str]:
     line = list(arguments)
     if not line:
         return line, ""
+    if line[0] in _VERBS and (noun := _listed(line[1:2])):
+        return _with_note([noun, _VERBS[line[0]], *line[2:]])
     line[0] = ALIASES.get(line[0], line[0])
     if line[0] == "status" and len(line) > 1 and not line[1].startswith("-"):
         return _with_note(["jobs", "show", *line[1:]])
@@ -31,6 +35,16 @@ def understood(arguments: Sequence[str]) -> tuple[list[str], str]:
     if line[0] in ("jobs", "dead"):
         line = _with_filters(line)
     return line, ""
+
+
+def _listed(words: Sequence[str]) -> str | None:
+    """Return the noun that a word means, as in `get job`; None if it is none."""
+    for word in words:
+        nouns = {noun for section in SECTIONS.values() for noun in section}
+        for name in (f"{word}s", word, ALIASES.get(word, "")):
+            if name in nouns:
+                return name
+    return None
 
 
 def _with_filters(line: list[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """Tables on a terminal."""
 
 import io
+import json
 from typing import Any
 
 import pytest
@@ -47,6 +48,31 @@ def test_a_table_is_no_wider_than_the_terminal(width: int, form: str) -> None:
 def test_the_last_columns_fall_where_it_is_narrow() -> None:
     assert shown(200)[0].split() == ["ID", "TYPE", "QUEUE", "STATE", "ATT", "AGE", "RUN"]
     assert shown(50)[0].split() == ["ID", "TYPE", "QUEUE"]
+
+
+def written(form: str, *fields: str) -> str:
+    stream = io.StringIO()
+    output = Output(form, stream, False, now_ms=lambda: 60_000, fields=fields)
+    output.listing(JOBS, [{**JOB, "error": {"type": "a,b", "message": 'say "no"'}}])
+    return stream.getvalue()
+
+
+def test_csv_has_a_head_and_raw_values() -> None:
+    head, row = written("csv").splitlines()
+    assert head.split(",")[:3] == ["id", "type", "queue"]
+    assert row.startswith(f"{JOB['id']},")
+    assert written("csv", "state", "error.type", "error.message", "none") == (
+        'state,error.type,error.message,none\ndiscarded,"a,b","say ""no""",\n'
+    )
+
+
+def test_the_fields_that_were_asked_for_are_written() -> None:
+    assert written("table", "queue", "error.type") == "mail\ta,b\n"
+    assert json.loads(written("ndjson", "attempt", "error.type")) == {
+        "attempt": 1,
+        "error.type": "a,b",
+    }
+    assert json.loads(written("json", "attempt"))["items"] == [{"attempt": 1}]
 
 
 def test_what_a_job_says_does_not_drive_the_terminal() -> None:

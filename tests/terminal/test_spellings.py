@@ -31,6 +31,8 @@ def test_they_are_understood(line: str, ours: str) -> None:
         ("dead-letter --retry 1 -o json", "dead retry 1 -o json"),
         ("status 01a2", "jobs show 01a2"),
         ("cancel 01a2", "jobs cancel 01a2"),
+        ("get jobs state:active", "jobs list state:active"),
+        ("describe worker w1", "workers show w1"),
     ],
 )
 def test_verbs_as_flags_are_answered_with_the_new_form(line: str, ours: str) -> None:
