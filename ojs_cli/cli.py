@@ -36,6 +36,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         close_quietly()
         return failures.CLOSED_PIPE
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # Files are named by their errors, so this is standard output, such as on a full disk.
+        from ojs_cli.output import close_quietly
+
+        close_quietly()
+        print(f"ojs: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return failures.REFUSED
     except KeyboardInterrupt:
         print("ojs: interrupted", file=sys.stderr)
         return failures.INTERRUPTED

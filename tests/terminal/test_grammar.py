@@ -5,13 +5,14 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from ojs_cli import failures, names
 from ojs_cli.cli import main
 from ojs_cli.commands import events
-from ojs_cli.failures import CLOSED_PIPE, INTERRUPTED, MISUSED, OK
+from ojs_cli.failures import CLOSED_PIPE, INTERRUPTED, MISUSED, OK, REFUSED
 from ojs_cli.nouns import SECTIONS
 from tests.terminal.conftest import ROOT, Ojs, program
 from tests.terminal.foreign import LEAST, answering
@@ -93,6 +94,15 @@ def test_a_pipe_that_is_closed_ends_it_without_a_word(no_settings: None, words: 
     finally:
         os.close(write)
     assert (ended.returncode, ended.stderr) == (CLOSED_PIPE, "")
+
+
+@pytest.mark.parametrize("words", ["--help", "jobs", "jobs -o json"])
+def test_a_full_disk_is_told(no_settings: None, words: str) -> None:
+    with answering(LEAST) as url, Path("/dev/full").open("w") as full:
+        line = [*words.split(), "--url", url]
+        ended = program("-m", "ojs_cli", *line, stdout=full.fileno())
+    told = "ojs: the output cannot be written: No space left on device\n"
+    assert (ended.returncode, ended.stderr) == (REFUSED, told)
 
 
 @pytest.mark.parametrize("words", ["jobs --watch", "events tail --all"])
