@@ -21,6 +21,9 @@ export function bulkFor(state) {
   return Object.keys(ACTIONS).filter((name) => claims("bulk_operations") && (state === null || ACTIONS[name].states.includes(state)));
 }
 
+/** Return true if a bulk action can do something with one of these jobs at least. */
+export const fitsSome = (name, chosen) => chosen.some((job) => ACTIONS[name].states.includes(job.state));
+
 /** Return the label of a bulk action. */
 export const bulkLabel = (name) => ACTIONS[name].label;
 

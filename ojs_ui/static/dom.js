@@ -14,8 +14,16 @@ function fill(element, attributes, children) {
     else if (name === "value" || name === "checked") element[name] = value;
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false).map((child) => (typeof child === "string" ? escaped(child) : child)));
   return element;
+}
+
+// Characters that turn the direction of the text around them, or that nobody sees.
+const DECEIVING = /[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+
+/** Return a text with characters that would hide how it reads as escapes. */
+function escaped(text) {
+  return text.replace(DECEIVING, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** Make an HTML element. */

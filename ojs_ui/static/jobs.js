@@ -1,7 +1,7 @@
 // Jobs: filters that are kept in the address, a list whose rows keep their place, and bulk actions.
 
 import { get } from "./api.js";
-import { bulkFilter, bulkFor, bulkIds, bulkLabel } from "./bulk.js";
+import { bulkFilter, bulkFor, bulkIds, bulkLabel, fitsSome } from "./bulk.js";
 import { act } from "./dialogs.js";
 import { h, put } from "./dom.js";
 import { ago, number } from "./format.js";
@@ -92,7 +92,7 @@ export function jobList(view, filter, { emptyText, sort = null, order = null, bu
     columns: jobColumns({ actions: (job) => verbs(job, refreshSoon) }),
     picked: (chosen) => {
       selection.hidden = chosen.size === 0;
-      put(selection, h("b", null, `${number(chosen.size)} selected`), bulks.map((name) => h("button", { type: "button", class: "small", needs: "operate", onclick: () => bulkIds(name, [...chosen], after) }, bulkLabel(name))), h("span", { class: "grow" }), h("button", { type: "button", class: "quiet", onclick: () => table.pickAll(false) }, "Clear the selection"));
+      put(selection, h("b", null, `${number(chosen.size)} selected`), bulks.filter((name) => fitsSome(name, [...chosen].map((id) => table.items.get(id)).filter(Boolean))).map((name) => h("button", { type: "button", class: "small", needs: "operate", onclick: () => bulkIds(name, [...chosen], after) }, bulkLabel(name))), h("span", { class: "grow" }), h("button", { type: "button", class: "quiet", onclick: () => table.pickAll(false) }, "Clear the selection"));
     },
   });
   const after = async () => {

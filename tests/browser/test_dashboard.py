@@ -564,6 +564,7 @@ async def test_hostile_content_is_text(node: Node, filled: Filled, browser: Brow
         await page.get_by_role("link", name="hostile.job").click()
         shown = page.get_by_label("Arguments")
         await expect(shown).to_contain_text(HOSTILE[0])
+        await expect(shown).to_contain_text(r"\u202egnp.exe")
         await expect(shown).to_contain_text("9007199254740993")
         await expect(page.locator(".facts")).to_contain_text("<b>x</b>")
         await page.goto(f"{node.url}/ui/job?id=%22%3E%3Cimg%20src=x%3E")
