@@ -29,6 +29,15 @@ async def shapes(stage: Stage) -> None:
         )
 
 
+@case("OJS-ERR-014")
+async def errors_of_unknown_paths(stage: Stage) -> None:
+    """The answer to a path that is not there is an error with a code, as any other refusal is."""
+    await stage.enqueue(stage.name())
+    reply = await stage.get("nothing/here")
+    code = "code" if reply.has("code") else "error.code"
+    reply.expect("number:range(400,499)", {code: "string:nonempty"})
+
+
 @case("OJS-ERR-002", "OJS-ERR-005", "OJS-ERR-012", "OJS-ERR-013")
 async def shapes_and_codes(stage: Stage) -> None:
     """Errors have one shape, and each code has its status and its `retryable`."""

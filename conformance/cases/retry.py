@@ -472,6 +472,15 @@ async def entries_of_the_history(stage: Stage) -> None:
     )
 
 
+@case("OJS-RET-043", level=1)
+async def entries_have_a_moment(stage: Stage) -> None:
+    """An entry of the history says when the attempt failed, by one of the two names for it."""
+    job = await _failed(stage, {"code": "handler_error", "message": "no route"}, **_AGAIN)
+    reply = await stage.get(f"jobs/{job['id']}")
+    name = "timestamp" if reply.has("job.errors[0].timestamp") else "occurred_at"
+    reply.expect(200, {f"job.errors[0].{name}": "string:datetime"})
+
+
 @case("OJS-RET-041", level=1)
 async def moments_of_the_history(stage: Stage) -> None:
     """An entry of the history says when the attempt failed."""

@@ -387,6 +387,13 @@ def _strength(stage: Stage) -> object:
     return stage.manifest.get("unique_job_strength", inner)
 
 
+@case("OJS-UNI-033", level=4, capability=UNIQUE)
+async def strength_is_declared(stage: Stage) -> None:
+    """The manifest says how strong uniqueness is."""
+    strength = str(_strength(stage)).replace("-", "_")
+    stage.check(strength in ("strong", "best_effort"), "strong or best_effort", strength)
+
+
 @case("OJS-UNI-017", "OJS-UNI-031", level=4, capability=UNIQUE)
 async def every_policy_at_once(stage: Stage) -> None:
     """Uniqueness is strong under every policy."""
