@@ -1,5 +1,6 @@
 """Cases of retry policies, delays, exhaustion and the history of errors."""
 
+import asyncio
 import time
 from typing import Any
 
@@ -251,10 +252,13 @@ async def jitter(stage: Stage) -> None:
     for _ in range(30):
         await stage.enqueue(queue, retry=retry)
     failed: dict[str, float] = {}
-    for _ in range(30):
-        job = await stage.take(queue)
+
+    async def fail(job: Record) -> None:
         failed[job["id"]] = time.monotonic()
         (await stage.fail(job)).expect(200, {"state": "retryable"})
+
+    # All are taken before the first one can come back.
+    await asyncio.gather(*map(fail, [await stage.take(queue) for _ in range(30)]))
     waited: list[float] = []
 
     async def all_came() -> bool:
