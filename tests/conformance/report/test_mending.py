@@ -1,5 +1,7 @@
 """Tests of the causes to mend first: failures of one operation and member are one cause."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -129,7 +131,7 @@ def test_the_summary_tells_causes_that_several_cases_share() -> None:
     assert "mend first:" not in list(summary_lines([failed("a", 0)]))
 
 
-def judged(name: str, *clauses: str, verdict: Verdict = Verdict.FAIL, **members: str) -> CaseResult:
+def judged(name: str, *clauses: str, verdict: Verdict = Verdict.FAIL, **members: Any) -> CaseResult:
     made = failed(name, 1, **members)
     failures = made.failures if verdict is Verdict.FAIL else ()
     return msgspec.structs.replace(made, clauses=clauses, verdict=verdict, failures=failures)
@@ -140,7 +142,11 @@ def causes_of(*results: CaseResult) -> list[tuple[str, ...]]:
 
 
 def test_a_clause_that_no_case_passes_is_one_cause_whatever_each_saw() -> None:
-    status = {"step_id": "POST jobs/1/activate", "field": "status", "actual": "404 not found"}
+    status: dict[str, Any] = {
+        "step_id": "POST jobs/1/activate",
+        "field": "status",
+        "actual": "404 not found",
+    }
     one = judged("a", "OJS-LIF-013", **status)
     two = judged("b", "OJS-LIF-013", "OJS-ENQ-011", expected="it waits")
     three = judged("c", "OJS-ENQ-011", expected="it comes")
