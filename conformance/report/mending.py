@@ -29,9 +29,9 @@ class Mending(msgspec.Struct, frozen=True, kw_only=True):
 
 def mendings(results: Iterable[CaseResult]) -> list[Mending]:
     """Group failures by the first thing that went wrong: the most frequent first, then core."""
-    judged = list(results)
+    cases = list(results)
     found: dict[tuple[str, ...], _Group] = {}
-    for result in judged:
+    for result in cases:
         if result.is_bad:
             failure = first_failure(result)
             found.setdefault(failure.key, []).append((result, failure))
@@ -41,7 +41,7 @@ def mendings(results: Iterable[CaseResult]) -> list[Mending]:
             level=min(_level(result) for group in cause for result, _ in group),
             cases=tuple(result.test_id for group in cause for result, _ in group),
         )
-        for cause in _joined(list(found.values()), _broken(judged))
+        for cause in _joined(list(found.values()), _broken(cases))
     ]
     return sorted(made, key=lambda each: (-len(each.cases), each.level, each.cause))
 
