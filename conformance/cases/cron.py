@@ -136,6 +136,15 @@ async def registering_again(stage: Stage) -> None:
     await stage.delete(f"cron/{name}")
 
 
+@case("OJS-CRN-053", level=2, capability=CRON)
+async def known_names_are_not_new(stage: Stage) -> None:
+    """Registering a known name updates the entry or is refused, and never makes a new one."""
+    name = stage.name("cron")
+    (await registered(stage, name)).expect(201)
+    (await registered(stage, name, "0 0 1 6 *")).expect((200, 409))
+    await stage.delete(f"cron/{name}")
+
+
 @case("OJS-CRN-004", "OJS-CRN-039", level=2, capability=CRON)
 async def what_stays_of_an_entry(stage: Stage) -> None:
     """A known name replaces the entry and keeps its count, creation and whether it is enabled."""

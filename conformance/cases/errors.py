@@ -9,6 +9,11 @@ from conformance.play.stage import Stage
 from conformance.verdicts.reply import Reply
 
 
+def _need_code(reply: Reply) -> None:
+    code = "code" if reply.has("code") else "error.code"
+    reply.expect("number:range(400,499)", {code: "string:nonempty"})
+
+
 @case("OJS-ERR-001", "OJS-ERR-003", "OJS-ERR-004")
 async def shapes(stage: Stage) -> None:
     """Errors have a code, a message, a word about repeating, and the id of their request."""
@@ -27,6 +32,25 @@ async def shapes(stage: Stage) -> None:
                 "error.request_id": {"$eq": reply.headers.get("x-request-id", "")},
             },
         )
+
+
+@case("OJS-ERR-014")
+async def errors_of_unknown_paths(stage: Stage) -> None:
+    """The answer to a path that is not there is an error with a code, as any other refusal is."""
+    await stage.enqueue(stage.name())
+    _need_code(await stage.get("nothing/here"))
+
+
+@case("OJS-ERR-014")
+async def refusals_have_a_code(stage: Stage) -> None:
+    """A refusal has a code, in either place that the published texts have for it."""
+    job = await stage.enqueue(stage.name())
+    for refused in (
+        await stage.get(f"jobs/{stage.new_id()}"),
+        await stage.call("POST", "jobs", {"args": []}),
+        await stage.ack(job),
+    ):
+        _need_code(refused)
 
 
 @case("OJS-ERR-002", "OJS-ERR-005", "OJS-ERR-012", "OJS-ERR-013")

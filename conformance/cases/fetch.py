@@ -163,6 +163,17 @@ async def order(stage: Stage) -> None:
     stage.equal(taken, expected, "order")
 
 
+@case("OJS-FET-034", level=4, capability="priority_queues")
+async def priority_outranks_age(stage: Stage) -> None:
+    """Of two priorities one always comes first, whichever job joined the queue before the other."""
+    first = list[int]()
+    for priorities in ((-5, 10), (10, -5)):
+        queue = stage.name()
+        jobs = {(await stage.enqueue(queue, priority=each))["id"]: each for each in priorities}
+        first.append(jobs[(await stage.take(queue))["id"]])
+    stage.equal(first[1], first[0], "the priority that comes first in the other order")
+
+
 @case(
     *("OJS-FET-008", "OJS-FET-032", "OJS-FET-027", "OJS-QUE-001", "OJS-QUE-003"),
     level=4,

@@ -317,6 +317,18 @@ async def answers_name_the_job(stage: Stage) -> None:
         (await settle(job)).expect(200, {"id": {"$eq": job["id"]}})
 
 
+@case("OJS-SET-039", level=1)
+async def answers_have_an_id(stage: Stage) -> None:
+    """The answers of an ACK and of a FAIL have the id of the job, by one of its two names."""
+    queue = stage.name()
+    for settle in (stage.ack, stage.fail):
+        job = await stage.enqueue(queue)
+        await stage.take(queue)
+        reply = (await settle(job)).expect(200)
+        name = "id" if reply.has("id") else "job_id"
+        reply.expect(members={name: {"$eq": job["id"]}})
+
+
 @case("OJS-LIF-007", level=1)
 async def fail_retries_or_discards(stage: Stage) -> None:
     """FAIL makes a job retryable while attempts are left, and then discards it."""

@@ -29,10 +29,26 @@ async def the_version_of_the_manifest(stage: Stage) -> None:
     (await stage.get("/ojs/manifest")).expect(200, {"specversion": "1.0"})
 
 
+@case("OJS-MAN-028")
+async def a_version_in_the_manifest(stage: Stage) -> None:
+    """The manifest says the version of the protocol, by one of the two names that it has."""
+    reply = (await stage.get("/ojs/manifest")).expect(200)
+    name = "ojs_version" if reply.json.get("ojs_version") == "1.0" else "specversion"
+    reply.expect(members={name: "1.0"})
+
+
+@case("OJS-MAN-027")
+async def capabilities_are_an_object(stage: Stage) -> None:
+    """The capabilities of the manifest are an object."""
+    (await stage.get("/ojs/manifest")).expect(200, {"capabilities": {"$type": "object"}})
+
+
 @case("OJS-MAN-002")
 async def capabilities_are_flags(stage: Stage) -> None:
     """Each capability of the manifest is true or false."""
-    reply = (await stage.get("/ojs/manifest")).expect(200, {"capabilities": {"$type": "object"}})
+    reply = (await stage.get("/ojs/manifest")).expect(200)
+    is_object = isinstance(reply.json.get("capabilities"), dict)
+    stage.need(is_object, "the capabilities are no object (OJS-MAN-027)")
     for name, value in reply["capabilities"].items():
         stage.check(isinstance(value, bool), f"true or false for {name}", value)
 

@@ -1,5 +1,6 @@
 """Cases of retry policies, delays, exhaustion and the history of errors."""
 
+import asyncio
 import time
 from typing import Any
 
@@ -251,10 +252,13 @@ async def jitter(stage: Stage) -> None:
     for _ in range(30):
         await stage.enqueue(queue, retry=retry)
     failed: dict[str, float] = {}
-    for _ in range(30):
-        job = await stage.take(queue)
+
+    async def fail(job: Record) -> None:
         failed[job["id"]] = time.monotonic()
         (await stage.fail(job)).expect(200, {"state": "retryable"})
+
+    # All are taken before the first one can come back.
+    await asyncio.gather(*map(fail, [await stage.take(queue) for _ in range(30)]))
     waited: list[float] = []
 
     async def all_came() -> bool:
@@ -470,6 +474,15 @@ async def entries_of_the_history(stage: Stage) -> None:
             "job.errors[0].attempt": 1,
         }
     )
+
+
+@case("OJS-RET-043", level=1)
+async def entries_have_a_moment(stage: Stage) -> None:
+    """An entry of the history says when the attempt failed, by one of the two names for it."""
+    job = await _failed(stage, {"code": "handler_error", "message": "no route"}, **_AGAIN)
+    reply = await stage.get(f"jobs/{job['id']}")
+    name = "timestamp" if reply.has("job.errors[0].timestamp") else "occurred_at"
+    reply.expect(200, {f"job.errors[0].{name}": "string:datetime"})
 
 
 @case("OJS-RET-041", level=1)

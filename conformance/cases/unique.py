@@ -6,6 +6,7 @@ from typing import Any
 from conformance.case import case
 from conformance.cases.lifecycle import moment, seconds_between
 from conformance.cases.workflows import drained
+from conformance.language.values import show
 from conformance.play.stage import Stage
 from conformance.verdicts.reply import Reply
 
@@ -385,6 +386,15 @@ def _strength(stage: Stage) -> object:
     claim = capabilities.get(UNIQUE) if isinstance(capabilities, dict) else None
     inner = claim.get("strength") if isinstance(claim, dict) else None
     return stage.manifest.get("unique_job_strength", inner)
+
+
+@case("OJS-UNI-033", level=4, capability=UNIQUE)
+async def strength_is_declared(stage: Stage) -> None:
+    """The manifest says how strong uniqueness is."""
+    reply = (await stage.get("/ojs/manifest")).expect(200)
+    strength = _strength(stage)
+    if str(strength).replace("-", "_") not in ("strong", "best_effort"):
+        reply.fail("unique_job_strength", "strong or best_effort", show(strength))
 
 
 @case("OJS-UNI-017", "OJS-UNI-031", level=4, capability=UNIQUE)

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.case import case
 from conformance.play.stage import Stage
-from conformance.verdicts.reply import Record, Reply
+from conformance.verdicts.reply import Record, Reply, record
 
 FLOWS = "workflows"
 ENDED = ("completed", "failed", "cancelled")  # states of workflows
@@ -27,12 +27,13 @@ def job(queue: str, *args: Any, **more: Any) -> dict[str, Any]:
 async def start(stage: Stage, **body: Any) -> Record:
     """Start a workflow that must be accepted, and return it."""
     reply = (await stage.post("workflows", {"name": "case", **body})).expect(201)
-    return Record(reply["workflow"])
+    return record(reply["workflow"], reply)
 
 
 async def read(stage: Stage, flow: Record) -> Record:
     """Read a workflow that must be there."""
-    return Record((await stage.get(f"workflows/{flow['id']}")).expect(200)["workflow"])
+    reply = (await stage.get(f"workflows/{flow['id']}")).expect(200)
+    return record(reply["workflow"], reply)
 
 
 async def settle(stage: Stage, queue: str, result: Any = None, *, fails: bool = False) -> Record:
@@ -233,13 +234,15 @@ async def errors_of_steps(stage: Stage) -> None:
     await settle(stage, queue)
     failed = await settle(stage, queue, fails=True)
     await until_state(stage, flow, "failed")
-    seen = await read(stage, flow)
+    reply = (await stage.get(f"workflows/{flow['id']}")).expect(200)
+    seen = reply["workflow"]
     # The published text does not say in which part of the workflow these members stand.
     parts = [
         seen,
         *(seen[name] for name in ("error", "metadata") if isinstance(seen.get(name), dict)),
     ]
-    answered = Record({name: value for part in reversed(parts) for name, value in part.items()})
+    members = {name: value for part in reversed(parts) for name, value in part.items()}
+    answered = record(members, reply)
     stage.equal(answered["failed_job_ids"], [failed["id"]], "failed_job_ids")
     stage.equal(answered["failed_step_index"], 1, "failed_step_index")
     (error,) = answered["errors"]
@@ -667,7 +670,7 @@ async def reading(stage: Stage) -> None:
     await settle(stage, queue)
     await stage.take(queue)
     reply = (await stage.get(f"workflows/{flow['id']}")).expect(200)
-    seen = Record(reply["workflow"])
+    seen = record(reply["workflow"], reply)
     for name in ("id", "type", "name", "state", "steps_total", "jobs_completed", "metadata"):
         stage.equal(reply[name], seen[name], f"{name} at the top")
     stage.equal([seen["jobs_total"], seen["jobs_completed"]], [2, 1], "counts without callbacks")

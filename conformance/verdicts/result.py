@@ -99,11 +99,21 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
 
     def under(self, profile: Literal["published", "full"]) -> "CaseResult":
         """Return the result as a profile judges it: what published sources dispute, fails nobody
-        under `published`."""
+        under `published`, unless the server broke, which no source allows."""
         if profile == "full" or not self.dispute or self.verdict is not Verdict.FAIL:
+            return self
+        if any(map(self._is_server_error, self.failures)):
             return self
         reason = f"the published sources disagree: {self.dispute}"
         return msgspec.structs.replace(self, verdict=Verdict.DISPUTED, reason=reason)
+
+    def _is_server_error(self, check: FailedCheck) -> bool:
+        """True if a check of a status failed for a 500 or the like; 501 is a refusal."""
+        at = check.exchange
+        if check.field != "status" or at is None or at >= len(self.exchanges):
+            return False
+        status = self.exchanges[at].status or 0
+        return status >= 500 and status != 501
 
     def spoils(self, fail_on: Literal["must", "should"] = "must") -> bool:
         """True if this result fails the run; a should case does only if `fail_on` is "should"."""

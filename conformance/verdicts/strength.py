@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from conformance.case import ServerCase
 from conformance.clauses import Clause, own_spec
-from conformance.sources import place_of
+from conformance.sources import Place, place_of
 from conformance.verdicts.features import LEVEL_OF
 
 Strength = Literal["must", "should"]
@@ -42,11 +42,21 @@ def dispute_of(clauses: Iterable[str]) -> str:
     )
 
 
+def lines_of(clauses: Iterable[str]) -> set[str]:
+    """Return the lines of published texts that say what a case is about."""
+    places = (place_of(source) for clause in _known(clauses) for source in clause.sources)
+    return {f"{place.text}:{place.line}" for place in places if place and _is_line(place)}
+
+
 def level_of(case: ServerCase) -> int:
     """Return the level that a case counts for; extensions, as gRPC is, belong to none."""
     if case.grpc or (case.capability and case.capability not in LEVEL_OF):
         return EXTENSIONS
     return case.level if profile_of(case.clauses) == "published" else EXTENSIONS
+
+
+def _is_line(place: Place) -> bool:
+    return bool(place.text) and not place.against
 
 
 def _known(clauses: Iterable[str]) -> list[Clause]:

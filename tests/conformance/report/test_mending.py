@@ -1,5 +1,8 @@
 """Tests of the causes to mend first: failures of one operation and member are one cause."""
 
+from typing import Any
+
+import msgspec
 import pytest
 
 from conformance.report.console import summary_lines
@@ -126,3 +129,80 @@ def test_the_summary_tells_causes_that_several_cases_share() -> None:
     lines = list(summary_lines([failed("a", 0), failed("b", 0)]))
     assert lines[-4:-2] == ["mend first:", "    up to 2 cases: a: b"]
     assert "mend first:" not in list(summary_lines([failed("a", 0)]))
+
+
+def judged(name: str, *clauses: str, verdict: Verdict = Verdict.FAIL, **members: Any) -> CaseResult:
+    made = failed(name, 1, **members)
+    failures = made.failures if verdict is Verdict.FAIL else ()
+    return msgspec.structs.replace(made, clauses=clauses, verdict=verdict, failures=failures)
+
+
+def causes_of(*results: CaseResult) -> list[tuple[str, ...]]:
+    return [each.cases for each in mendings(results)]
+
+
+def test_a_clause_that_no_case_passes_is_one_cause_whatever_each_saw() -> None:
+    status: dict[str, Any] = {
+        "step_id": "POST jobs/1/activate",
+        "field": "status",
+        "actual": "404 not found",
+    }
+    one = judged("a", "OJS-LIF-013", **status)
+    two = judged("b", "OJS-LIF-013", "OJS-ENQ-011", expected="it waits")
+    three = judged("c", "OJS-ENQ-011", expected="it comes")
+    other = judged("d", "OJS-LIF-001", expected="type: 1")
+    (first, second) = mendings([one, two, three, other])
+    assert (first.cases, second.cases) == (("a", "b", "c"), ("d",))
+    assert (
+        first.cause == "POST jobs/1/activate answers 404, no JSON error; it waits: b; it comes: b"
+    )
+    kept = judged("e", "OJS-LIF-013", "OJS-ENQ-011", verdict=Verdict.PASS)
+    assert sorted(causes_of(one, two, three, kept)) == [("a",), ("b",), ("c",)]
+
+
+def test_a_published_sentence_that_no_case_keeps_is_one_cause() -> None:
+    one, two = judged("a", "OJS-VIS-005", expected="it ends"), judged("b", "OJS-RET-018")
+    assert causes_of(one, two) == [("a", "b")]
+    assert causes_of(one, judged("c", "OJS-CRN-007", expected="it is there")) == [("a",), ("c",)]
+
+
+def test_a_word_for_another_is_a_cause_of_its_own() -> None:
+    pending = {"step_id": "POST jobs", "actual": '"available"'}
+    one = failed("a", 1, expected='state of the new job: "pending"', **pending)
+    two = failed("b", 1, expected='state: "pending"', **pending)
+    three = failed("c", 1, expected='state: "scheduled"', **pending)
+    assert causes_of(one, two, three) == [("a", "b"), ("c",)]
+    assert (
+        mendings([one, two])[0].cause
+        == 'POST jobs answers `state: "available"` instead of "pending"'
+    )
+
+
+def test_members_that_each_entry_of_a_list_lacks_are_one_cause() -> None:
+    lacks = {"step_id": "GET jobs/1", "actual": "nothing"}
+    results = [
+        failed(name, 1, field=f"job.errors[0].{name}", **lacks) for name in ("code", "occurred_at")
+    ]
+    results += [failed("started_at", 1, field="job.started_at", **lacks)]
+    assert [each.cause for each in mendings(results)] == [
+        "GET jobs/1 answers without `job.errors[].code` and `job.errors[].occurred_at`",
+        "GET jobs/1 answers without `job.started_at`",
+    ]
+
+
+def test_what_is_wrong_in_the_manifest_is_one_cause() -> None:
+    manifest = {"step_id": "GET /ojs/manifest"}
+    one = failed("a", 1, field="specversion", expected='"1.0"', actual='"2.0"', **manifest)
+    two = failed("b", 1, field="implementation.language", actual="nothing", **manifest)
+    (only,) = mendings([one, two])
+    assert only.cases == ("a", "b")
+    assert only.cause == (
+        'GET /ojs/manifest answers `specversion: "2.0"` instead of "1.0"; '
+        "GET /ojs/manifest answers without `implementation.language`"
+    )
+
+
+def test_another_refusal_is_no_refusal_of_what_has_to_be_taken() -> None:
+    duplicate = '{"error":{"code":"duplicate"}}'
+    result = seen(409, duplicate, field="status", expected="400", actual="409")
+    assert [each.cause for each in mendings([result])] == ["FETCH answers 409 duplicate, not 400"]

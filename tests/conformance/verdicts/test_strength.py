@@ -12,6 +12,7 @@ from conformance.commands.cli import main
 from conformance.report.console import case_line, summary_lines
 from conformance.report.document import build_report
 from conformance.report.junit import junit_xml
+from conformance.verdicts.exchanges import Exchange
 from conformance.verdicts.result import CaseResult, FailedCheck, Verdict
 from conformance.verdicts.strength import is_published, level_of, profile_of, strength_of
 from tests.conformance.fake_server import FakeServer
@@ -73,6 +74,17 @@ def test_what_published_sources_dispute_convicts_nobody_under_published() -> Non
     published, full = report.profiles["published"], report.profiles["full"]
     assert (published.must.disputed, published.conformant) == (1, True)
     assert (full.must.failed, full.conformant) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict"),
+    [(500, Verdict.FAIL), (502, Verdict.FAIL), (409, Verdict.DISPUTED), (501, Verdict.DISPUTED)],
+)
+def test_a_server_error_keeps_to_no_published_source(status: int, verdict: Verdict) -> None:
+    seen = Exchange(method="POST", url="http://127.0.0.1/ojs/v1/jobs", status=status)
+    check = msgspec.structs.replace(FAILURE, exchange=0)
+    result = failed("a", dispute="OJS-UNI-013 (x)", failures=(check,), exchanges=(seen,))
+    assert result.under("published").verdict is verdict
 
 
 def test_the_core_holds_nothing_but_the_core() -> None:

@@ -38,6 +38,12 @@ def missing_paths_are_wrong_requests() -> None:
     change_answer(f"{V1}/nothing.*", status=404, becomes=400)
 
 
+@fault("OJS-ERR-014")
+def missing_paths_have_no_error() -> None:
+    """The answer to a path that is not there has no error."""
+    change_answer(f"{V1}/nothing.*", lambda body: body.pop("error"), status=404)
+
+
 @fault("OJS-HTP-039")
 def methods_are_not_told() -> None:
     """A 405 has no `Allow`."""
@@ -207,6 +213,21 @@ def workers_are_forgotten_in_health() -> None:
 def version_stands_inside_alone() -> None:
     """The manifest says its name and version below `implementation` alone."""
     change_answer("/ojs/manifest", lambda body: body.pop("version"), status=200)
+
+
+@fault("OJS-MAN-027")
+def capabilities_are_a_list() -> None:
+    """The manifest lists the names of its capabilities."""
+    change_answer(
+        "/ojs/manifest", lambda body: body.update(capabilities=[*body["capabilities"]]), status=200
+    )
+
+
+@fault("OJS-MAN-028")
+def versions_are_of_a_draft() -> None:
+    """The manifest says the version of a draft, by both names."""
+    draft = dict.fromkeys(("specversion", "ojs_version"), "1.0.0-rc.1")
+    change_answer("/ojs/manifest", lambda body: body.update(draft), status=200)
 
 
 @fault("OJS-MAN-017")

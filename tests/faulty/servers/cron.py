@@ -32,6 +32,12 @@ def due_times_fire_twice() -> None:
     wrap(Firing, "carry_out", twice)
 
 
+@fault("OJS-CRN-053")
+def every_entry_is_new() -> None:
+    """An entry that is registered again is answered as a new one."""
+    change_answer(f"{V1}/cron", status=200, becomes=201)
+
+
 @fault("OJS-CRN-029")
 def runs_overlap() -> None:
     """A due time makes a job whatever the overlap policy says."""

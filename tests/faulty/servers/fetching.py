@@ -89,6 +89,15 @@ def low_priority_goes_first() -> None:
         QUERIES[name] = msgspec.structs.replace(query, lane=lane, sql=sql)
 
 
+@fault("OJS-FET-034")
+def priorities_are_ignored() -> None:
+    """Jobs are handed out in the order of joining, whatever their priority."""
+    for name in ("claim", "claim_types"):
+        query = QUERIES[name]
+        lane, sql = (text.replace("priority DESC, seq", "seq") for text in (query.lane, query.sql))
+        QUERIES[name] = msgspec.structs.replace(query, lane=lane, sql=sql)
+
+
 @fault("OJS-FET-008")
 def queues_are_turned_round() -> None:
     """Queues are looked at in another order than FETCH names them."""

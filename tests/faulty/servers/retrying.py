@@ -12,7 +12,7 @@ from ojs_server.domain.jobs.retry import RetryPolicy
 from ojs_server.http.call import Call
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import change_request
+from tests.faulty.traffic import V1, change_answer, change_request
 
 
 @fault("OJS-RET-022")
@@ -146,6 +146,12 @@ def history_counts_from_zero() -> None:
     )
 
 
+@fault("OJS-RET-043")
+def failures_have_no_moment() -> None:
+    """An entry of the history does not say when the delivery failed."""
+    change_answer(f"{V1}/jobs/[^/]+", _without_moments, status=200)
+
+
 @fault("OJS-RET-024")
 def failures_forget_their_start() -> None:
     """An entry of the history does not say when the delivery began."""
@@ -168,3 +174,8 @@ def _without_attempts(body: dict[str, Any], _: Call) -> None:
 
 def _without_ms(shown: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in shown.items() if not name.endswith("_ms")}
+
+
+def _without_moments(body: dict[str, Any]) -> None:
+    for entry in body["job"].get("errors") or []:
+        entry.pop("occurred_at", None)

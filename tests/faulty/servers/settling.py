@@ -36,6 +36,17 @@ def acks_are_accepted_twice() -> None:
     _also_legal("ack", State.COMPLETED)
 
 
+@fault("OJS-SET-039")
+def answers_name_no_job() -> None:
+    """The answer to an ACK does not say of which job it is."""
+
+    def without(body: dict[str, Any]) -> None:
+        body.pop("id", None)
+        body.pop("job_id", None)
+
+    change_answer(f"{V1}{ACK}", without, status=200)
+
+
 @fault("OJS-SET-026")
 def repeated_acks_are_refused() -> None:
     """The ACK that completed a job is a conflict when it is sent again."""

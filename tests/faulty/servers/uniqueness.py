@@ -12,7 +12,7 @@ from ojs_server.ops.jobs import unique
 from ojs_server.store.tables import job_lists
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import change_request
+from tests.faulty.traffic import change_answer, change_request
 
 
 @fault("OJS-UNI-005")
@@ -20,6 +20,12 @@ def jobs_without_a_policy_are_compared() -> None:
     """A job without a policy takes the place of an equal one that waits."""
     default = {"keys": ["type", "queue", "args", "meta"], "on_conflict": "ignore"}
     change_request("/jobs", lambda body, _: body.setdefault("unique", default))
+
+
+@fault("OJS-UNI-033")
+def strength_is_not_declared() -> None:
+    """The manifest does not say how strong uniqueness is."""
+    change_answer("/ojs/manifest", lambda body: body.pop("unique_job_strength"), status=200)
 
 
 @fault("OJS-UNI-012")
