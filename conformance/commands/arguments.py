@@ -7,6 +7,8 @@ from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
+from conformance.brought.folder import Brought, brought_cases
+from conformance.brought.problems import BadCases
 from conformance.clauses import Spec, SpecError, own_spec, read_spec
 from conformance.language.nearest import nearest
 from conformance.report.console import summary_lines
@@ -48,6 +50,8 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
 class JudgingOptions(ReportOptions, frozen=True, kw_only=True):
     """The options that ``run`` and ``worker`` share, typed."""
 
+    cases: "list[Path] | None"
+    own: bool
     jobs: int
     openapi: Path | None
     contract: Literal["report", "fail", "off"]
@@ -102,6 +106,16 @@ def known_name(what: str, name: str, known: set[str]) -> None:
     """Raise for an unknown name, and suggest the nearest known one."""
     if name not in known:
         raise Misuse(f"no {what} {name!r} ({nearest(name, known)})")
+
+
+def brought_at(places: Sequence[Path] | None) -> Brought:
+    """Read the cases that the command line brings."""
+    try:
+        return brought_cases(places) if places else Brought()
+    except BadCases as error:
+        many = len(error.problems)
+        count = f"{many} problem{'' if many == 1 else 's'} in the cases of --cases"
+        raise Misuse(f"{count}:\n{error}") from error
 
 
 def spec_at(folder: Path | None) -> Spec:

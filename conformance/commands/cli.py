@@ -15,7 +15,7 @@ from conformance.commands.adapter import AdapterOptions, adapter_command
 from conformance.commands.arguments import FAILED, MISUSED, PASSED, Misuse
 from conformance.commands.compare import compare_command
 from conformance.commands.judging import PROCESS_REPORTS
-from conformance.commands.options import add_choice, add_reports, positive, server_url
+from conformance.commands.options import add_brought, add_choice, add_reports, positive, server_url
 from conformance.commands.report_files import REPORTS
 from conformance.commands.run import RunOptions, run_command
 from conformance.commands.spec import (
@@ -187,6 +187,7 @@ def _variants() -> str:
 
 def _add_worker(worker: argparse.ArgumentParser) -> None:
     add = worker.add_argument_group("which cases").add_argument
+    add_brought(add)
     add_choice(add)
     add("--must-only", action="store_true", help="leave out cases of what a worker should do")
     add = worker.add_argument_group("how they are played").add_argument
@@ -274,7 +275,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folders (read recursively) or files with published cases; without it own cases run",
     )
-    add("--own", action="store_true", help="own cases too, beside those of --suites")
+    add_brought(add)
     add(
         "--level",
         type=int,

@@ -46,8 +46,7 @@ def _hash(own: Iterable[OwnCase], files: Iterable[CaseFile]) -> str:
     made = hashlib.sha256()
     for case in chosen:
         made.update(f"{case.id} {' '.join(case.clauses)}\n".encode())
-    for path in sorted({case.path for case in chosen}):
-        module = path.removesuffix(".py").replace("/", ".")
+    for module in sorted({case.module for case in chosen}):
         made.update(inspect.getsource(sys.modules[module]).encode())
     for file in sorted(files, key=lambda file: (file.path, file.test_id)):
         made.update(msgspec.json.encode(file))
