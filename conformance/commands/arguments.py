@@ -44,6 +44,7 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     sarif: Path | None
     markdown: Path | None
     report_dir: Path | None
+    sign: Path | None
     list: bool
 
 

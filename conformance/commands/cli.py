@@ -25,6 +25,7 @@ from conformance.commands.spec import (
     defects_command,
     diff_command,
 )
+from conformance.commands.verify import verify_command
 from conformance.commands.worker import WorkerOptions, worker_command
 from conformance.variants import MAIN, VARIANTS
 
@@ -61,6 +62,8 @@ def main(
             return adapter_command(AdapterOptions(**parsed, program=program))
         if command == "compare":
             return compare_command(**parsed)
+        if command == "verify":
+            return verify_command(**parsed)
         if command == "coverage":
             return coverage_command(**parsed)
         return _SPEC_COMMANDS[parsed.pop("spec_command")](**parsed)
@@ -122,6 +125,14 @@ def make_parser() -> argparse.ArgumentParser:
     add.add_argument("reports", type=Path, nargs="+", metavar="REPORT")
     add.add_argument("--html", type=Path, metavar="FILE", help="also write a page for a browser")
     add.add_argument("--json", type=Path, metavar="FILE", help="also write the verdicts as JSON")
+    add = commands.add_parser(
+        "verify",
+        help="say whether a report is as it was signed",
+        description="Say whether a JSON report is as it was signed with `--sign`, and what the "
+        "signature covers. The exit code is 1 where it does not hold.",
+    )
+    add.add_argument("report", type=Path, metavar="REPORT")
+    add.add_argument("--key", type=Path, required=True, metavar="PUBLIC", help="the public key")
     add = commands.add_parser("coverage", help="list the clauses of the spec and their cases")
     add.add_argument("--spec", type=Path, metavar="DIR", help="default: the one in this package")
     spec = commands.add_parser("spec", help="for authors of the specification")

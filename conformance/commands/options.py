@@ -64,6 +64,7 @@ def add_reports(
     for name in names:
         add(f"--{name}", type=Path, metavar="FILE", help=f"also write {REPORTS[name][0]}")
     add("--report-dir", type=Path, metavar="DIR", help="write all reports here")
+    add("--sign", type=Path, metavar="KEYFILE", help="sign the JSON report with this ed25519 key")
 
 
 def server_url(text: str) -> str:

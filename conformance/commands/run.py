@@ -21,7 +21,7 @@ from conformance.commands.arguments import (
     known_name,
     played,
 )
-from conformance.commands.report_files import Written, places, report_paths, write
+from conformance.commands.report_files import Written, places, report_paths, signing_with, write
 from conformance.language.load import SelectionError, load_suites, suite_names
 from conformance.language.model import CaseFile
 from conformance.processes.server import GRPC_PORT
@@ -67,6 +67,7 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
         print("\n".join([*(file.test_id for file in files), *(case.id for case in own)]))
         return PASSED
     plan = _plan(options, files, own)
+    sign = signing_with(options.sign, report_paths(options))
     reports = places(report_paths(options))
     run_at, started = datetime.now(UTC), time.perf_counter()
     progress = Progress(len(files) + len(own), profile=options.profile)
@@ -92,7 +93,11 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
     )
     level = options.level[0] if len(options.level) == 1 else -1
     made = Written(
-        report=report, results=results, requested_level=level, commit=options.commit or ""
+        report=report,
+        results=results,
+        requested_level=level,
+        commit=options.commit or "",
+        sign=sign,
     )
     write(reports, made)
     return conclude(results, len(files) + len(own), options.fail_on, interrupted=interrupted)

@@ -31,7 +31,11 @@ def sarif_log(report: Report, clauses: Mapping[str, Clause]) -> dict[str, Any]:
         "invocations": [
             {"executionSuccessful": not report.interrupted, "startTimeUtc": report.run_at}
         ],
-        "properties": {"target": report.target, "mode": report.mode},
+        "properties": {
+            "target": report.target,
+            "backend": report.backend,
+            "mode": report.mode,
+        },
         "results": [_result(case, at, clauses) for case in bad],
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}

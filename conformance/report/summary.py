@@ -23,7 +23,8 @@ def _lines(report: Report) -> Iterator[str]:
     verdict = "interrupted" if report.interrupted else verdict
     yield f"## Open Job Spec: {verdict}"
     yield ""
-    yield f"{_plain(report.target)}, {report.run_at}"
+    backend = f"{_plain(report.backend)} at " if report.backend else ""
+    yield f"{backend}{_plain(report.target)}, {report.run_at}"
     if report.provenance:
         yield ""
         yield f"Judged by {_plain(str(report.provenance))}"

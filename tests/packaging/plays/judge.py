@@ -56,6 +56,7 @@ async def conformance(page: Page, reader: Reader) -> None:
         names = ("redis", "postgres", "lite", "theirs")
         for name in names:
             shutil.copy(reader.shop / "reports" / "report.json", reader.shop / f"{name}.json")
+        await reader.play(page.take("Signed reports"), run)
         await reader.play(page.take("Several backends"), run)
         await reader.play(page.take("Cases of your own"), run)
         await reader.play(page.take("Judging a worker"), run)
