@@ -14,6 +14,7 @@ from conformance.language.values import Missing
 from conformance.play.published_step import Trouble, exchange
 from conformance.play.reset import Reset, ResetError
 from conformance.play.wire import Clock, Wire
+from conformance.published.requirements import published_of
 from conformance.verdicts.assertions import Answer, failed_checks
 from conformance.verdicts.defects import reasons_of
 from conformance.verdicts.result import CaseResult, FailedCheck, SkipReason, Verdict
@@ -86,6 +87,7 @@ def described(file: CaseFile, **outcome: Any) -> CaseResult:
         clauses=clauses,
         strength=strength_of(clauses),
         profile=profile_of_file(file),
+        published=published_of(clauses),
         dispute=dispute_of(clauses),
         **outcome,
     )

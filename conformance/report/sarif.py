@@ -73,7 +73,12 @@ def _result(
         "message": {"text": _message(case)},
         "locations": [_location(case.path, 1)],
         "partialFingerprints": {"case/v1": f"{case.suite}/{case.test_id}"},
-        "properties": {"case": case.test_id, "verdict": str(case.verdict), "clauses": others},
+        "properties": {
+            "case": case.test_id,
+            "verdict": str(case.verdict),
+            "clauses": others,
+            "published": case.published,
+        },
     }
     related = [_clause_location(clauses[name]) for name in _rules_of(case) if name in clauses]
     if related:

@@ -10,6 +10,7 @@ import msgspec
 
 from conformance.case import OwnCase
 from conformance.processes.program import StartError
+from conformance.published.requirements import published_of
 from conformance.verdicts.exchanges import Exchange
 from conformance.verdicts.reply import CheckFailed, Skipped
 from conformance.verdicts.result import CaseResult, FailedCheck, Verdict
@@ -106,6 +107,7 @@ def result_of(case: OwnCase, suite: str, **outcome: Any) -> CaseResult:
         clauses=case.clauses,
         strength=strength_of(case.clauses),
         profile=profile_of(case.clauses),
+        published=published_of(case.clauses),
         dispute=dispute_of(case.clauses),
         **outcome,
     )
