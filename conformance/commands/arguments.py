@@ -1,6 +1,5 @@
 """Parts of all commands: their arguments as they are read, the error of a wrong one, their ends."""
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
@@ -9,10 +8,12 @@ import msgspec
 
 from conformance.brought.folder import Brought, brought_cases
 from conformance.brought.problems import BadCases
+from conformance.case import OwnCase
 from conformance.clauses import Spec, SpecError, own_spec, read_spec
 from conformance.language.nearest import nearest
 from conformance.report.console import summary_lines
 from conformance.report.document import BadReport, Report, read_report
+from conformance.runs.holding import run_released
 from conformance.verdicts.contract import Contract, ContractError, load_contract, own_contract
 from conformance.verdicts.result import CaseResult
 from conformance.verdicts.strength import Profile, Strength
@@ -58,10 +59,13 @@ class JudgingOptions(ReportOptions, frozen=True, kw_only=True):
     contract: Literal["report", "fail", "off"]
 
 
-def played(playing: Coroutine[Any, Any, T], so_far: Callable[[], T]) -> tuple[T, bool]:
-    """Run to the end; at Ctrl-C return the results so far, and True."""
+def played(
+    playing: Coroutine[Any, Any, T], so_far: Callable[[], T], cases: Sequence[OwnCase]
+) -> tuple[T, bool]:
+    """Run these cases to the end; at Ctrl-C return the results so far, and True."""
+    brought = {case.path for case in cases if case.origin != "own"}
     try:
-        return asyncio.run(playing), False
+        return run_released(playing, brought), False
     except KeyboardInterrupt:
         return so_far(), True
 

@@ -76,7 +76,7 @@ def play(
     reports = places(report_paths(options), PROCESS_REPORTS)
     run_at, started = datetime.now(UTC), time.perf_counter()
     progress = Progress(len(cases), profile=options.profile)
-    implementation, interrupted = played(run(progress.ended), dict[str, str])
+    implementation, interrupted = played(run(progress.ended), dict[str, str], cases)
     progress.over()
     by_profile = [] if options.profile == "full" else [f"profile {options.profile}"]
     report = build_report(

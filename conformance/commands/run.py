@@ -72,7 +72,9 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
     run_at, started = datetime.now(UTC), time.perf_counter()
     progress = Progress(len(files) + len(own), profile=options.profile)
     outcome, interrupted = played(
-        run(plan, progress.ended, transport), lambda: RunOutcome(plan.url, None, progress.results)
+        run(plan, progress.ended, transport),
+        lambda: RunOutcome(plan.url, None, progress.results),
+        own,
     )
     progress.over()
     results = [result.under(options.profile) for result in outcome.results]

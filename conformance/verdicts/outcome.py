@@ -32,6 +32,10 @@ _NO_ANSWER: Final = FailedCheck(
 )
 
 
+class Held(BaseException):
+    """A case held the run; no `except Exception` of the case is to catch this."""
+
+
 async def outcome_of(
     playing: Awaitable[None],
     seconds: float | None,
@@ -62,6 +66,8 @@ async def outcome_of(
             reason = f"the case did not end within {seconds:g} seconds"
         else:
             failures = [_NO_ANSWER]
+    except Held as error:
+        verdict, reason = Verdict.ERROR, f"the case itself is at fault: {error}"
     except Exception as error:
         exchanges = exchanges_of()
         if exchanges and isinstance(error, _MISREAD):
