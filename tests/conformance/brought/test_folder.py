@@ -227,15 +227,21 @@ def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
 def test_the_hash_of_the_cases_is_that_of_their_text(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
 
-    def hashed() -> str:
-        command = ["run", "--url", "http://server", "--cases", str(file), "--json", str(report)]
+    def hashed(folder: str) -> str:
+        plant(tmp_path / folder, "health.py", python)
+        plant(tmp_path / folder, "other.py", SERVERS + "# the other\n")
+        plant(tmp_path / folder, "found.yaml", yaml)
+        cases = str(tmp_path / folder)
+        command = ["run", "--url", "http://server", "--cases", cases, "--json", str(report)]
         main(command, transport=shop().transport())
         provenance = read_report(report).provenance
         assert provenance is not None
         return provenance.cases
 
-    file = plant(tmp_path, "health.py", SERVERS)
-    first = hashed()
-    assert hashed() == first
-    plant(tmp_path, "health.py", SERVERS + "# another\n")
-    assert hashed() != first
+    python, yaml = SERVERS, YAML
+    first = hashed("a")
+    assert {hashed(folder) for folder in "abcdefgh"} == {first}
+    python += "# another\n"
+    second = hashed("a")
+    python, yaml = SERVERS, YAML.replace("200", "201")
+    assert len({first, second, hashed("a")}) == 3
