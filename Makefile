@@ -23,7 +23,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup postgres nginx mariadb run demo demo-ui screenshots recordings test test-distribution test-oldest test-pythons test-schemathesis browser test-browser clients test-clients bench bench-check bench-long bench-budgets proto openapi reference dist lint format check conformance apart faults mutants chaos simulate fuzz lock clean again
+.PHONY: help setup postgres nginx mariadb run demo demo-ui screenshots recordings test test-distribution test-oldest test-pythons test-schemathesis browser test-browser clients test-clients bench bench-check bench-long bench-budgets proto openapi reference dist conformance-pyz lint format check conformance apart faults mutants chaos simulate fuzz lock clean again
 .DELETE_ON_ERROR:
 
 help: ## List the targets
@@ -81,8 +81,9 @@ test-oldest: build/oldest/.ready ## Run tests with the oldest versions that pypr
 		-m "store_postgres and not store_distribution" tests/e2e/test_start.py \
 		$(patsubst %,tests/store/postgres/test_%.py,arrays commit connect failures floors listen outcomes pipe pooled silence) $(ARGS)
 
-# Units and contracts, on SQLite; and the tests of Django, which is there in its newest version.
-test-pythons: ## Run the tests of units and contract, and those of Django 6, with the other versions of Python
+# Units and contracts, on SQLite; the tests of Django, which is there in its newest version; and the
+# conformance suite as one file, with each Python.
+test-pythons: $(VENV)/.dev ## Run the tests of units and contract, and those of Django 6, with the other versions of Python, and the suite as one file
 	@for version in $(PYTHONS); do \
 		python=$$(sh requirements/python.sh $$version) || { \
 			echo "NOT RUN: the tests with Python $$version, which is not here" >&2; continue; }; \
@@ -92,6 +93,7 @@ test-pythons: ## Run the tests of units and contract, and those of Django 6, wit
 		PYTHONPATH=$(CURDIR) build/python$$version/bin/python -m pytest --numprocesses=$(JOBS) -p no:cacheprovider \
 			tests/django $(ARGS) || exit 1; \
 	done
+	$(BIN)/pytest -m pythons tests/packaging $(ARGS)
 
 build/oldest/.ready: requirements/oldest.txt
 	$(PYTHON) -m venv --clear $(@D)
@@ -157,7 +159,7 @@ reference: $(VENV)/.dev ## Write docs/reference/ from the docstrings and signatu
 lint: $(VENV)/.dev ## Check format, lint rules, types, first words of comments, and names
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy $(PACKAGES) demo examples tests requirements/sbom.py
+	$(BIN)/mypy $(PACKAGES) demo examples tests requirements/sbom.py requirements/one_file.py requirements/one_file_start.py
 	$(BIN)/python -m tests.words $(PACKAGES) demo examples tests docs requirements .ci/run Makefile $(wildcard *.toml)
 
 format: $(VENV)/.dev ## Rewrite the code in the house format
@@ -196,9 +198,15 @@ dist: $(VENV)/.dev ## Build the source distribution, the wheel, and the list of 
 	$(BIN)/python -m build --no-isolation --outdir dist
 	$(BIN)/python requirements/sbom.py requirements/run.txt >dist/components.cdx.json
 
+conformance-pyz: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
+conformance-pyz: $(VENV)/.dev ## Build the conformance suite as one file for CPython on Linux, dist/ojs-conformance.pyz (ARGS="cp311-x86_64" selects)
+	$(BIN)/python requirements/one_file.py dist/ojs-conformance.pyz $(ARGS)
+
 lock: ## Renew the locks within pyproject.toml's ranges (needs uv; ARGS=--upgrade for newer versions)
 	$(COMPILE) --extra server --extra conformance pyproject.toml requirements/build.in \
 		--output-file requirements/run.txt
+	$(COMPILE) --extra conformance pyproject.toml --constraint requirements/run.txt \
+		--output-file requirements/conformance.txt
 	$(COMPILE) --all-extras pyproject.toml requirements/build.in requirements/dev.in \
 		--constraint requirements/run.txt --output-file requirements/dev.txt
 	$(COMPILE) --extra server --extra django pyproject.toml requirements/units.in --constraint requirements/dev.txt \

@@ -2,9 +2,10 @@
 clause."""
 
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
@@ -28,6 +29,8 @@ class OwnCase(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     clauses: tuple[str, ...]
     path: str
+    module: str = ""
+    origin: str = "own"  # or the folder of the author who brought it
 
 
 class ServerCase(OwnCase, frozen=True, kw_only=True):
@@ -57,9 +60,20 @@ class AdapterCase(OwnCase, frozen=True, kw_only=True):
     play: PlayAdapter
 
 
-_SERVER_CASES: Final[dict[str, ServerCase]] = {}
-_WORKER_CASES: Final[dict[str, WorkerCase]] = {}
-_ADAPTER_CASES: Final[dict[str, AdapterCase]] = {}
+Case = TypeVar("Case", bound=OwnCase)
+
+_CASES: Final[dict[str, OwnCase]] = {}
+# Types of the options, which an author may have wrong.
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "level": (int,),
+    "capability": (str,),
+    "alone": (bool,),
+    "own_server": (str,),
+    "unstarted": (bool,),
+    "grpc": (bool,),
+    "seconds": (int, float),
+    "scaled_s": (int, float),
+}
 
 
 def case(
@@ -77,9 +91,10 @@ def case(
     def register(play: Play) -> Play:
         if own_server not in ("", MAIN, *VARIANTS):
             raise ValueError(f"case {play.__name__}: there is no variant {own_server!r}")
-        made = ServerCase(
-            **_title(play, clauses),
-            play=play,
+        _registered(
+            ServerCase,
+            play,
+            clauses,
             level=level,
             capability=capability,
             alone=alone,
@@ -88,7 +103,6 @@ def case(
             grpc=grpc,
             seconds=seconds,
         )
-        _SERVER_CASES[made.id] = made
         return play
 
     return register
@@ -100,8 +114,7 @@ def worker_case(
     """Register a function as the case of these clauses that bind workers."""
 
     def register(play: PlayWorker) -> PlayWorker:
-        made = WorkerCase(**_title(play, clauses), play=play, seconds=seconds, scaled_s=scaled_s)
-        _WORKER_CASES[made.id] = made
+        _registered(WorkerCase, play, clauses, seconds=seconds, scaled_s=scaled_s)
         return play
 
     return register
@@ -111,8 +124,7 @@ def adapter_case(*clauses: str) -> Callable[[PlayAdapter], PlayAdapter]:
     """Register a function as the case of these clauses that bind framework adapters."""
 
     def register(play: PlayAdapter) -> PlayAdapter:
-        made = AdapterCase(**_title(play, clauses), play=play)
-        _ADAPTER_CASES[made.id] = made
+        _registered(AdapterCase, play, clauses)
         return play
 
     return register
@@ -120,20 +132,17 @@ def adapter_case(*clauses: str) -> Callable[[PlayAdapter], PlayAdapter]:
 
 def server_cases() -> list[ServerCase]:
     """Return this suite's cases of servers, in the order of modules and then of writing."""
-    _load("conformance.cases")
-    return list(_SERVER_CASES.values())
+    return _loaded("conformance.cases", ServerCase)
 
 
 def worker_cases() -> list[WorkerCase]:
     """Return every case of workers, in the order of modules and then of writing."""
-    _load("conformance.worker_cases")
-    return list(_WORKER_CASES.values())
+    return _loaded("conformance.worker_cases", WorkerCase)
 
 
 def adapter_cases() -> list[AdapterCase]:
     """Return every case of framework adapters, in the order of modules and then of writing."""
-    _load("conformance.adapter_cases")
-    return list(_ADAPTER_CASES.values())
+    return _loaded("conformance.adapter_cases", AdapterCase)
 
 
 def all_cases() -> list[OwnCase]:
@@ -141,21 +150,46 @@ def all_cases() -> list[OwnCase]:
     return [*server_cases(), *worker_cases(), *adapter_cases()]
 
 
-def _title(play: Callable[..., Any], clauses: tuple[str, ...]) -> dict[str, Any]:
+def cases_of(module: str) -> list[OwnCase]:
+    """Remove the cases of a module from those that are known, and return them."""
+    names = [name for name, case in _CASES.items() if case.module == module]
+    return [_CASES.pop(name) for name in names]
+
+
+def _registered(
+    kind: type[OwnCase], play: Callable[..., Any], clauses: tuple[object, ...], **options: Any
+) -> None:
+    """Make a case and keep it; raise where something is missing or of another type."""
     suite = play.__module__.rpartition(".")[2]
     name = f"{suite}.{play.__name__}"
-    known = any(name in cases for cases in (_SERVER_CASES, _WORKER_CASES, _ADAPTER_CASES))
-    if known or not play.__doc__ or not clauses:
+    if not inspect.iscoroutinefunction(play):
+        raise ValueError(f"case {name}: `async def` is expected")
+    if not play.__doc__ or not clauses or name in _CASES:
         raise ValueError(f"case {name}: needs a name of its own, a docstring and a clause")
-    return {
-        "id": name,
-        "suite": suite,
-        "title": " ".join(play.__doc__.split("\n\n")[0].split()),
-        "clauses": clauses,
-        "path": f"{play.__module__.replace('.', '/')}.py",
-    }
+    for option, value in options.items():
+        types = _TYPES[option]
+        if not isinstance(value, types):
+            raise ValueError(f"case {name}: `{option}` takes {types[-1].__name__}, not {value!r}")
+    texts = tuple(clause for clause in clauses if isinstance(clause, str))
+    if len(texts) < len(clauses):
+        raise ValueError(f"case {name}: clauses are texts, not {clauses!r}")
+    _CASES[name] = kind(
+        id=name,
+        suite=suite,
+        title=" ".join(play.__doc__.split("\n\n")[0].split()),
+        clauses=texts,
+        path=f"{play.__module__.replace('.', '/')}.py",
+        module=play.__module__,
+        **{"play": play, **options},
+    )
 
 
-def _load(package: str) -> None:
+def _loaded(package: str, kind: type[Case]) -> list[Case]:
+    """Load the modules of a package, and return the cases of this kind that they have."""
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
         importlib.import_module(f"{package}.{module.name}")
+    return [
+        case
+        for case in _CASES.values()
+        if isinstance(case, kind) and case.module.startswith(f"{package}.")
+    ]

@@ -1,16 +1,19 @@
 """Parts of all commands: their arguments as they are read, the error of a wrong one, their ends."""
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
+from conformance.brought.folder import Brought, brought_cases
+from conformance.brought.problems import BadCases
+from conformance.case import OwnCase
 from conformance.clauses import Spec, SpecError, own_spec, read_spec
 from conformance.language.nearest import nearest
 from conformance.report.console import summary_lines
 from conformance.report.document import BadReport, Report, read_report
+from conformance.runs.holding import run_released
 from conformance.verdicts.contract import Contract, ContractError, load_contract, own_contract
 from conformance.verdicts.result import CaseResult
 from conformance.verdicts.strength import Profile, Strength
@@ -42,21 +45,27 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     sarif: Path | None
     markdown: Path | None
     report_dir: Path | None
+    sign: Path | None
     list: bool
 
 
 class JudgingOptions(ReportOptions, frozen=True, kw_only=True):
     """The options that ``run`` and ``worker`` share, typed."""
 
+    cases: "list[Path] | None"
+    own: bool
     jobs: int
     openapi: Path | None
     contract: Literal["report", "fail", "off"]
 
 
-def played(playing: Coroutine[Any, Any, T], so_far: Callable[[], T]) -> tuple[T, bool]:
-    """Run to the end; at Ctrl-C return the results so far, and True."""
+def played(
+    playing: Coroutine[Any, Any, T], so_far: Callable[[], T], cases: Sequence[OwnCase]
+) -> tuple[T, bool]:
+    """Run these cases to the end; at Ctrl-C return the results so far, and True."""
+    brought = {case.path for case in cases if case.origin != "own"}
     try:
-        return asyncio.run(playing), False
+        return run_released(playing, brought), False
     except KeyboardInterrupt:
         return so_far(), True
 
@@ -102,6 +111,16 @@ def known_name(what: str, name: str, known: set[str]) -> None:
     """Raise for an unknown name, and suggest the nearest known one."""
     if name not in known:
         raise Misuse(f"no {what} {name!r} ({nearest(name, known)})")
+
+
+def brought_at(places: Sequence[Path] | None) -> Brought:
+    """Read the cases that the command line brings."""
+    try:
+        return brought_cases(places) if places else Brought()
+    except BadCases as error:
+        many = len(error.problems)
+        count = f"{many} problem{'' if many == 1 else 's'} in the cases of --cases"
+        raise Misuse(f"{count}:\n{error}") from error
 
 
 def spec_at(folder: Path | None) -> Spec:

@@ -15,7 +15,7 @@ from conformance.commands.adapter import AdapterOptions, adapter_command
 from conformance.commands.arguments import FAILED, MISUSED, PASSED, Misuse
 from conformance.commands.compare import compare_command
 from conformance.commands.judging import PROCESS_REPORTS
-from conformance.commands.options import add_choice, add_reports, positive, server_url
+from conformance.commands.options import add_brought, add_choice, add_reports, positive, server_url
 from conformance.commands.report_files import REPORTS
 from conformance.commands.run import RunOptions, run_command
 from conformance.commands.spec import (
@@ -25,6 +25,7 @@ from conformance.commands.spec import (
     defects_command,
     diff_command,
 )
+from conformance.commands.verify import verify_command
 from conformance.commands.worker import WorkerOptions, worker_command
 from conformance.variants import MAIN, VARIANTS
 
@@ -61,6 +62,8 @@ def main(
             return adapter_command(AdapterOptions(**parsed, program=program))
         if command == "compare":
             return compare_command(**parsed)
+        if command == "verify":
+            return verify_command(**parsed)
         if command == "coverage":
             return coverage_command(**parsed)
         return _SPEC_COMMANDS[parsed.pop("spec_command")](**parsed)
@@ -122,6 +125,14 @@ def make_parser() -> argparse.ArgumentParser:
     add.add_argument("reports", type=Path, nargs="+", metavar="REPORT")
     add.add_argument("--html", type=Path, metavar="FILE", help="also write a page for a browser")
     add.add_argument("--json", type=Path, metavar="FILE", help="also write the verdicts as JSON")
+    add = commands.add_parser(
+        "verify",
+        help="say whether a report is as it was signed",
+        description="Say whether a JSON report is as it was signed with `--sign`, and what the "
+        "signature covers. The exit code is 1 where it does not hold.",
+    )
+    add.add_argument("report", type=Path, metavar="REPORT")
+    add.add_argument("--key", type=Path, required=True, metavar="PUBLIC", help="the public key")
     add = commands.add_parser("coverage", help="list the clauses of the spec and their cases")
     add.add_argument("--spec", type=Path, metavar="DIR", help="default: the one in this package")
     spec = commands.add_parser("spec", help="for authors of the specification")
@@ -187,6 +198,7 @@ def _variants() -> str:
 
 def _add_worker(worker: argparse.ArgumentParser) -> None:
     add = worker.add_argument_group("which cases").add_argument
+    add_brought(add)
     add_choice(add)
     add("--must-only", action="store_true", help="leave out cases of what a worker should do")
     add = worker.add_argument_group("how they are played").add_argument
@@ -274,7 +286,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folders (read recursively) or files with published cases; without it own cases run",
     )
-    add("--own", action="store_true", help="own cases too, beside those of --suites")
+    add_brought(add)
     add(
         "--level",
         type=int,

@@ -8,7 +8,14 @@ from typing import Any, Final, TypeVar
 
 from conformance.case import OwnCase
 from conformance.commands.arguments import Misuse, ReportOptions, conclude, known_name, played
-from conformance.commands.report_files import PUBLISHED, REPORTS, Written, places, report_paths
+from conformance.commands.report_files import (
+    PUBLISHED,
+    REPORTS,
+    Written,
+    places,
+    report_paths,
+    signing_with,
+)
 from conformance.commands.report_files import write as write_reports
 from conformance.report.document import build_report, moment
 from conformance.report.progress import Progress
@@ -65,10 +72,11 @@ def play(
 
     `run` plays them, and returns what is known of the program, such as its name.
     """
+    sign = signing_with(options.sign, report_paths(options))
     reports = places(report_paths(options), PROCESS_REPORTS)
     run_at, started = datetime.now(UTC), time.perf_counter()
     progress = Progress(len(cases), profile=options.profile)
-    implementation, interrupted = played(run(progress.ended), dict[str, str])
+    implementation, interrupted = played(run(progress.ended), dict[str, str], cases)
     progress.over()
     by_profile = [] if options.profile == "full" else [f"profile {options.profile}"]
     report = build_report(
@@ -83,5 +91,5 @@ def play(
         interrupted=interrupted,
         whole=options.exchanges == "all",
     )
-    write_reports(reports, Written(report=report, results=progress.results))
+    write_reports(reports, Written(report=report, results=progress.results, sign=sign))
     return conclude(progress.results, len(cases), options.fail_on, interrupted=interrupted)

@@ -17,6 +17,18 @@ def add_choice(add: Callable[..., object]) -> None:
     add("--list", action="store_true", help="name the cases that would run, and run none")
 
 
+def add_brought(add: Callable[..., object]) -> None:
+    """Add the options on the cases that an author brings."""
+    add(
+        "--cases",
+        nargs="+",
+        type=Path,
+        metavar="DIR",
+        help="folders (read recursively) or files with cases of yours, in Python, YAML or JSON",
+    )
+    add("--own", action="store_true", help="own cases too, beside those that are named")
+
+
 def add_reports(
     parser: argparse.ArgumentParser, names: Iterable[str], *, contract: bool = True
 ) -> None:
@@ -52,6 +64,7 @@ def add_reports(
     for name in names:
         add(f"--{name}", type=Path, metavar="FILE", help=f"also write {REPORTS[name][0]}")
     add("--report-dir", type=Path, metavar="DIR", help="write all reports here")
+    add("--sign", type=Path, metavar="KEYFILE", help="sign the JSON report with this ed25519 key")
 
 
 def server_url(text: str) -> str:

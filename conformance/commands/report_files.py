@@ -20,6 +20,9 @@ from conformance.verdicts.result import CaseResult
 PUBLISHED: Final = "published-json"
 
 
+Sign = Callable[[bytes], bytes]
+
+
 class ReportPaths(msgspec.Struct, frozen=True, kw_only=True):
     """Paths of the reports that the command line asks for."""
 
@@ -40,10 +43,12 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     results: Sequence[CaseResult]
     requested_level: int = -1
     commit: str = ""  # of the server
+    sign: Sign | None = None  # adds a signature to the JSON report
 
 
 def _json(run: Written) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(run.report))
+    made = msgspec.json.format(msgspec.json.encode(run.report))
+    return made if run.sign is None else run.sign(made)
 
 
 def _published(run: Written) -> bytes:
@@ -105,6 +110,23 @@ def places(
     except OSError as error:
         raise Misuse(f"cannot write {error.filename}: {error.strerror}") from error
     return found
+
+
+def signing_with(key: Path | None, report_paths: ReportPaths) -> Sign | None:
+    """Return the function that signs a report with the key in a file, if one is given."""
+    if key is None:
+        return None
+    if report_paths.json is None and report_paths.report_dir is None:
+        raise Misuse("--sign signs the JSON report: say where, with --json or --report-dir")
+    try:
+        from conformance.report import signing
+    except ImportError as error:
+        raise Misuse(str(error)) from error
+    try:
+        read = signing.private_key(key)
+    except signing.BadKey as error:
+        raise Misuse(str(error)) from error
+    return lambda report: signing.signed(report, read)
 
 
 def report_paths(options: Any) -> ReportPaths:

@@ -15,12 +15,13 @@ from conformance.commands.arguments import (
     PASSED,
     JudgingOptions,
     Misuse,
+    brought_at,
     conclude,
     contract_at,
     known_name,
     played,
 )
-from conformance.commands.report_files import Written, places, report_paths, write
+from conformance.commands.report_files import Written, places, report_paths, signing_with, write
 from conformance.language.load import SelectionError, load_suites, suite_names
 from conformance.language.model import CaseFile
 from conformance.processes.server import GRPC_PORT
@@ -30,7 +31,13 @@ from conformance.report.provenance import provenance_of
 from conformance.runs.runner import Plan, RunOutcome, run
 from conformance.variants import MAIN, VARIANTS
 from conformance.verdicts.features import read_features
-from conformance.verdicts.strength import level_of, profile_of
+from conformance.verdicts.strength import (
+    clauses_of_file,
+    level_of,
+    level_of_file,
+    profile_of,
+    profile_of_file,
+)
 
 
 class RunOptions(JudgingOptions, frozen=True, kw_only=True):
@@ -42,7 +49,6 @@ class RunOptions(JudgingOptions, frozen=True, kw_only=True):
     server_cmd: str | None
     variant: list[tuple[str, str]]
     suites: list[Path] | None
-    own: bool
     level: list[int]
     reset_url: str | None
     callback_url: str | None
@@ -61,11 +67,14 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
         print("\n".join([*(file.test_id for file in files), *(case.id for case in own)]))
         return PASSED
     plan = _plan(options, files, own)
+    sign = signing_with(options.sign, report_paths(options))
     reports = places(report_paths(options))
     run_at, started = datetime.now(UTC), time.perf_counter()
     progress = Progress(len(files) + len(own), profile=options.profile)
     outcome, interrupted = played(
-        run(plan, progress.ended, transport), lambda: RunOutcome(plan.url, None, progress.results)
+        run(plan, progress.ended, transport),
+        lambda: RunOutcome(plan.url, None, progress.results),
+        own,
     )
     progress.over()
     results = [result.under(options.profile) for result in outcome.results]
@@ -86,7 +95,11 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
     )
     level = options.level[0] if len(options.level) == 1 else -1
     made = Written(
-        report=report, results=results, requested_level=level, commit=options.commit or ""
+        report=report,
+        results=results,
+        requested_level=level,
+        commit=options.commit or "",
+        sign=sign,
     )
     write(reports, made)
     return conclude(results, len(files) + len(own), options.fail_on, interrupted=interrupted)
@@ -95,8 +108,8 @@ def run_command(options: RunOptions, transport: httpx.AsyncBaseTransport | None 
 def _plan(options: RunOptions, files: Sequence[CaseFile], own: Sequence[ServerCase]) -> Plan:
     if not options.url and not options.server_cmd:
         raise Misuse("say where the server is, with --url, or how to start it, with --server-cmd")
-    if options.compat and (options.own or not options.suites):
-        raise Misuse("--compat judges published cases: name them with --suites, without --own")
+    if options.compat and (options.own or options.cases or not options.suites):
+        raise Misuse("--compat judges published cases: name them with --suites, and no others")
     if options.apart is not None and (options.url or options.reset_url or options.compat):
         raise Misuse("--apart starts a server for each case: it goes with --server-cmd alone")
     if options.binding == "grpc":
@@ -154,17 +167,24 @@ def _callback_port(options: RunOptions) -> int:
 
 
 def _chosen(options: RunOptions) -> tuple[list[CaseFile], list[ServerCase]]:
+    brought = brought_at(options.cases)
     try:
         files = load_suites(options.suites) if options.suites else []
     except SelectionError as error:
         raise Misuse(str(error)) from error
-    own = server_cases() if options.own or not options.suites else []
-    ids = {file.test_id for file in files} | {
-        name for case in own for name in (case.id, *case.clauses)
-    }
+    files += brought.files
+    own = [*brought.servers]
+    if options.own or not (options.suites or options.cases):
+        own += server_cases()
+    if not files and not own:
+        raise Misuse(
+            "the files of --cases have no case of servers: `worker` plays those of workers"
+        )
+    ids = {name for file in files for name in (file.test_id, *clauses_of_file(file))}
+    ids |= {name for case in own for name in (case.id, *case.clauses)}
     suites = {name for file in files for name in suite_names(file)}
-    suites |= {name for case in own for name in ("own", case.suite, f"own/{case.suite}")}
-    levels = {file.level for file in files} | {level_of(case) for case in own}
+    suites |= {name for case in own for name in _suites(case)}
+    levels = {level_of_file(file) for file in files} | {level_of(case) for case in own}
     for name in options.case:
         known_name("case has the id", name, ids)
     for name in options.suite:
@@ -180,20 +200,25 @@ def _chosen(options: RunOptions) -> tuple[list[CaseFile], list[ServerCase]]:
     return files, own
 
 
+def _suites(case: ServerCase) -> set[str]:
+    return {case.origin, case.suite, f"{case.origin}/{case.suite}"}
+
+
 def _includes_file(file: CaseFile, options: RunOptions) -> bool:
+    names = {file.test_id, *clauses_of_file(file)}
     return (
-        (not options.case or file.test_id in options.case)
+        (not options.case or not names.isdisjoint(options.case))
         and (not options.suite or not set(options.suite).isdisjoint(suite_names(file)))
         # Keep a file with an invalid level, to report its problem.
-        and (not options.level or file.level in (*options.level, None))
+        and (not options.level or level_of_file(file) in (*options.level, None))
+        and options.profile in ("full", profile_of_file(file))
     )
 
 
 def _includes_own(case: ServerCase, options: RunOptions) -> bool:
-    names = {"own", case.suite, f"own/{case.suite}"}
     return (
         (not options.case or not {case.id, *case.clauses}.isdisjoint(options.case))
-        and (not options.suite or not names.isdisjoint(options.suite))
+        and (not options.suite or not _suites(case).isdisjoint(options.suite))
         and (not options.level or level_of(case) in options.level)
         and options.profile in ("full", profile_of(case.clauses))
     )

@@ -12,6 +12,7 @@ from conformance.case import all_cases
 from conformance.clauses import Spec
 from conformance.commands.arguments import FAILED, PASSED, Misuse, contract_at, reports_at, spec_at
 from conformance.published.defects import own_defects, pages, texts_of
+from conformance.published.requirements import requirement_problems
 from conformance.spec.check import check_lines
 from conformance.spec.coverage import coverage, coverage_lines
 from conformance.spec.data import as_json, spec_data
@@ -39,7 +40,8 @@ def check_command(spec: Path | None, openapi: Path | None, published: Sequence[P
     assert contract is not None
     lines = check_lines(read, contract, all_cases())
     if published:
-        lines += place_problems(read, Published(published))
+        texts = Published(published)
+        lines += [*place_problems(read, texts), *requirement_problems(read, texts)]
     print("\n".join(lines))
     print(f"{len(read.clauses)} clauses, {len(lines)} problems")
     return FAILED if lines else PASSED

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from conformance.case import worker_cases
-from conformance.commands.arguments import PASSED, JudgingOptions, Misuse, contract_at
+from conformance.commands.arguments import PASSED, JudgingOptions, Misuse, brought_at, contract_at
 from conformance.commands.judging import play, selected
 from conformance.report.document import WORKER_MODE
 from conformance.runs.worker_runner import WorkerPlan, run_worker
@@ -21,7 +21,12 @@ class WorkerOptions(JudgingOptions, frozen=True, kw_only=True):
 
 def worker_command(options: WorkerOptions) -> int:
     """Judge a worker; the exit code says whether anything failed."""
-    cases = selected(worker_cases(), "worker", options, must_only=options.must_only)
+    found = [*brought_at(options.cases).workers]
+    if options.own or not options.cases:
+        found += worker_cases()
+    if not found:
+        raise Misuse("the files of --cases have no case of workers: `run` plays those of servers")
+    cases = selected(found, "worker", options, must_only=options.must_only)
     if options.list:
         print("\n".join(case.id for case in cases))
         return PASSED

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from conformance.language.model import Place
 from conformance.language.nearest import nearest
 
 Record = dict[str, Any]
@@ -26,6 +27,8 @@ _EXPECT_C = ("status", "status_in", "body")
 
 class BadDialect(ValueError):
     """A step that belongs to a dialect and cannot be read in it."""
+
+    at: Place = ()  # place of the step
 
 
 def dialect_of(case: Record) -> str:
@@ -47,14 +50,21 @@ def to_dialect_a(case: Record) -> Record:
     for name in ("setup", "teardown"):
         section = case.get(name)
         if isinstance(section, dict) and isinstance(section.get("steps"), list):
-            found[name] = {**section, "steps": _each(section["steps"], translate, numbers)}
+            found[name] = {**section, "steps": _each(section["steps"], translate, numbers, (name,))}
     if isinstance(case.get("steps"), list):
-        found["steps"] = _each(case["steps"], translate, numbers)
+        found["steps"] = _each(case["steps"], translate, numbers, ())
     return found
 
 
-def _each(steps: list[Any], translate: Any, numbers: Iterator[int]) -> list[Any]:
-    return [translate(step, next(numbers)) if isinstance(step, dict) else step for step in steps]
+def _each(steps: list[Any], translate: Any, numbers: Iterator[int], above: Place) -> list[Any]:
+    found = []
+    for index, step in enumerate(steps):
+        try:
+            found.append(translate(step, next(numbers)) if isinstance(step, dict) else step)
+        except BadDialect as error:
+            error.at = (*above, "steps", index)
+            raise
+    return found
 
 
 def _steps(case: Record) -> Iterator[Record]:

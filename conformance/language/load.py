@@ -1,16 +1,28 @@
 """Finds, reads and selects case files; a broken file stays in the list with its problem."""
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from conformance.language.dialects import BadDialect, dialect_of, to_dialect_a
-from conformance.language.model import Assertions, Case, CaseFile, Section, Step, level_number
+from conformance.language.model import (
+    Assertions,
+    Case,
+    CaseFile,
+    Place,
+    Problem,
+    Section,
+    Step,
+    level_number,
+)
 from conformance.language.nearest import nearest
-from conformance.language.validation import problems_of
+from conformance.language.validation import faults_of
 
 _OTHER_DIALECTS = ("expect", "request", "store")
+_AT_BYTE = re.compile(r"\(byte (\d+)\)")
+_PART = re.compile(r"\.([^.\[\]`]+)|\[(\d+)\]")
 
 
 class SelectionError(Exception):
@@ -50,24 +62,26 @@ def decode_case(content: bytes, path: Path) -> CaseFile:
     try:
         data = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return _broken(path, f"is not JSON: {error}")
+        return _broken(path, f"is not JSON: {error}", _line_of(content, error))
     if not isinstance(data, dict):
         return _broken(path, "is no case: a JSON object is expected")
-    dialect, problems, case = dialect_of(data), list(_unknown_keys(data)), None
+    dialect, faults, case = dialect_of(data), list(_unknown_keys(data)), None
     try:
         # Decode a case of dialect A from its original text, to keep the spelling of bodies.
         text = content if dialect == "A" else msgspec.json.encode(to_dialect_a(data))
         case = msgspec.json.decode(text, type=Case)
-        problems.extend(problems_of(case))
-    except (msgspec.ValidationError, BadDialect) as error:
-        problems.append(str(error))
+        faults.extend(faults_of(case))
+    except BadDialect as error:
+        faults.append(Problem(str(error), error.at))
+    except msgspec.ValidationError as error:
+        faults.append(Problem(str(error), _place_in(str(error))))
     test_id = data.get("test_id")
     return CaseFile(
         path=str(path),
         test_id=test_id if isinstance(test_id, str) else path.stem,
         level=level_number(data.get("level", 0)),
         case=case,
-        problems=tuple(problems),
+        faults=tuple(faults),
         dialect=dialect,
         raw=msgspec.Raw(content),
     )
@@ -87,8 +101,23 @@ def _files_at(place: Path) -> list[Path]:
     raise SelectionError(f"no such file or folder: {place}")
 
 
-def _broken(path: Path, problem: str) -> CaseFile:
-    return CaseFile(path=str(path), test_id=path.stem, level=None, problems=(f"file {problem}",))
+def _broken(path: Path, problem: str, line: int = 0) -> CaseFile:
+    fault = Problem(f"file {problem}", line=line)
+    return CaseFile(path=str(path), test_id=path.stem, level=None, faults=(fault,))
+
+
+def _line_of(content: bytes, error: Exception) -> int:
+    """Return the line on which a text ceases to be JSON."""
+    if isinstance(error, UnicodeDecodeError):
+        return content.count(b"\n", 0, error.start) + 1
+    found = _AT_BYTE.search(str(error))
+    return content.count(b"\n", 0, int(found[1]) if found else len(content)) + 1
+
+
+def _place_in(message: str) -> Place:
+    """Return the place that a message of msgspec ends with."""
+    path = message.rpartition(" - at `$")[2] if " - at `$" in message else ""
+    return tuple(int(item) if item else name for name, item in _PART.findall(path))
 
 
 def _without_copies(files: list[CaseFile]) -> list[CaseFile]:
@@ -99,34 +128,41 @@ def _without_copies(files: list[CaseFile]) -> list[CaseFile]:
         original = file.path
         if file.case:
             original = first.setdefault(msgspec.json.encode(file.case), file.path)
-        copied = (f"file is a copy of {original}",) if original != file.path else ()
-        result.append(msgspec.structs.replace(file, problems=copied + file.problems))
+        copied = (Problem(f"file is a copy of {original}"),) if original != file.path else ()
+        result.append(msgspec.structs.replace(file, faults=copied + file.faults))
     return result
 
 
-def _unknown_keys(case: dict[str, object]) -> Iterator[str]:
-    yield from _strangers(case, Case, "the case")
+def _unknown_keys(case: dict[str, object]) -> Iterator[Problem]:
+    yield from _strangers(case, Case, "the case", ())
     for name in ("setup", "teardown"):
         section = case.get(name)
         if isinstance(section, dict):
-            yield from _strangers(section, Section, name)
-            yield from _strangers_in_steps(section.get("steps"), f"{name} step")
-    yield from _strangers_in_steps(case.get("steps"), "step")
+            yield from _strangers(section, Section, name, (name,))
+            yield from _strangers_in_steps(section.get("steps"), f"{name} step", (name, "steps"))
+    yield from _strangers_in_steps(case.get("steps"), "step", ("steps",))
 
 
-def _strangers_in_steps(steps: object, label: str) -> Iterator[str]:
-    for number, step in enumerate(steps if isinstance(steps, list) else (), start=1):
+def _strangers_in_steps(steps: object, label: str, at: Place) -> Iterator[Problem]:
+    for number, step in enumerate(steps if isinstance(steps, list) else ()):
         if isinstance(step, dict):
-            place = f"{label} {step.get('id', number)!r}"
-            yield from _strangers(step, Step, place)
+            place = f"{label} {step.get('id', number + 1)!r}"
+            yield from _strangers(step, Step, place, (*at, number))
             if isinstance(step.get("assertions"), dict):
-                yield from _strangers(step["assertions"], Assertions, f"assertions of {place}")
+                yield from _strangers(
+                    step["assertions"],
+                    Assertions,
+                    f"assertions of {place}",
+                    (*at, number, "assertions"),
+                )
 
 
-def _strangers(record: dict[str, object], shape: type[msgspec.Struct], place: str) -> Iterator[str]:
+def _strangers(
+    record: dict[str, object], shape: type[msgspec.Struct], place: str, at: Place
+) -> Iterator[Problem]:
     known = [field.encode_name for field in msgspec.structs.fields(shape)]
     if shape is Step:
         known = [*(name for name in known if name != "unwrap"), *_OTHER_DIALECTS]
     for name in record:
         if name not in known and not name.endswith("_comment"):
-            yield f"unknown key {name!r} in {place} ({nearest(name, known)})"
+            yield Problem(f"unknown key {name!r} in {place} ({nearest(name, known)})", (*at, name))

@@ -9,6 +9,7 @@ from conformance.language.wrapper import Unwrap
 EXTENSION_LEVEL = 99
 
 Milliseconds = Annotated[float, Meta(ge=0)]
+Place = tuple[str | int, ...]  # names of members and numbers of items, from the outside in
 
 
 class Timing(Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,11 +114,34 @@ class Case(Struct, frozen=True, kw_only=True):
     preconditions: Any = None
     deprecated: bool = False
     deprecated_reason: str = ""
+    clauses: tuple[str, ...] = ()  # of this suite or of the author; published cases have none
 
     @property
     def all_steps(self) -> tuple[Step, ...]:
         """Every step of the file in the order of running."""
-        return self.setup.steps + self.steps + self.teardown.steps
+        return tuple(step for _, step in self.placed_steps)
+
+    @property
+    def placed_steps(self) -> tuple[tuple[Place, Step], ...]:
+        """Every step of the file in the order of running, each with its place."""
+        sections: tuple[tuple[Place, tuple[Step, ...]], ...] = (
+            (("setup", "steps"), self.setup.steps),
+            (("steps",), self.steps),
+            (("teardown", "steps"), self.teardown.steps),
+        )
+        return tuple(
+            ((*above, number), step)
+            for above, steps in sections
+            for number, step in enumerate(steps)
+        )
+
+
+class Problem(Struct, frozen=True):
+    """A reason why a case cannot be judged, and where it is in the file, as far as known."""
+
+    text: str
+    at: Place = ()
+    line: int = 0  # known instead of a place if the file is no JSON
 
 
 class CaseFile(Struct, frozen=True, kw_only=True):
@@ -127,10 +151,15 @@ class CaseFile(Struct, frozen=True, kw_only=True):
     test_id: str
     level: int | None
     case: Case | None = None
-    problems: tuple[str, ...] = ()
+    faults: tuple[Problem, ...] = ()
     suite: str = ""  # the folder below the given one, such as `level-1-reliable`
     dialect: str = "A"
     raw: Raw = Raw()  # the file as it is, for the published runner's own reading of it
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The problems in plain words."""
+        return tuple(fault.text for fault in self.faults)
 
 
 def level_number(level: object) -> int | None:

@@ -11,6 +11,7 @@ from conformance.language.model import (
     Assertions,
     Case,
     ExclusiveClaim,
+    Problem,
     Step,
     level_number,
 )
@@ -24,36 +25,38 @@ ACTIONS = (*VERBS, "WAIT", "ASSERT")
 _BODY_OPERATORS = ("$or", "$empty")
 
 
-def problems_of(case: Case) -> tuple[str, ...]:
+def faults_of(case: Case) -> tuple[Problem, ...]:
     """Return why a case cannot be judged, in plain words; nothing when it can."""
-    return tuple(_case_problems(case))
+    return tuple(_case_faults(case))
 
 
-def _case_problems(case: Case) -> Iterator[str]:
+def _case_faults(case: Case) -> Iterator[Problem]:
     if level_number(case.level) is None:
-        yield f"level {case.level!r} is neither a number nor 'ext'"
-    for number, step in enumerate(case.all_steps, start=1):
+        yield Problem(f"level {case.level!r} is neither a number nor 'ext'", ("level",))
+    for number, (at, step) in enumerate(case.placed_steps, start=1):
         place = f"step {step.id!r}" if step.id else f"step number {number}"
         for problem in _step_problems(step):
-            yield f"{place}: {problem}"
+            yield Problem(f"{place}: {problem}", at)
+    places = {step.id: at for at, step in case.placed_steps}
     for name, count in Counter(step.id for step in case.all_steps).items():
         if name and count > 1:
-            yield f"step id {name!r} is used {count} times"
-    for steps in (case.setup.steps, case.steps, case.teardown.steps):
-        yield from loose_parallel_steps(steps)
-    yield from _order_problems(case)
+            yield Problem(f"step id {name!r} is used {count} times", places[name])
+    for above, section in ((("setup",), case.setup), ((), case), (("teardown",), case.teardown)):
+        for problem in loose_parallel_steps(section.steps):
+            yield Problem(problem, (*above, "steps"))
+    yield from _order_faults(case)
     if not any(step.assertions and _given_checks(step.assertions) for step in case.steps):
-        yield "the case checks nothing: no step has an assertion"
+        yield Problem("the case checks nothing: no step has an assertion")
 
 
-def _order_problems(case: Case) -> Iterator[str]:
+def _order_faults(case: Case) -> Iterator[Problem]:
     """Return a message for each step that uses the answer of a step that has not run yet."""
     waiting = {step.id for step in case.all_steps}
-    for step in case.all_steps:
+    for at, step in case.placed_steps:
         for name in referred_steps(f"{step.path or ''} {step.body_json}"):
             if name in waiting:
                 which = "itself" if name == step.id else f"step {name!r}, which comes later"
-                yield f"step {step.id!r}: its request refers to {which}"
+                yield Problem(f"step {step.id!r}: its request refers to {which}", at)
         waiting.discard(step.id)
 
 

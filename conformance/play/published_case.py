@@ -14,9 +14,17 @@ from conformance.language.values import Missing
 from conformance.play.published_step import Trouble, exchange
 from conformance.play.reset import Reset, ResetError
 from conformance.play.wire import Clock, Wire
+from conformance.published.requirements import published_of
 from conformance.verdicts.assertions import Answer, failed_checks
 from conformance.verdicts.defects import reasons_of
 from conformance.verdicts.result import CaseResult, FailedCheck, SkipReason, Verdict
+from conformance.verdicts.strength import (
+    clauses_of_file,
+    dispute_of,
+    level_of_file,
+    profile_of_file,
+    strength_of,
+)
 
 Sleep = Callable[[float], Awaitable[object]]
 
@@ -67,14 +75,20 @@ async def run_case(
 def described(file: CaseFile, **outcome: Any) -> CaseResult:
     """Make the result of a case file, with the name, level and other facts of the file."""
     case = file.case
+    clauses = clauses_of_file(file)
     return CaseResult(
         path=file.path,
         test_id=file.test_id,
         name=case.name if case else "",
         suite=file.suite,
-        level=file.level,
+        level=level_of_file(file),
         category=case.category if case else "",
         spec_ref=str(case.spec_ref) if case else "",
+        clauses=clauses,
+        strength=strength_of(clauses),
+        profile=profile_of_file(file),
+        published=published_of(clauses),
+        dispute=dispute_of(clauses),
         **outcome,
     )
 

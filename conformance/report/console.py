@@ -65,6 +65,8 @@ def _failed_lines(result: CaseResult) -> Iterator[str]:
     yield f"    {MARKS[result.verdict]} {result.test_id} {result.name}".rstrip()
     clauses = ", ".join(result.clauses) or result.spec_ref
     yield f"        {clauses + ' ' if clauses else ''}({result.path})"
+    if result.published:
+        yield f"        published: {', '.join(result.published)}"
     if result.reason:
         yield f"        {result.verdict}: {result.reason}"
     for failure in result.failures:

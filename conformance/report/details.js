@@ -37,6 +37,7 @@ function shownCase(detail, clauses) {
     pair.lastChild.append(shown, ` (${clause.sources}) ${clause.text}`);
     parts.push(pair);
   }
+  if (detail.published) parts.push(terms([["published", detail.published]]));
   if (detail.reason) parts.push(element("p", detail.reason));
   for (const cause of detail.causes ?? []) parts.push(element("p", "because: " + cause));
   for (const { request, answer, again, ...rest } of detail.failures ?? []) {

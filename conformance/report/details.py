@@ -59,6 +59,8 @@ def case_details(
 ) -> dict[str, Any]:
     """Return the details of one case."""
     details: dict[str, Any] = {"path": case.path, "ms": case.duration_ms, "clauses": case.clauses}
+    if case.published:
+        details["published"] = ", ".join(case.published)
     if case.reason:
         details["reason"] = _cut(case.reason, widest)
     if case.causes:

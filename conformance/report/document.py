@@ -63,6 +63,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     conformant_level: int = -1
     cases: list[CaseResult]
 
+    @property
+    def backend(self) -> str:
+        """The name and version in the manifest; empty if it has none."""
+        parts = (self.implementation.get(key) for key in ("name", "version"))
+        return " ".join(str(part) for part in parts if part)
+
 
 class BadReport(Exception):
     """A file that is no report of this program."""

@@ -37,7 +37,9 @@ def _case(suite: ElementTree.Element, case: CaseResult) -> None:
     made.set("classname", _clean(case.suite) or "cases")
     made.set("file", _clean(case.path))
     made.set("time", _seconds(case.duration_ms))
-    text = "\n".join(map(str, (*case.failures, *(f"because: {cause}" for cause in case.causes))))
+    published = [f"published: {', '.join(case.published)}"] if case.published else []
+    causes = [f"because: {cause}" for cause in case.causes]
+    text = "\n".join([*map(str, case.failures), *causes, *published])
     if case.is_bad and not case.spoils():
         ElementTree.SubElement(made, "skipped", message=_clean(f"should: {case.reason or text}"))
     elif case.is_bad:

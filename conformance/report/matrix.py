@@ -128,9 +128,7 @@ def _distinct(paths: Sequence[Path]) -> list[str]:
 
 
 def _name_of(report: Report) -> str:
-    parts = [report.implementation.get(key) for key in ("name", "version")]
-    name = " ".join(str(part) for part in parts if part)
-    return name or report.target or "a server"
+    return report.backend or report.target or "a server"
 
 
 def overall_result(backend: Backend) -> str:

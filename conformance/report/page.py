@@ -51,14 +51,13 @@ def curl_line(exchange: Exchange) -> str:
 
 
 def _body(report: Report, title: str) -> Iterator[str]:
-    name = " ".join(str(report.implementation.get(key, "")) for key in ("name", "version"))
     verdict = "conformant" if report.conformant else "not conformant"
     verdict = "interrupted" if report.interrupted else verdict
     colour = "pass" if report.conformant else "fail"
     yield f"<h1>{escape(title)}</h1>"
     yield (
         f'<p><span class="v {colour}">{verdict}</span>'
-        f"{_reached(report)} <span class=grey>{escape(name.strip())} - {escape(report.mode)} - "
+        f"{_reached(report)} <span class=grey>{escape(report.backend)} - {escape(report.mode)} - "
         f"{escape(report.run_at)} - {report.duration_ms / 1000:.1f} s"
         f"{' - only ' + escape(_clipped(report.selection)) if report.selection else ''}</span></p>"
     )

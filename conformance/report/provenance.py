@@ -41,16 +41,17 @@ def provenance_of(
 
 
 def _hash(own: Iterable[OwnCase], files: Iterable[CaseFile]) -> str:
-    """Hash the names of cases, the modules that they are in, and the published files."""
+    """Hash the names of cases, the modules that they are in, and the files of other ones."""
     chosen = sorted(own, key=lambda case: case.id)
     made = hashlib.sha256()
     for case in chosen:
         made.update(f"{case.id} {' '.join(case.clauses)}\n".encode())
-    for path in sorted({case.path for case in chosen}):
-        module = path.removesuffix(".py").replace("/", ".")
-        made.update(inspect.getsource(sys.modules[module]).encode())
-    for file in sorted(files, key=lambda file: (file.path, file.test_id)):
-        made.update(msgspec.json.encode(file))
+    modules = {case.module for case in chosen}
+    for source in sorted(inspect.getsource(sys.modules[module]) for module in modules):
+        made.update(source.encode())
+    # Wherever they are: a report of the same cases from another folder has the same hash.
+    for name, text in sorted((file.test_id, bytes(file.raw)) for file in files):
+        made.update(f"{name} {len(text)}\n".encode() + text)
     return made.hexdigest()
 
 

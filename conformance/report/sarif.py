@@ -31,7 +31,11 @@ def sarif_log(report: Report, clauses: Mapping[str, Clause]) -> dict[str, Any]:
         "invocations": [
             {"executionSuccessful": not report.interrupted, "startTimeUtc": report.run_at}
         ],
-        "properties": {"target": report.target, "mode": report.mode},
+        "properties": {
+            "target": report.target,
+            "backend": report.backend,
+            "mode": report.mode,
+        },
         "results": [_result(case, at, clauses) for case in bad],
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -69,7 +73,12 @@ def _result(
         "message": {"text": _message(case)},
         "locations": [_location(case.path, 1)],
         "partialFingerprints": {"case/v1": f"{case.suite}/{case.test_id}"},
-        "properties": {"case": case.test_id, "verdict": str(case.verdict), "clauses": others},
+        "properties": {
+            "case": case.test_id,
+            "verdict": str(case.verdict),
+            "clauses": others,
+            "published": case.published,
+        },
     }
     related = [_clause_location(clauses[name]) for name in _rules_of(case) if name in clauses]
     if related:

@@ -23,7 +23,8 @@ def _lines(report: Report) -> Iterator[str]:
     verdict = "interrupted" if report.interrupted else verdict
     yield f"## Open Job Spec: {verdict}"
     yield ""
-    yield f"{_plain(report.target)}, {report.run_at}"
+    backend = f"{_plain(report.backend)} at " if report.backend else ""
+    yield f"{backend}{_plain(report.target)}, {report.run_at}"
     if report.provenance:
         yield ""
         yield f"Judged by {_plain(str(report.provenance))}"
@@ -61,7 +62,8 @@ def _cases(failed: list[CaseResult]) -> Iterator[str]:
     for case in failed[:_MOST_CASES]:
         only = " (should)" if case.strength == "should" else ""
         clauses = f" {_plain(', '.join(case.clauses))}" if case.clauses else ""
-        yield f"- {_plain(case.test_id)}{only}: {_plain(case.name)}{clauses}"
+        published = f" ({_plain(', '.join(case.published))})" if case.published else ""
+        yield f"- {_plain(case.test_id)}{only}: {_plain(case.name)}{clauses}{published}"
     if len(failed) > _MOST_CASES:
         yield f"- and {len(failed) - _MOST_CASES} more"
     yield ""

@@ -358,4 +358,4 @@ def _did_not_restart(error: StartError) -> tuple[Verdict, str]:
 
 
 def _own_result(case: ServerCase, **outcome: Any) -> CaseResult:
-    return result_of(case, f"own/{case.suite}", level=level_of(case), **outcome)
+    return result_of(case, f"{case.origin}/{case.suite}", level=level_of(case), **outcome)

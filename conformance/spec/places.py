@@ -43,6 +43,11 @@ class Published:
             return f"line {place.line} of {place.text} is in section {section or 'without number'}"
         return None
 
+    def line(self, place: Place) -> str:
+        """Return the line of a place that is there."""
+        lines = self._text(place.text)
+        return lines[place.line - 1] if lines else ""
+
     def _text(self, name: str) -> list[str] | None:
         if name not in self._lines:
             path = file_of(name)

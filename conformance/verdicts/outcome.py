@@ -10,6 +10,7 @@ import msgspec
 
 from conformance.case import OwnCase
 from conformance.processes.program import StartError
+from conformance.published.requirements import published_of
 from conformance.verdicts.exchanges import Exchange
 from conformance.verdicts.reply import CheckFailed, Skipped
 from conformance.verdicts.result import CaseResult, FailedCheck, Verdict
@@ -29,6 +30,10 @@ _SHOWN: Final = 300
 _NO_ANSWER: Final = FailedCheck(
     step_id="waiting", field="time", expected="the answer to a call that waits", actual="none yet"
 )
+
+
+class Held(BaseException):
+    """A case held the run; no `except Exception` of the case is to catch this."""
 
 
 async def outcome_of(
@@ -61,6 +66,8 @@ async def outcome_of(
             reason = f"the case did not end within {seconds:g} seconds"
         else:
             failures = [_NO_ANSWER]
+    except Held as error:
+        verdict, reason = Verdict.ERROR, f"the case itself is at fault: {error}"
     except Exception as error:
         exchanges = exchanges_of()
         if exchanges and isinstance(error, _MISREAD):
@@ -106,6 +113,7 @@ def result_of(case: OwnCase, suite: str, **outcome: Any) -> CaseResult:
         clauses=case.clauses,
         strength=strength_of(case.clauses),
         profile=profile_of(case.clauses),
+        published=published_of(case.clauses),
         dispute=dispute_of(case.clauses),
         **outcome,
     )

@@ -82,6 +82,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     clauses: tuple[str, ...] = ()
     strength: Literal["must", "should"] = "must"
     profile: Literal["published", "full"] = "published"
+    published: tuple[str, ...] = ()  # ids and places of what the clauses say in published texts
     dispute: str = ""  # the clauses on which published sources disagree, with these sources
     verdict: Verdict
     skipped: SkipReason | None = None

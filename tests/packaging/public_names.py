@@ -30,7 +30,7 @@ from ojs_worker.client.surface import Listing, Method
 FOLDER: Final = Path(__file__).parent
 # Modules that the documentation imports from, without a list of their own.
 _MODULES: Final = (
-    *("ojs_worker.encryption", "ojs_worker.otel", "ojs_worker.outbox.relay"),
+    *("conformance.author", "ojs_worker.encryption", "ojs_worker.otel", "ojs_worker.outbox.relay"),
     "ojs_worker.transactional",
 )
 _OURS: Final = ("ojs_worker", "ojs_wire")

@@ -48,6 +48,7 @@ OF_EXTRAS = {
         f"conformance.rpc{name}": "grpc"
         for name in ("", ".binding", ".client", ".requests", ".responses")
     },
+    "conformance.report.signing": "signing",
     "ojs_server.http.tracing": "otel",
     **{
         ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): "grpc"

@@ -148,7 +148,7 @@ def test_several_suites_and_the_json_report(
         (["--openapi", "/nowhere.yaml"], "cannot read /nowhere.yaml: No such file or directory"),
         (
             ["--own", "--compat"],
-            "--compat judges published cases: name them with --suites, without --own",
+            "--compat judges published cases: name them with --suites, and no others",
         ),
         (
             ["--callback-port", "9000"],

@@ -4,10 +4,15 @@ from typing import Any
 
 import pytest
 
-from conformance.language.validation import problems_of
+from conformance.language.model import Case
+from conformance.language.validation import faults_of
 from tests.conformance.cases import case, step
 
 OK = {"status": 200}
+
+
+def problems_of(case: Case) -> tuple[str, ...]:
+    return tuple(fault.text for fault in faults_of(case))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from conformance.language.model import CaseFile
+from conformance.language.model import CaseFile, Problem
 from conformance.play.published_case import run_case, run_cases
 from conformance.play.reset import ResetError
 from conformance.play.wire import Wire
@@ -127,7 +127,9 @@ async def test_a_history_without_the_entry_is_a_failure_not_a_defect(body: bytes
             "step 'a': unknown key 'state' in expect (nearest: 'status')",
         ),
         (
-            CaseFile(path="x.json", test_id="x", level=None, problems=("one", "two")),
+            CaseFile(
+                path="x.json", test_id="x", level=None, faults=(Problem("one"), Problem("two"))
+            ),
             "one; two",
         ),
     ],

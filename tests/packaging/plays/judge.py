@@ -16,6 +16,9 @@ MAKE: Final = f'make() {{ command make --dry-run -C {ROOT} "$@" >/dev/null; }}'
 # Has each run judge by these cases only.
 SELECTING: Final = """
 ojs-conformance() {
+  case "$*" in
+    *" --cases "*) command ojs-conformance "$@"; return;;
+  esac
   case $1 in
     run) command ojs-conformance run --case fetch.first_in_first_out \
       --case deliveries.testing_a_target "${@:2}";;
@@ -53,7 +56,9 @@ async def conformance(page: Page, reader: Reader) -> None:
         names = ("redis", "postgres", "lite", "theirs")
         for name in names:
             shutil.copy(reader.shop / "reports" / "report.json", reader.shop / f"{name}.json")
+        await reader.play(page.take("Signed reports"), run)
         await reader.play(page.take("Several backends"), run)
+        await reader.play(page.take("Cases of your own"), run)
         await reader.play(page.take("Judging a worker"), run)
         for version in ("OLD", "NEW", "main", "my-proposal"):
             shutil.copytree(ROOT / "spec", reader.shop / version / "spec")
