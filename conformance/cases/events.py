@@ -101,6 +101,22 @@ async def other_events_of_jobs(stage: Stage) -> None:
         stage.equal(missing, [], f"members that {name} lacks")
 
 
+@case("OJS-EVT-003", level=1, capability=EVENTS)
+async def jobs_of_a_batch(stage: Stage) -> None:
+    """Each job of a batch has the events of a job that was enqueued by itself."""
+    stage.need(stage.claims("batch_enqueue"), "it claims no batches")
+    queue, count = stage.name(), 3
+    jobs = await stage.enqueue_many(queue, count)
+    for _ in jobs:
+        (await stage.ack(await stage.take(queue))).expect(200)
+    for kind in ("job.enqueued", "job.started", "job.completed"):
+
+        async def are_there(kind: str = kind) -> bool:
+            return _types(await _reported(stage, queue)).count(kind) == count
+
+        await stage.until(are_there, 5, f"{count} times {kind}")
+
+
 @case("OJS-EVT-014", level=1, capability=EVENTS)
 async def events_of_traced_jobs(stage: Stage) -> None:
     """The trace of a job is in the data of each of its events."""

@@ -486,6 +486,29 @@ async def cursors_of_lists(stage: Stage) -> None:
     stage.equal(len(set(seen)), len(seen), "different jobs on all pages")
 
 
+@case("OJS-HTP-022", "OJS-HTP-023", alone=True, seconds=120)
+async def full_last_pages(stage: Stage) -> None:
+    """A list of queues whose last page is full ends with it: no page says that more follow."""
+    limit = 20
+
+    async def first() -> Reply:
+        return (await stage.get("queues", limit=limit)).expect(200)
+
+    await stage.enqueue(stage.name())
+    for _ in range(-(await first())["pagination.total"] % limit):
+        await stage.enqueue(stage.name())
+    reply = await first()
+    total = reply["pagination.total"]
+    stage.equal(total % limit, 0, "queues on a last page that is not full")
+    for number in range(1, total // limit + 1):
+        stage.equal(len(reply["queues"]), limit, f"queues on page {number} of {total // limit}")
+        more = number * limit < total
+        reply.expect(200, {"pagination.has_more": more})
+        if more:
+            cursor = reply.expect(200, {CURSOR: "string:nonempty"})[CURSOR]
+            reply = (await stage.get("queues", limit=limit, cursor=cursor)).expect(200)
+
+
 @case("OJS-HTP-034", level=1, alone=True)
 async def offsets_of_lists(stage: Stage) -> None:
     """A list takes an offset."""

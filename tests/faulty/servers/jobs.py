@@ -9,6 +9,7 @@ from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.job import WAITING, Change, Job, State
 from ojs_server.http import dialects
 from ojs_server.http.jobs import history, result
+from ojs_server.http.paging import Page
 from ojs_server.http.queues import read as queues
 from ojs_server.http.queues import removal
 from ojs_server.ops.jobs import enqueue
@@ -16,7 +17,7 @@ from ojs_server.ops.unit_of_work import Work
 from ojs_server.store.tables.dead_letters import DeadLetterWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import V1, change_answer, change_request, drop_members
+from tests.faulty.traffic import V1, change_answer, change_query, change_request, drop_members
 
 DEAD = f"{V1}/dead-letter"
 
@@ -165,6 +166,44 @@ def full_pages_have_more() -> None:
             mark |= {"has_more": True, "next_cursor": body["jobs"][-1]["id"]}
 
     change_answer(f"{V1}/jobs", more, status=200)
+
+
+@fault("OJS-BLK-033")
+def the_first_state_counts() -> None:
+    """Of several states that are asked for only the first counts."""
+
+    def first(query: dict[str, str]) -> None:
+        for name in ("state", "states"):
+            if name in query:
+                query[name] = query[name].split(",")[0]
+
+    change_query(first)
+
+
+@fault("OJS-HTP-023")
+def full_pages_of_dead_letters_have_more() -> None:
+    """A full page of dead letters says that there is more."""
+
+    def more(body: dict[str, Any]) -> None:
+        mark = body["pagination"]
+        if body["jobs"] and len(body["jobs"]) == mark["limit"]:
+            mark |= {"has_more": True, "next_cursor": str(mark["offset"] + mark["limit"])}
+
+    change_answer(DEAD, more, status=200)
+
+
+@fault("OJS-HTP-023")
+def lists_that_end_have_more() -> None:
+    """A page of a list that ends exactly at its total says that there is more."""
+
+    def more(part: tuple[Any, dict[str, Any]], page: Page, items: Any, *_: Any) -> Any:
+        found, mark = part
+        if found and len(found) == page.limit:
+            mark |= {"has_more": True, "next_cursor": f"{page.offset + len(found)}"}
+        return found, mark
+
+    for name in ("_part", "follow"):
+        after(Page, name, more)
 
 
 @fault("OJS-BLK-007")

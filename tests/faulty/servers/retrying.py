@@ -10,6 +10,7 @@ from ojs_server.domain.jobs import reported_error as stored
 from ojs_server.domain.jobs.job import Change, Job
 from ojs_server.domain.jobs.retry import RetryPolicy
 from ojs_server.http.call import Call
+from ojs_server.http.jobs import views
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 from tests.faulty.traffic import change_request
@@ -168,3 +169,19 @@ def _without_attempts(body: dict[str, Any], _: Call) -> None:
 
 def _without_ms(shown: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in shown.items() if not name.endswith("_ms")}
+
+
+def _retry_at(change: Any) -> None:
+    after(views, "retry_at", lambda at, job: at and change(at, job))
+
+
+@fault("OJS-ENV-022")
+def the_next_attempt_is_now() -> None:
+    """`next_attempt_at` is the moment of the failure."""
+    _retry_at(lambda at, job: at - job.retry_delay_ms)
+
+
+@fault("OJS-ENV-022")
+def the_next_attempt_is_a_second_off() -> None:
+    """`next_attempt_at` is a second after the end of the backoff."""
+    _retry_at(lambda at, job: at + 1_000)
