@@ -494,19 +494,22 @@ async def full_last_pages(stage: Stage) -> None:
     async def first() -> Reply:
         return (await stage.get("queues", limit=limit)).expect(200)
 
-    await stage.enqueue(stage.name())
+    own = stage.name()
+    await stage.enqueue(own)
     for _ in range(-(await first())["pagination.total"] % limit):
         await stage.enqueue(stage.name())
-    reply = await first()
+    reply, seen = await first(), set[str]()
     total = reply["pagination.total"]
     stage.equal(total % limit, 0, "queues on a last page that is not full")
     for number in range(1, total // limit + 1):
         stage.equal(len(reply["queues"]), limit, f"queues on page {number} of {total // limit}")
+        seen |= {queue["name"] for queue in reply["queues"]}
         more = number * limit < total
         reply.expect(200, {"pagination.has_more": more})
         if more:
             cursor = reply.expect(200, {CURSOR: "string:nonempty"})[CURSOR]
             reply = (await stage.get("queues", limit=limit, cursor=cursor)).expect(200)
+    stage.check(own in seen, f"{own} in the list", sorted(seen))
 
 
 @case("OJS-HTP-034", level=1, alone=True)

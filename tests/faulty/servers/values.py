@@ -1,93 +1,66 @@
 """Faults of values: numbers, texts and names that a server changes on their way."""
 
-import unicodedata
-from collections.abc import Callable
 from typing import Any
 
 from ojs_server.http.jobs import enqueue
 from tests.faulty.fault import fault
 from tests.faulty.planting import after
 from tests.faulty.traffic import change_request
+from tests.faulty.values import Change, composed, decomposed, mapped, shortened, trimmed
 
 JOBS = "/jobs"
 ACK = "/workers/ack"
-Change = Callable[[Any], Any]
-
-
-def _mapped(value: Any, change: Change) -> Any:
-    """Return a JSON value in which each text and number is changed."""
-    if isinstance(value, list):
-        return [_mapped(item, change) for item in value]
-    if isinstance(value, dict):
-        return {name: _mapped(item, change) for name, item in value.items()}
-    return change(value)
 
 
 def _values(path: str, change: Change, *members: str) -> None:
     """Change the values of these members of a request."""
 
     def changed(body: dict[str, Any], _: object) -> None:
-        body.update({name: _mapped(body[name], change) for name in members if name in body})
+        body.update({name: mapped(body[name], change) for name in members if name in body})
 
     change_request(path, changed)
-
-
-def _short(value: Any) -> Any:
-    return float(f"{value:.15g}") if type(value) is float else value
-
-
-def _composed(value: Any) -> Any:
-    return unicodedata.normalize("NFC", value) if type(value) is str else value
-
-
-def _decomposed(value: Any) -> Any:
-    return unicodedata.normalize("NFD", value) if type(value) is str else value
-
-
-def _trimmed(value: Any) -> Any:
-    return value.strip() if type(value) is str else value
 
 
 @fault("OJS-ENV-057")
 def fractions_have_fifteen_digits() -> None:
     """Fractions in arguments and meta are kept with 15 digits."""
-    _values(JOBS, _short, "args", "meta")
+    _values(JOBS, shortened, "args", "meta")
 
 
 @fault("OJS-ENV-058")
 def texts_are_composed() -> None:
     """Texts in arguments and meta are brought into the composed form of Unicode."""
-    _values(JOBS, _composed, "args", "meta")
+    _values(JOBS, composed, "args", "meta")
 
 
 @fault("OJS-ENV-058")
 def texts_are_decomposed() -> None:
     """Texts in arguments and meta are brought into the decomposed form of Unicode."""
-    _values(JOBS, _decomposed, "args", "meta")
+    _values(JOBS, decomposed, "args", "meta")
 
 
 @fault("OJS-ENV-058")
 def texts_are_trimmed() -> None:
     """Blanks at the ends of texts in arguments and meta are dropped."""
-    _values(JOBS, _trimmed, "args", "meta")
+    _values(JOBS, trimmed, "args", "meta")
 
 
 @fault("OJS-SET-012")
 def fractions_of_results_have_fifteen_digits() -> None:
     """Fractions in results are kept with 15 digits."""
-    _values(ACK, _short, "result")
+    _values(ACK, shortened, "result")
 
 
 @fault("OJS-SET-012")
 def texts_of_results_are_composed() -> None:
     """Texts in results are brought into the composed form of Unicode."""
-    _values(ACK, _composed, "result")
+    _values(ACK, composed, "result")
 
 
 @fault("OJS-ENV-004")
 def types_are_trimmed() -> None:
     """Blanks at the ends of a type are dropped."""
-    _values(JOBS, _trimmed, "type")
+    _values(JOBS, trimmed, "type")
 
 
 @fault("OJS-ENV-004")
