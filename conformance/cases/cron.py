@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.case import case
+from conformance.cases.http import ends_with_a_full_page
 from conformance.cases.lifecycle import moment, seconds_between
 from conformance.play.options import published
 from conformance.play.stage import Stage
@@ -222,6 +223,19 @@ async def listing(stage: Stage) -> None:
         (await registered(stage, name)).expect(201)
     stage.equal(sorted(await _named(stage, names)), sorted(names), "entries in the list")
     for name in names:
+        await stage.delete(f"cron/{name}")
+
+
+@case("OJS-HTP-022", "OJS-HTP-023", "OJS-CRN-006", level=2, capability=CRON, alone=True)
+async def a_full_last_page(stage: Stage) -> None:
+    """A list of entries whose last page is full ends with it."""
+
+    async def add() -> str:
+        name = stage.name("cron")
+        (await registered(stage, name)).expect(201)
+        return name
+
+    for name in await ends_with_a_full_page(stage, "cron", ("crons", "cron_jobs"), add):
         await stage.delete(f"cron/{name}")
 
 

@@ -326,6 +326,21 @@ async def reading_page_by_page(stage: Stage) -> None:
     (await stage.get("events", after="nonsense")).error(400, "invalid_request")
 
 
+@case("OJS-EVT-010", level=0, capability=EVENTS)
+async def the_last_page_is_full(stage: Stage) -> None:
+    """A page that ends with the last wanted event says that there is no more."""
+    queue, count = stage.name(), 4
+    for _ in range(count):
+        await stage.enqueue(queue)
+    for limit in (count, count // 2):
+        after: dict[str, str] = {}
+        for number in range(count // limit):
+            page = (await stage.get("events", queues=queue, limit=limit, **after)).expect(200)
+            stage.equal(len(page["events"]), limit, "events on a page")
+            stage.equal(page["has_more"], (number + 1) * limit < count, "has_more")
+            after = {"after": page["cursor"]}
+
+
 @case("OJS-EVT-008", level=0, capability=EVENTS)
 async def no_event_is_missed(stage: Stage) -> None:
     """A reader that follows the cursor while many write sees every event, once."""

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +14,7 @@ from conformance.verdicts.reply import Reply
 OPENJOBSPEC = "application/openjobspec+json"
 MADE_ID = re.compile(r"req_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 CURSOR = "pagination.next_cursor"
+_FULL = 20  # entries on each page of a list that ends with a full one
 MOST_PAGES = 500  # entries that are read of a list, which may be one of all queues
 
 
@@ -489,27 +490,40 @@ async def cursors_of_lists(stage: Stage) -> None:
 @case("OJS-HTP-022", "OJS-HTP-023", alone=True, seconds=120)
 async def full_last_pages(stage: Stage) -> None:
     """A list of queues whose last page is full ends with it: no page says that more follow."""
-    limit = 20
 
-    async def first() -> Reply:
-        return (await stage.get("queues", limit=limit)).expect(200)
+    async def add() -> str:
+        queue = stage.name()
+        await stage.enqueue(queue)
+        return queue
 
-    own = stage.name()
-    await stage.enqueue(own)
-    for _ in range(-(await first())["pagination.total"] % limit):
-        await stage.enqueue(stage.name())
-    reply, seen = await first(), set[str]()
+    await ends_with_a_full_page(stage, "queues", ("queues",), add)
+
+
+async def ends_with_a_full_page(
+    stage: Stage, path: str, members: Sequence[str], add: Callable[[], Awaitable[str]]
+) -> list[str]:
+    """Require that a list ends with its last page where that is full. `add` makes another entry;
+    the names of those that were made are returned."""
+
+    async def page(**cursor: str) -> Reply:
+        return (await stage.get(path, limit=_FULL, **cursor)).expect(200)
+
+    made = [await add()]
+    while (await page())["pagination.total"] % _FULL and len(made) < _FULL:
+        made.append(await add())
+    reply, seen = await page(), set[str]()
     total = reply["pagination.total"]
-    stage.equal(total % limit, 0, "queues on a last page that is not full")
-    for number in range(1, total // limit + 1):
-        stage.equal(len(reply["queues"]), limit, f"queues on page {number} of {total // limit}")
-        seen |= {queue["name"] for queue in reply["queues"]}
-        more = number * limit < total
+    stage.equal(total % _FULL, 0, "entries on a last page that is not full")
+    for number in range(1, total // _FULL + 1):
+        entries = reply[next(filter(reply.has, members), members[0])]
+        stage.equal(len(entries), _FULL, f"entries on page {number} of {total // _FULL}")
+        seen |= {entry["name"] for entry in entries}
+        more = number * _FULL < total
         reply.expect(200, {"pagination.has_more": more})
         if more:
-            cursor = reply.expect(200, {CURSOR: "string:nonempty"})[CURSOR]
-            reply = (await stage.get("queues", limit=limit, cursor=cursor)).expect(200)
-    stage.check(own in seen, f"{own} in the list", sorted(seen))
+            reply = await page(cursor=reply.expect(200, {CURSOR: "string:nonempty"})[CURSOR])
+    stage.check(made[0] in seen, f"{made[0]} in the list", sorted(seen))
+    return made
 
 
 @case("OJS-HTP-034", level=1, alone=True)

@@ -9,7 +9,6 @@ from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.job import WAITING, Change, Job, State
 from ojs_server.http import dialects
 from ojs_server.http.jobs import history, result
-from ojs_server.http.paging import Page
 from ojs_server.http.queues import read as queues
 from ojs_server.http.queues import removal
 from ojs_server.ops.jobs import enqueue
@@ -178,32 +177,6 @@ def the_first_state_counts() -> None:
                 query[name] = query[name].split(",")[0]
 
     change_query(first)
-
-
-@fault("OJS-HTP-023")
-def full_pages_of_dead_letters_have_more() -> None:
-    """A full page of dead letters says that there is more."""
-
-    def more(body: dict[str, Any]) -> None:
-        mark = body["pagination"]
-        if body["jobs"] and len(body["jobs"]) == mark["limit"]:
-            mark |= {"has_more": True, "next_cursor": str(mark["offset"] + mark["limit"])}
-
-    change_answer(DEAD, more, status=200)
-
-
-@fault("OJS-HTP-023")
-def lists_that_end_have_more() -> None:
-    """A page of a list that ends exactly at its total says that there is more."""
-
-    def more(part: tuple[Any, dict[str, Any]], page: Page, items: Any, *_: Any) -> Any:
-        found, mark = part
-        if found and len(found) == page.limit:
-            mark |= {"has_more": True, "next_cursor": f"{page.offset + len(found)}"}
-        return found, mark
-
-    for name in ("_part", "follow"):
-        after(Page, name, more)
 
 
 @fault("OJS-BLK-007")
