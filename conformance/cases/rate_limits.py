@@ -144,8 +144,14 @@ async def one_at_a_time(stage: Stage) -> None:
         for job in await singly(stage, queue, 3, key=key, concurrency=1)
     }
     while jobs:
-        taken = await asyncio.gather(*(stage.fetch([first, second]) for _ in range(8)))
-        held = [job for found in taken for job in found]
+        held: list[Record] = []
+
+        async def starts(held: list[Record] = held) -> bool:
+            taken = await asyncio.gather(*(stage.fetch([first, second]) for _ in range(8)))
+            held.extend(job for found in taken for job in found)
+            return bool(held)
+
+        await stage.until(starts, 10, "the next job of the key")
         stage.equal(len(held), 1, "jobs that run at a time")
         await stage.empty([second, first], count=5)
         (await stage.ack(held[0])).expect(200)
