@@ -1,6 +1,7 @@
 """Cases of the event log: its events, their order, and how they are read."""
 
 import asyncio
+import time
 from datetime import timedelta
 
 from conformance.case import case
@@ -10,6 +11,7 @@ from conformance.verdicts.reply import Record, record
 
 EVENTS = "events"
 KEPT_S = 2  # retention of the variant
+_NEAR_MS = 50  # allowed difference between two clocks
 
 
 def _types(events: list[Record]) -> list[str]:
@@ -233,6 +235,25 @@ async def further_events_of_jobs(stage: Stage) -> None:
         missing = [member for member in members if data[name].get(member) is None]
         stage.equal(missing, [], f"members that {name} lacks")
     stage.equal(data["job.cancelled"]["previous_state"], "scheduled", "previous_state")
+
+
+@case("OJS-EVT-024", level=1, capability=EVENTS)
+async def the_time_in_a_queue(stage: Stage) -> None:
+    """The event of a start has the time for which the job was in its queue."""
+    queue = stage.name()
+    requested_at = time.monotonic()
+    await stage.enqueue(queue)
+    joined_at = time.monotonic()
+    await asyncio.sleep(0.4)
+    asked_at = time.monotonic()
+    await stage.take(queue)
+    least, most = 1000 * (asked_at - joined_at), 1000 * (time.monotonic() - requested_at)
+    reported = await _reported(stage, queue, "job.started")
+    (waited,) = [
+        each["data"]["queue_time_ms"] for each in reported if each["type"] == "job.started"
+    ]
+    near = least - _NEAR_MS <= waited <= most + _NEAR_MS
+    stage.check(near, f"a queue_time_ms from {least:.0f} to {most:.0f}", waited)
 
 
 @case("OJS-EVT-004", level=4, capability=EVENTS)

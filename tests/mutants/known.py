@@ -10,9 +10,18 @@ EQUIVALENT: Final[dict[str, str]] = {
     "access.failed_attempts Attempts.fail gt-gte: if len(self._failed) > ADDRESSES:": (
         "The bound of memory is one address lower, which ten thousand addresses would have to see."
     ),
+    "access.failed_attempts Attempts.fail add-sub: all_since + PER_MS - now if in_all > "
+    "MOST_IN_ALL else 0,": (
+        "A thousand wrong keys from a hundred addresses within a minute reach it, which no clause "
+        "is about."
+    ),
     "cron.expression next_fire gt-gte: if fires is not None and fires > after:": (
         "Only local times later than that of `after` are looked at, and a moment has one local "
         "time: none of them fires at `after` itself."
+    ),
+    "event_buffer EventBuffer.of in-notin: elif run.template.type in kinds:": (
+        "Only events of jobs that are enqueued come in runs, and whoever asks for events by their "
+        "types asks for others and passes these over."
     ),
     "fairness.weighted_fair FairScheduler.__init__ 0-1: self._at = 0": (
         "Places of takers are only compared with each other, and all are counted from here."
