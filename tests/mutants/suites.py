@@ -26,6 +26,7 @@ SUITES: Final[dict[str, tuple[str, ...]]] = {
     "jobs.filter": ("bulk", "administration", "jobs"),
     "jobs.history": ("jobs",),
     "jobs.poll_state": ("presence", "blackboard"),
+    "jobs.job": (*_JOBS, "streams"),
     "jobs.late_ack": ("late_completion",),
     "jobs.lifecycle": (*_JOBS, "retry", "visibility", "deliveries", "dead_letter"),
     "jobs.middleware": ("administration", "enqueue"),
