@@ -245,9 +245,9 @@ async def the_time_in_a_queue(stage: Stage) -> None:
     await stage.enqueue(queue)
     joined_at = time.monotonic()
     await asyncio.sleep(0.4)
-    asked_at = time.monotonic()
+    fetched_at = time.monotonic()
     await stage.take(queue)
-    least, most = 1000 * (asked_at - joined_at), 1000 * (time.monotonic() - requested_at)
+    least, most = 1000 * (fetched_at - joined_at), 1000 * (time.monotonic() - requested_at)
     reported = await _reported(stage, queue, "job.started")
     (waited,) = [
         each["data"]["queue_time_ms"] for each in reported if each["type"] == "job.started"

@@ -15,7 +15,7 @@ _STATES = ("running", "quiet", "terminate")
 _TOLERANCE = 0.2
 _MACHINE_S = 1.0
 # An interval that is long against the time that requests on two connections may lie apart.
-_APART_S = 2.0
+_LONG_BEAT_S = 2.0
 
 
 def come_at_the_interval(stage: WorkerStage, beats: Sequence[WorkerRequest]) -> None:
@@ -83,12 +83,12 @@ async def finished_jobs_are_not_listed(stage: WorkerStage) -> None:
 @worker_case("OJS-WPR-012", seconds=60)
 async def the_next_beat_is_without_it(stage: WorkerStage) -> None:
     """A job that was listed is in no BEAT that is sent after its ACK was answered."""
-    await stage.started(beat_s=_APART_S)
+    await stage.started(beat_s=_LONG_BEAT_S)
     # Their ends lie apart, so that one of them is well before a BEAT.
-    jobs = [stage.slow(_APART_S * (1.2 + 0.3 * place)) for place in range(min(stage.places, 3))]
+    jobs = [stage.slow(_LONG_BEAT_S * (1.2 + 0.3 * place)) for place in range(min(stage.places, 3))]
     ends = {}
     for job in jobs:
-        ends[job.id] = (await stage.acked(job, stage.soon_s + 3 * _APART_S)).request.ended_at
+        ends[job.id] = (await stage.acked(job, stage.soon_s + 3 * _LONG_BEAT_S)).request.ended_at
     await stage.beats(3)
     for beat in stage.server.record.of(Kind.BEAT):
         for job_id, ended_at in ends.items():

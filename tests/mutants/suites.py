@@ -34,7 +34,7 @@ SUITES: Final[dict[str, tuple[str, ...]]] = {
     "jobs.progress": ("progress",),
     "jobs.repeated_settlement": ("settle", "settle_many"),
     "jobs.reported_error": ("settle", "retry"),
-    "jobs.request_shape": (*_JOBS, "versioning"),
+    "jobs.request_shape": (*_JOBS, "versioning", "zeebe"),
     "jobs.retry": ("retry",),
     "jobs.uniform_jobs": (*_JOBS, "backpressure"),
     "jobs.unique": ("unique",),
