@@ -365,6 +365,7 @@ async def names_of_errors(stage: Stage) -> None:
         ("[45][0-9]{2}", {"code": "4040"}, False),
         ("Smtp.+", {"type": "SmtpTimeout"}, True),
         ("a.b", {"type": "axb"}, False),
+        ("E", {"type": "E"}, True),
     ):
         job = await _failed(stage, error, non_retryable_errors=["Other", entry])
         expected = "discarded" if matches else "retryable"
