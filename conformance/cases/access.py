@@ -144,6 +144,9 @@ async def entries_belong_to_keys(stage: Stage) -> None:
     (await put("worker", free)).error(403, "permission_denied")
     (await change("producer", owned)).error(403, "permission_denied")
     (await put("producer", stage.name(), **owner)).error(403, "permission_denied")
+    short = {"meta": {"cron_owner": "a"}}
+    (await put("worker", stage.name(), **short)).expect(201)
+    (await put("producer", stage.name(), **short)).error(403, "permission_denied")
     shared = stage.name()
     (await put("worker", shared)).expect(201)
     (await change("producer", shared)).expect(200)

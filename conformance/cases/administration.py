@@ -1,6 +1,7 @@
 """Cases of the admin API: lists, one job or worker, statistics, maintenance and settings."""
 
 import asyncio
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -408,9 +409,23 @@ async def maintenance(stage: Stage) -> None:
     queue, worker = stage.name(), stage.name("w")
     held = await stage.enqueue(queue)
     await stage.take(queue, worker, fetch_id="again")
+    begun_at = time.monotonic()
     begun = (await stage.post(MAINTENANCE, {"enabled": True, "reason": "disk"})).expect(
         200, {"maintenance": True, "reason": "disk", "enabled_at": "string:datetime"}
     )
+    replied_at = time.monotonic()
+    for spelt in ({"estimated_duration": "PT1H"}, {"estimated_duration": 3600}, {"duration": 3600}):
+        before = time.monotonic()
+        planned = (await stage.post(MAINTENANCE, {"enabled": True, **spelt})).expect(
+            200, {"enabled_at": {"$eq": begun["enabled_at"]}}
+        )
+        late_s = seconds_between(begun["enabled_at"], planned["estimated_end"]) - 3600
+        most_s = time.monotonic() - begun_at
+        stage.check(
+            before - replied_at - 0.05 <= late_s <= most_s + 0.05, f"an hour by {spelt}", late_s
+        )
+        stage.equal(planned["ends_at"], planned["estimated_end"], "ends_at")
+    begun = (await stage.post(MAINTENANCE, {"enabled": True, "reason": "disk"})).expect(200)
     job = await stage.enqueue(queue)
     later = await stage.enqueue(queue, scheduled_at="+PT0.2S")
     await stage.empty(queue, stage.name("w"))
@@ -528,6 +543,23 @@ async def statistics_by_name(stage: Stage) -> None:
     failed = mine[-1].json
     stage.equal(failed["attempt"], 1, "attempt")
     stage.check(isinstance(failed["error"], str), "an error as text", failed["error"])
+
+
+@case("OJS-ADM-030", level=1, capability=ADMIN, own_server="main", seconds=120)
+async def the_rate_of_errors(stage: Stage) -> None:
+    """The rate of errors is the number of attempts that failed among a hundred that ended."""
+    queue = stage.name()
+    for _ in range(2):
+        await stage.discarded(queue)
+        for _ in range(3):
+            await stage.done(queue)
+    async with streaming(stage, "admin/stats/stream") as frames:
+        rates = list[float]()
+        while not rates or (not 20 <= rates[-1] <= 30 and len(rates) < 15):
+            frame = await frames.event()
+            if frame.event == "metrics":
+                rates.append(frame.json["error_rate"])
+    stage.check(20 <= rates[-1] <= 30, "about 25 of 100, as 2 of 8 failed", rates)
 
 
 @case("OJS-ADM-023", level=1, capability=ADMIN)

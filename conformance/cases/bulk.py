@@ -441,6 +441,21 @@ async def lists_of_jobs(stage: Stage) -> None:
         stage.equal(seen, expected, f"jobs for {query}")
 
 
+@case("OJS-BLK-036", capability=BULK)
+async def several_states(stage: Stage) -> None:
+    """A list of jobs in several states has those in each of them, and no others."""
+    queue = stage.name()
+    first, second, third = [await stage.enqueue(queue) for _ in range(3)]
+    (await stage.delete(f"jobs/{first['id']}")).expect(200)
+    await stage.take(queue)
+    by_state = {"cancelled": first["id"], "active": second["id"], "available": third["id"]}
+    for name in ("state", "states"):
+        for chosen in (["active", "available"], ["available", "cancelled"], list(by_state)):
+            reply = await stage.get("jobs", queue=queue, **{name: ",".join(chosen)})
+            seen = sorted(job["id"] for job in reply.expect(200)["jobs"])
+            stage.equal(seen, sorted(by_state[each] for each in chosen), f"{name} {chosen}")
+
+
 @case("OJS-HTP-023", "OJS-BLK-018", capability=BULK)
 async def last_pages_of_jobs(stage: Stage) -> None:
     """A page that ends with the last job says that there is no more, however it was asked for."""

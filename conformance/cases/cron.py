@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.case import case
+from conformance.cases.http import ends_with_a_full_page
 from conformance.cases.lifecycle import moment, seconds_between
 from conformance.play.options import published
 from conformance.play.stage import Stage
@@ -234,6 +235,19 @@ async def listing(stage: Stage) -> None:
         await stage.delete(f"cron/{name}")
 
 
+@case("OJS-HTP-022", "OJS-HTP-023", "OJS-CRN-006", level=2, capability=CRON, alone=True)
+async def a_full_last_page(stage: Stage) -> None:
+    """A list of entries whose last page is full ends with it."""
+
+    async def add() -> str:
+        name = stage.name("cron")
+        (await registered(stage, name)).expect(201)
+        return name
+
+    for name in await ends_with_a_full_page(stage, "cron", ("crons", "cron_jobs"), add):
+        await stage.delete(f"cron/{name}")
+
+
 @case("OJS-CRN-041", level=2, capability=CRON)
 async def listing_those_that_fire(stage: Stage) -> None:
     """The list can be limited to the entries that fire, or to those that do not."""
@@ -422,9 +436,10 @@ async def all_that_expressions_have(stage: Stage) -> None:
     for day, month in itertools.product((1, 15), range(1, 13)):
         await _is_nearest_weekday(stage, day, month)
     # All weekdays, so that every day of these weeks is covered in any year.
-    for weekday, nth in itertools.product(range(7), (1, 2, 5)):
+    for weekday, nth in itertools.product(range(8), (1, 2, 5)):
         found = await _next(stage, f"0 0 * 1 {weekday}#{nth}")
-        stage.equal(found, _nth_weekday(now, weekday, nth), f"a time that meets {weekday}#{nth}")
+        expected = _nth_weekday(now, weekday % 7, nth)
+        stage.equal(found, expected, f"a time that meets {weekday}#{nth}")
     found = await _next(stage, LONGEST)
     stage.check(found is not None and found.month == 1, "the longest expression", str(found))
     name = stage.name("cron")

@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+import time
+from collections.abc import Iterable
 from typing import Any, Final
 
 from conformance.case import case
@@ -9,6 +11,16 @@ from conformance.cases.lifecycle import REFUSED, seconds_between, take_when_due
 from conformance.play.stage import Stage
 
 FUTURE: Final = "2099-12-31T23:59:59Z"
+# Numbers of 17 digits, the largest and smallest, and texts that a change of their form would alter.
+NUMBERS: Final = (
+    *(0.30000000000000004, 2 / 3, 1e-7, 123456789.12345679, -1.7976931348623157e308, 5e-324),
+    *(2**53 - 1, 1 - 2**53),
+)
+TEXTS: Final = (
+    *("\u00e9", "e\u0301", "\ufb01", "\u212b", "\u00bd"),
+    *(" a  b ", "\ta\r\n", "\u00a0", "Aa"),
+)
+_ROUNDED_S: Final = 0.05  # for clocks that are read in whole milliseconds
 
 
 @case("OJS-ENV-002", "OJS-ENQ-001", "OJS-ENQ-005")
@@ -72,7 +84,8 @@ async def job_types(stage: Stage) -> None:
         reply = await stage.push(queue=queue, type=name)
         reply.expect(201, {"job.type": {"$eq": name}})
     wrong: tuple[object, ...] = ("", "1email", "email send", "email..send", ".a", "a.", "a.1b")
-    for bad in (*wrong, "email@send!", "a/b", 7, ["a"]):
+    blanks = (" ", " email.send", "email.send ", "email. send", "email.send\n", "\temail.send")
+    for bad in (*wrong, *blanks, "email@send!", "a/b", 7, ["a"]):
         (await stage.push(queue=queue, type=bad)).expect(REFUSED)
 
 
@@ -147,6 +160,28 @@ async def payloads_of_every_kind(stage: Stage) -> None:
     for seen in (job, await stage.look(job), await stage.take(queue)):
         stage.equal(seen["args"], args, "args")
         stage.equal(seen["meta"], meta, "meta")
+
+
+@case("OJS-ENV-057")
+async def numbers_of_full_length(stage: Stage) -> None:
+    """Fractions of 17 digits and integers up to 2^53 - 1 come back as the same numbers."""
+    await _unchanged(stage, NUMBERS)
+
+
+@case("OJS-ENV-058")
+async def texts_sign_by_sign(stage: Stage) -> None:
+    """Composed and decomposed letters, compatible signs and blanks come back as they were sent."""
+    await _unchanged(stage, TEXTS)
+
+
+async def _unchanged(stage: Stage, sent: Iterable[Any]) -> None:
+    """Require that values in args and meta are the same in all answers about their job."""
+    queue, values = stage.name(), list(sent)
+    meta = {"values": values}
+    job = await stage.enqueue(queue, args=values, meta=meta)
+    for seen in (job, await stage.look(job), await stage.take(queue)):
+        stage.equal(seen["args"], values, "args")
+        stage.equal({name: seen["meta"].get(name) for name in meta}, meta, "meta")
 
 
 @case("OJS-ENV-005")
@@ -485,6 +520,23 @@ async def errors_and_delays(stage: Stage) -> None:
     (await stage.fail(job, error={"message": "second"})).expect(200)
     messages = [entry["message"] for entry in (await stage.look(job))["errors"]]
     stage.equal(messages, ["first", "second"], "history, oldest first")
+
+
+@case("OJS-ENV-022", "OJS-SET-016", level=1)
+async def the_next_attempt(stage: Stage) -> None:
+    """The next attempt is told for the end of the backoff, which begins with the FAIL."""
+    queue, delay_s = stage.name(), 90
+    every = f"PT{delay_s}S"
+    retry = {"max_attempts": 3, "initial_interval": every, "max_interval": every, "jitter": False}
+    job = await stage.enqueue(queue, retry=retry)
+    before = time.monotonic()
+    taken = await stage.take(queue)
+    reply = (await stage.fail(job)).expect(200)
+    passed_s = time.monotonic() - before
+    for seen in (reply.json, await stage.look(job)):
+        waits_s = seconds_between(taken["started_at"], seen["next_attempt_at"])
+        right = delay_s - _ROUNDED_S <= waits_s <= delay_s + passed_s + _ROUNDED_S
+        stage.check(right, f"{delay_s} s after a FAIL within {passed_s:.2f} s", waits_s)
 
 
 @case("OJS-ENV-023", "OJS-ENV-024", "OJS-VIS-002")

@@ -1,6 +1,7 @@
 """Cases of the event log: its events, their order, and how they are read."""
 
 import asyncio
+import time
 from datetime import timedelta
 
 from conformance.case import case
@@ -10,6 +11,7 @@ from conformance.verdicts.reply import Record, record
 
 EVENTS = "events"
 KEPT_S = 2  # retention of the variant
+_NEAR_MS = 50  # allowed difference between two clocks
 
 
 def _types(events: list[Record]) -> list[str]:
@@ -99,6 +101,22 @@ async def other_events_of_jobs(stage: Stage) -> None:
     for name, members in expected.items():
         missing = [each for each in ("job_type", "queue", *members) if data[name].get(each) is None]
         stage.equal(missing, [], f"members that {name} lacks")
+
+
+@case("OJS-EVT-003", level=1, capability=EVENTS)
+async def jobs_of_a_batch(stage: Stage) -> None:
+    """Each job of a batch has the events of a job that was enqueued by itself."""
+    stage.need(stage.claims("batch_enqueue"), "it claims no batches")
+    queue, count = stage.name(), 3
+    jobs = await stage.enqueue_many(queue, count)
+    for _ in jobs:
+        (await stage.ack(await stage.take(queue))).expect(200)
+    for kind in ("job.enqueued", "job.started", "job.completed"):
+
+        async def are_there(kind: str = kind) -> bool:
+            return _types(await _reported(stage, queue)).count(kind) == count
+
+        await stage.until(are_there, 5, f"{count} times {kind}")
 
 
 @case("OJS-EVT-014", level=1, capability=EVENTS)
@@ -219,6 +237,25 @@ async def further_events_of_jobs(stage: Stage) -> None:
     stage.equal(data["job.cancelled"]["previous_state"], "scheduled", "previous_state")
 
 
+@case("OJS-EVT-024", level=1, capability=EVENTS)
+async def the_time_in_a_queue(stage: Stage) -> None:
+    """The event of a start has the time for which the job was in its queue."""
+    queue = stage.name()
+    requested_at = time.monotonic()
+    await stage.enqueue(queue)
+    joined_at = time.monotonic()
+    await asyncio.sleep(0.4)
+    fetched_at = time.monotonic()
+    await stage.take(queue)
+    least, most = 1000 * (fetched_at - joined_at), 1000 * (time.monotonic() - requested_at)
+    reported = await _reported(stage, queue, "job.started")
+    (waited,) = [
+        each["data"]["queue_time_ms"] for each in reported if each["type"] == "job.started"
+    ]
+    near = least - _NEAR_MS <= waited <= most + _NEAR_MS
+    stage.check(near, f"a queue_time_ms from {least:.0f} to {most:.0f}", waited)
+
+
 @case("OJS-EVT-004", level=4, capability=EVENTS)
 async def events_of_queues_and_workers(stage: Stage) -> None:
     """Pausing and resuming a queue have events."""
@@ -308,6 +345,21 @@ async def reading_page_by_page(stage: Stage) -> None:
     more = (await stage.get("events", queues=queue, limit=1000, **after)).expect(200)
     stage.equal(len(more["events"]), 1, "events behind the last cursor")
     (await stage.get("events", after="nonsense")).error(400, "invalid_request")
+
+
+@case("OJS-EVT-010", level=0, capability=EVENTS)
+async def the_last_page_is_full(stage: Stage) -> None:
+    """A page that ends with the last wanted event says that there is no more."""
+    queue, count = stage.name(), 4
+    for _ in range(count):
+        await stage.enqueue(queue)
+    for limit in (count, count // 2):
+        after: dict[str, str] = {}
+        for number in range(count // limit):
+            page = (await stage.get("events", queues=queue, limit=limit, **after)).expect(200)
+            stage.equal(len(page["events"]), limit, "events on a page")
+            stage.equal(page["has_more"], (number + 1) * limit < count, "has_more")
+            after = {"after": page["cursor"]}
 
 
 @case("OJS-EVT-008", level=0, capability=EVENTS)

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +14,7 @@ from conformance.verdicts.reply import Reply
 OPENJOBSPEC = "application/openjobspec+json"
 MADE_ID = re.compile(r"req_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 CURSOR = "pagination.next_cursor"
+_FULL = 20  # entries on each page of a list that ends with a full one
 MOST_PAGES = 500  # entries that are read of a list, which may be one of all queues
 
 
@@ -484,6 +485,45 @@ async def cursors_of_lists(stage: Stage) -> None:
     missing = [each for each in made if each not in seen]
     stage.equal(missing, [], "jobs that are on no page")
     stage.equal(len(set(seen)), len(seen), "different jobs on all pages")
+
+
+@case("OJS-HTP-022", "OJS-HTP-023", alone=True, seconds=120)
+async def full_last_pages(stage: Stage) -> None:
+    """A list of queues whose last page is full ends with it: no page says that more follow."""
+
+    async def add() -> str:
+        queue = stage.name()
+        await stage.enqueue(queue)
+        return queue
+
+    await ends_with_a_full_page(stage, "queues", ("queues",), add)
+
+
+async def ends_with_a_full_page(
+    stage: Stage, path: str, members: Sequence[str], add: Callable[[], Awaitable[str]]
+) -> list[str]:
+    """Require that a list ends with its last page where that is full. `add` makes another entry;
+    the names of those that were made are returned."""
+
+    async def page(**cursor: str) -> Reply:
+        return (await stage.get(path, limit=_FULL, **cursor)).expect(200)
+
+    made = [await add()]
+    while (await page())["pagination.total"] % _FULL and len(made) < _FULL:
+        made.append(await add())
+    reply, seen = await page(), set[str]()
+    total = reply["pagination.total"]
+    stage.equal(total % _FULL, 0, "entries on a last page that is not full")
+    for number in range(1, total // _FULL + 1):
+        entries = reply[next(filter(reply.has, members), members[0])]
+        stage.equal(len(entries), _FULL, f"entries on page {number} of {total // _FULL}")
+        seen |= {entry["name"] for entry in entries}
+        more = number * _FULL < total
+        reply.expect(200, {"pagination.has_more": more})
+        if more:
+            reply = await page(cursor=reply.expect(200, {CURSOR: "string:nonempty"})[CURSOR])
+    stage.check(made[0] in seen, f"{made[0]} in the list", sorted(seen))
+    return made
 
 
 @case("OJS-HTP-034", level=1, alone=True)

@@ -25,6 +25,20 @@ async def keys(stage: Stage) -> None:
     stage.equal(len(await stage.fetch(queue, count=10)), 1, "further jobs")
 
 
+@case("OJS-IDM-016", capability=KEYS)
+async def keys_sign_by_sign(stage: Stage) -> None:
+    """Keys that differ in capital letters alone each store a job."""
+    queue, key = stage.name(), stage.name("key")
+    body = {"type": "test.case", "args": [], "queue": queue}
+    made = set()
+    for spelt in (key, key.upper(), key.title()):
+        reply = (await stage.post("jobs", body, Idempotency_Key=spelt)).expect(201)
+        made.add(reply["job.id"])
+        again = (await stage.post("jobs", body, Idempotency_Key=spelt)).expect(200)
+        stage.equal(again["job.id"], reply["job.id"], f"the job of the key {spelt}")
+    stage.equal(len(made), 3, "different jobs")
+
+
 @case("OJS-IDM-002", "OJS-IDM-008", capability=KEYS)
 async def keys_of_batches(stage: Stage) -> None:
     """A key covers a batch whole; keys of single enqueues have nothing to do with it."""

@@ -99,6 +99,18 @@ async def turns(stage: Stage) -> None:
     stage.equal(got, Counter({first: 2}), "the order of the fetch")
 
 
+@case("OJS-FAI-004", capability=FAIR)
+async def no_weight(stage: Stage) -> None:
+    """A queue with the weight 0 has its turn once all others are empty."""
+    queues = await filled(stage, 3)
+    first, second = queues
+    worker = await pool(stage, queues, strategy="weighted", weights={first: 0, second: 1})
+    got = await taken(stage, queues, worker, 3)
+    stage.equal(got, Counter({second: 3}), "turns while the other queue has jobs")
+    got = await taken(stage, queues, worker, 3)
+    stage.equal(got, Counter({first: 3}), "turns once it is empty")
+
+
 @case("OJS-FAI-005", capability=FAIR)
 async def starving(stage: Stage) -> None:
     """A queue that the strategy would leave waiting has its turn, and no more than that."""

@@ -31,6 +31,18 @@ async def reporting(stage: Stage) -> None:
         await asyncio.sleep(_BETWEEN_S)
 
 
+@case("OJS-PRG-027", capability=PROGRESS)
+async def exact_values(stage: Stage) -> None:
+    """A value of many digits is kept as it was reported."""
+    queue = stage.name()
+    for given in (0.123456789, 1 / 3, 0.9999999999999999):
+        job = await stage.enqueue(queue)
+        await stage.take(queue)
+        await report(stage, job, progress=given)
+        reply = (await stage.get(f"jobs/{job['id']}/progress")).expect(200)
+        stage.equal(reply["progress"], given, "progress")
+
+
 @case("OJS-PRG-002", capability=PROGRESS)
 async def answers_to_reports(stage: Stage) -> None:
     """A report is answered with the progress as it is then."""

@@ -215,6 +215,27 @@ async def answers_to_a_pause(stage: Stage) -> None:
         reply.expect(200, {"queue.name": {"$eq": queue}, "queue.paused": paused})
 
 
+@case("OJS-QUE-014", level=1, seconds=150)
+async def the_last_minute(stage: Stage) -> None:
+    """The throughput of the last minute is never more than what was completed at all."""
+    queue, count = stage.name(), 6
+    for _ in range(count):
+        await stage.done(queue)
+    found: list[float] = []
+
+    async def is_counted() -> bool:
+        stats = (await stage.get(f"queues/{queue}/stats")).expect(200)["stats"]
+        found.append(60 * stats["throughput_per_second"])
+        return found[-1] > 0
+
+    await stage.until(is_counted, 60, "a throughput")
+    # A minute of the clock ends meanwhile, and what was counted in it counts in part.
+    for _ in range(13):
+        await asyncio.sleep(5)
+        await is_counted()
+    stage.check(max(found) < count + 0.5, f"{count} completed a minute at most", found)
+
+
 @case("OJS-QUE-017", "OJS-QUE-018", level=4, capability="pause_resume")
 async def pausing_again(stage: Stage) -> None:
     """Pausing and resuming works on a queue that was never used, and repeated."""

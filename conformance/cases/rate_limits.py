@@ -134,6 +134,30 @@ async def concurrency(stage: Stage) -> None:
         stage.equal(len(held), 3, "jobs that run after one has ended")
 
 
+@case("OJS-RLM-006", level=1, capability=LIMITS)
+async def one_at_a_time(stage: Stage) -> None:
+    """With a concurrency of 1 the jobs of a key run one after the other, in whatever queue."""
+    first, second, key = stage.name(), stage.name(), key_of(stage)
+    jobs = {
+        job["id"]
+        for queue in (first, second)
+        for job in await singly(stage, queue, 3, key=key, concurrency=1)
+    }
+    while jobs:
+        held: list[Record] = []
+
+        async def starts(held: list[Record] = held) -> bool:
+            taken = await asyncio.gather(*(stage.fetch([first, second]) for _ in range(8)))
+            held.extend(job for found in taken for job in found)
+            return bool(held)
+
+        await stage.until(starts, 10, "the next job of the key")
+        stage.equal(len(held), 1, "jobs that run at a time")
+        await stage.empty([second, first], count=5)
+        (await stage.ack(held[0])).expect(200)
+        jobs.remove(held[0]["id"])
+
+
 @case("OJS-RLM-012", "OJS-RLM-030", level=1, capability=LIMITS)
 async def waiting_costs_nothing(stage: Stage) -> None:
     """A job that a FETCH passed over is in its first attempt when it starts."""

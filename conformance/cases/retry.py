@@ -369,6 +369,7 @@ async def names_of_errors(stage: Stage) -> None:
         ("[45][0-9]{2}", {"code": "4040"}, False),
         ("Smtp.+", {"type": "SmtpTimeout"}, True),
         ("a.b", {"type": "axb"}, False),
+        ("E", {"type": "E"}, True),
     ):
         job = await _failed(stage, error, non_retryable_errors=["Other", entry])
         expected = "discarded" if matches else "retryable"
@@ -529,3 +530,7 @@ async def long_texts_are_cut(stage: Stage) -> None:
     for name, length in (("message", 10_000), ("code", 255), ("type", 255), ("backtrace", 50)):
         stage.equal(len(entry[name]), length, f"length of {name}")
     stage.equal([entry["retryable"], entry["details"]], [True, {"host": "a"}], "other members")
+    almost = {"message": "m", "backtrace": ["f" * 9_999, "last"]}
+    entry = (await _failed(stage, almost))["errors"][0]
+    lengths = [len(frame) for frame in entry["backtrace"]]
+    stage.equal(lengths, [9_999, 1], "lengths of frames with 10,000 characters together")

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from conformance.case import case
+from conformance.cases.envelope import NUMBERS, TEXTS
 from conformance.cases.visibility import taken_back
 from conformance.play.stage import Stage
 from conformance.verdicts.reply import Reply
@@ -227,6 +228,16 @@ async def results(stage: Stage) -> None:
         await stage.take(queue)
         (await stage.ack(job, result=value)).expect(200)
         stage.equal((await stage.look(job))["result"], value, "result")
+
+
+@case("OJS-SET-012", "OJS-ENV-057", "OJS-ENV-058")
+async def results_to_the_letter(stage: Stage) -> None:
+    """Numbers of 17 digits and texts of any form come back in a result as they were sent."""
+    queue, value = stage.name(), {"numbers": list(NUMBERS), "texts": list(TEXTS)}
+    job = await stage.enqueue(queue)
+    await stage.take(queue)
+    (await stage.ack(job, result=value)).expect(200)
+    stage.equal((await stage.look(job))["result"], value, "result")
 
 
 @case("OJS-SET-028")

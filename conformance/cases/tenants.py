@@ -119,6 +119,48 @@ async def what_strangers_see(stage: Stage) -> None:
     stage.equal((await acme.take(queue))["id"], job["id"], "the tenant's own job")
 
 
+async def _dead(stage: Stage, queue: str) -> str:
+    """Return the id of a new dead letter."""
+    return str((await stage.discarded(queue, retry={"on_exhaustion": "dead_letter"}))["id"])
+
+
+@case("OJS-TEN-008", "OJS-TEN-029", level=1, capability=TENANTS)
+async def dead_letters(stage: Stage) -> None:
+    """A tenant cannot list, read, retry or delete another tenant's dead letters."""
+    acme, beta = two(stage)
+    queue = stage.name()
+    foreign, own = await _dead(acme, queue), await _dead(beta, queue)
+    at = f"dead-letter/{foreign}"
+    for reply in (
+        await beta.get(at),
+        await beta.post(f"{at}/retry", {}),
+        await beta.delete(at),
+    ):
+        reply.error(404, "not_found")
+    for query in ({}, {"queue": queue}):
+        listed = (await beta.get("dead-letter", **query)).expect(200, {"pagination.total": 1})
+        stage.equal([job["id"] for job in listed["jobs"]], [own], "dead letters of a tenant")
+    stage.equal((await acme.look(foreign))["state"], "discarded", "state of the other's")
+    (await acme.get(at)).expect(200)
+
+
+@case("OJS-TEN-008", "OJS-TEN-029", "OJS-BLK-027", level=1, capability=TENANTS)
+async def many_dead_letters(stage: Stage) -> None:
+    """Calls for many dead letters, by ids or by a filter, mean those of the tenant alone."""
+    stage.need(stage.claims("dead_letter"), "it claims no calls for many dead letters")
+    acme, beta = two(stage)
+    queue = stage.name()
+    foreign, own, other = [await _dead(tenant, queue) for tenant in (acme, beta, beta)]
+    by = {"filter": {"queue": queue}, "confirm": True}
+    reply = await beta.post("dead-letter/retry", {"job_ids": [foreign, own]})
+    reply.expect((200, 207), {"succeeded": 1})
+    (await beta.post("dead-letter/retry", by)).expect(200, {"succeeded": 1})
+    (await beta.call("DELETE", "dead-letter", by)).expect(200, {"succeeded": 0})
+    stage.equal((await acme.look(foreign))["state"], "discarded", "state of the other's")
+    for job_id in (own, other):
+        stage.equal((await beta.look(job_id))["state"], "available", "state of the tenant's own")
+
+
 @case("OJS-TEN-008", capability=TENANTS)
 async def what_is_alike_but_anothers(stage: Stage) -> None:
     """A tenant's stream has only its own of several events that are alike and come together."""

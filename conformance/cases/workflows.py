@@ -826,6 +826,26 @@ async def published_events(stage: Stage) -> None:
         stage.equal(sorted(missing), [], f"members that {kind} lacks")
 
 
+@case("OJS-WFL-035", level=3, capability=FLOWS)
+async def events_of_every_form(stage: Stage) -> None:
+    """The start, the steps and the end of a group and of a batch are told like those of a chain."""
+    stage.need(stage.claims("events"), "the server does not claim events, which it need not tell")
+    queue = stage.name()
+    calls = {"on_complete": job(queue, "end")}
+    for form, more, count in (("group", {}, 2), ("batch", {"callbacks": calls}, 3)):
+        flow = await start(stage, type=form, jobs=[job(queue, n) for n in range(2)], **more)
+        for _ in range(count):
+            await settle(stage, queue)
+        expected = {"workflow.started": 1, "workflow.completed": 1}
+
+        async def are_there(flow: Record = flow, expected: dict[str, int] = expected) -> bool:
+            kinds = [event["type"] for event in await _reports_of(stage, flow)]
+            steps = kinds.count("workflow.step_completed")
+            return steps >= 2 and {kind: kinds.count(kind) for kind in expected} == expected
+
+        await stage.until(are_there, 8, f"the events of a {form}: start, two steps, end")
+
+
 async def _reports_of(stage: Stage, flow: Record) -> list[Record]:
     """Return the events of a workflow that its data name."""
     types = ("started", "step_completed", "completed", "failed")

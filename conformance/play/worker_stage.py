@@ -23,6 +23,8 @@ Found = TypeVar("Found")
 START_S = 30.0
 # A grace period that no case waits for; a worker that ends long before has not waited for it.
 LONG_GRACE_S = 25.0
+# With a shorter grace period, a slow machine looks like a worker that takes half as long again.
+LEAST_GRACE_S = 6.0
 # Delay by which a request may be overtaken by a later one on another connection.
 CROSSED_S = 0.5
 _MOST_PLACES = 50

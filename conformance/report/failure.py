@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from conformance.verdicts.exchanges import Exchange
+from conformance.verdicts.exchanges import Exchange, parse_body
 from conformance.verdicts.result import CaseResult, FailedCheck, Verdict
 
 MANIFEST: Final = "GET /ojs/manifest"
@@ -118,11 +118,9 @@ def _status(check: FailedCheck, exchange: Exchange | None) -> str:
 
 
 def _code(body: str) -> str:
-    try:
-        error = msgspec.json.decode(body)["error"]
-        return str(error["code"])
-    except (msgspec.DecodeError, LookupError, TypeError):
-        return ""
+    answer = parse_body(body.encode(errors="replace"))
+    error = answer.get("error") if isinstance(answer, dict) else None
+    return str(error.get("code", "")) if isinstance(error, dict) else ""
 
 
 def _number(text: str) -> int:

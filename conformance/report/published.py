@@ -118,7 +118,7 @@ def _case(result: CaseResult) -> dict[str, Any]:
 def _step(exchange: Exchange) -> dict[str, Any]:
     try:
         body: Any = msgspec.json.decode(exchange.body) if exchange.body else None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         body = exchange.body
     return {
         "step_id": f"{exchange.method} {exchange.url}",

@@ -30,6 +30,7 @@ NOT_OVER_GRPC: Final[Mapping[str, str]] = {
         ),
         "it is about headers of HTTP",
     ),
+    "http.copies_at_the_top": "messages of gRPC have no copies of their members",
     **dict.fromkeys(
         ("idempotency.equal_requests_at_once", "unique.every_policy_at_once"),
         "gRPC does not tell what is new from what was there",

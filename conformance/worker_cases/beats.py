@@ -4,7 +4,7 @@ import signal
 from collections.abc import Sequence
 
 from conformance.case import worker_case
-from conformance.play.worker_stage import LONG_GRACE_S, WorkerStage
+from conformance.play.worker_stage import CROSSED_S, LONG_GRACE_S, WorkerStage
 from conformance.played.book import Job
 from conformance.played.calls import SETTLING, Kind
 from conformance.played.record import WorkerRequest
@@ -14,6 +14,8 @@ _STATES = ("running", "quiet", "terminate")
 # Allowed excess of the average interval: a share of it, and delays of the worker by the machine.
 _TOLERANCE = 0.2
 _MACHINE_S = 1.0
+# An interval that is long against the time that requests on two connections may lie apart.
+_LONG_BEAT_S = 2.0
 
 
 def come_at_the_interval(stage: WorkerStage, beats: Sequence[WorkerRequest]) -> None:
@@ -76,6 +78,27 @@ async def finished_jobs_are_not_listed(stage: WorkerStage) -> None:
     await stage.beats(1)
     for beat in (await stage.beats(3))[1:]:
         _lists(stage, beat, job)
+
+
+@worker_case("OJS-WPR-012", seconds=60)
+async def the_next_beat_is_without_it(stage: WorkerStage) -> None:
+    """A job that was listed is in no BEAT that is sent after its ACK was answered."""
+    await stage.started(beat_s=_LONG_BEAT_S)
+    # Their ends lie apart, so that one of them is well before a BEAT.
+    jobs = [stage.slow(_LONG_BEAT_S * (1.2 + 0.3 * place)) for place in range(min(stage.places, 3))]
+    ends = {}
+    for job in jobs:
+        ends[job.id] = (await stage.acked(job, stage.soon_s + 3 * _LONG_BEAT_S)).request.ended_at
+    await stage.beats(3)
+    for beat in stage.server.record.of(Kind.BEAT):
+        for job_id, ended_at in ends.items():
+            known = ended_at is not None and beat.at - beat.unread_s > ended_at + CROSSED_S
+            stage.check(
+                not known or job_id not in beat.listed,
+                "no job whose ACK was answered before",
+                beat.listed,
+                beat.number,
+            )
 
 
 @worker_case("OJS-WPR-022", "OJS-WPR-044", scaled_s=60)

@@ -1,9 +1,10 @@
 """Cases of the server's directives: quiet, running, terminate, jobs lost or cancelled."""
 
 import signal
+import time
 
 from conformance.case import worker_case
-from conformance.play.worker_stage import LONG_GRACE_S, WorkerStage
+from conformance.play.worker_stage import LEAST_GRACE_S, LONG_GRACE_S, WorkerStage
 from conformance.played.book import Job, JobState
 from conformance.played.calls import Kind
 from conformance.played.record import WorkerRequest
@@ -66,13 +67,16 @@ async def terminate(stage: WorkerStage) -> None:
 @worker_case("OJS-WRK-016", "OJS-WPR-048", "OJS-WPR-050", scaled_s=90)
 async def terminate_over_time(stage: WorkerStage) -> None:
     """A worker that is told `terminate` gives up jobs that still run at the end of its grace."""
-    await stage.started()
+    grace_s = max(stage.times.grace_s, LEAST_GRACE_S)
+    await stage.started(grace_s=grace_s)
     job = stage.endless()
     await stage.held(job)
-    stage.server.directive = "terminate"
+    stage.server.directive, since = "terminate", time.monotonic()
     await _ending(stage)
     fail = await stage.settled(job, stage.soon_s + stage.last_s)
     stage.equal(fail.outcome, "fail", "what became of the job", fail.request.number)
+    took, least = fail.at - since, 0.9 * grace_s
+    stage.check(took >= least, f"{grace_s:g} s of grace", f"{took:.2f} s", fail.request.number)
     await stage.end(stage.last_s, 1)
     _no_fetch_after_the_word(stage)
 

@@ -28,6 +28,19 @@ async def the_result(stage: WorkerStage) -> None:
 
 
 @worker_case("OJS-WPR-045")
+async def a_result_to_the_letter(stage: WorkerStage) -> None:
+    """Members that are null, numbers of full length and texts of any form reach the server."""
+    await stage.started()
+    args = [
+        {"nothing": None, "deep": {"nothing": None, "list": [None, {"nothing": None}]}},
+        [2**53 - 1, 1 - 2**53, 0.30000000000000004, 2 / 3, 123456789.12345679, 1e-7],
+        ["\u00e9", "e\u0301", "\ufb01", "\u212b", " a  b ", ""],
+    ]
+    ack = await stage.acked(stage.offer("test.echo", *args))
+    stage.equal(ack.result, args, "result", ack.request.number)
+
+
+@worker_case("OJS-WPR-045")
 async def an_empty_result(stage: WorkerStage) -> None:
     """An empty array is a result like any other, and not null."""
     await stage.started()

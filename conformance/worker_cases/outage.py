@@ -21,7 +21,7 @@ async def results_are_kept(stage: WorkerStage) -> None:
     jobs = [stage.slow(1.0 + 0.3 * number + stage.times.beat_s) for number in range(count)]
     await stage.held(*jobs)
     await stage.server.close()
-    await stage.rest(2.5 + stage.times.beat_s)
+    await stage.rest(5.0 + 2 * stage.times.beat_s)
     stage.check(stage.worker.alive, "a worker that lives on", f"it ended: {stage.worker.code}")
     for job in jobs:
         stage.silent(job, "while the server is away")

@@ -4,16 +4,15 @@ import signal
 import time
 
 from conformance.case import worker_case
-from conformance.play.worker_stage import CROSSED_S, LONG_GRACE_S, WorkerStage
+from conformance.play.worker_stage import CROSSED_S, LEAST_GRACE_S, LONG_GRACE_S, WorkerStage
 from conformance.played.book import Job
-from conformance.played.calls import Kind
+from conformance.played.calls import SETTLING, Kind
+from conformance.played.script import refused
 from conformance.processes.worker import MARGIN_S
 
 # A long interval, so that an additional BEAT is distinguishable from the next regular one.
 _RARE_BEAT_S = 12.0
 _AT_ONCE_S = _RARE_BEAT_S / 2
-# With a shorter grace period, a slow machine looks like a worker that takes half as long again.
-_LEAST_GRACE_S = 6.0
 
 
 @worker_case("OJS-WPR-031", "OJS-WPR-037")
@@ -91,10 +90,24 @@ async def beats_to_the_end(stage: WorkerStage) -> None:
     await stage.end(LONG_GRACE_S - 5 + 5 * stage.times.beat_s)
 
 
+@worker_case("OJS-WPR-022", "OJS-WPR-031", "OJS-WPR-037")
+async def the_last_ack_is_sent_again(stage: WorkerStage) -> None:
+    """A worker that is ending sends its last ACK again until it is accepted, and ends then."""
+    await stage.started(grace_s=LONG_GRACE_S)
+    job = stage.slow(1.5)
+    await stage.held(job)
+    stage.worker.send(signal.SIGTERM)
+    await stage.beat()
+    stage.server.script.add(*SETTLING, do=refused(503), times=3)
+    await stage.acked(job, LONG_GRACE_S - 10)
+    stage.equal(len(stage.settlements(job)), 4, "ACKs until one was accepted")
+    await stage.end(LONG_GRACE_S - 5, 0)
+
+
 @worker_case("OJS-WPR-032", scaled_s=60)
 async def grace_period(stage: WorkerStage) -> None:
     """A worker whose job outlasts the grace period waits for it until then, and ends."""
-    grace_s = max(stage.times.grace_s, _LEAST_GRACE_S)
+    grace_s = max(stage.times.grace_s, LEAST_GRACE_S)
     await stage.started(grace_s=grace_s)
     job = stage.endless()
     await stage.held(job)
@@ -122,7 +135,7 @@ async def jobs_over_the_grace_period(stage: WorkerStage) -> None:
 @worker_case("OJS-WPR-048", "OJS-WPR-050", scaled_s=60)
 async def given_up(stage: WorkerStage) -> None:
     """A job that outlasts the grace period is failed with `shutdown` after it; the code is 1."""
-    grace_s = max(stage.times.grace_s, _LEAST_GRACE_S)
+    grace_s = max(stage.times.grace_s, LEAST_GRACE_S)
     await stage.started(grace_s=grace_s)
     job = stage.endless()
     await stage.held(job)

@@ -8,6 +8,8 @@ from conformance.played.calls import PUBLIC, Kind
 from conformance.played.deviations import request_findings
 from conformance.played.script import reset
 
+# Several tries long, whatever the pauses between them.
+_OUTAGE_S = 8.0
 _RESERVED = {"register", "deregister", "heartbeat", "beat", "fetch", "ack", "nack", "fail"}
 
 
@@ -113,7 +115,7 @@ async def waits_for_the_server(stage: WorkerStage) -> None:
     begin = stage.server.script.add(*Kind, do=reset())
     await stage.start()
     await stage.server.close()
-    await stage.rest(0.5)
+    await stage.rest(_OUTAGE_S)
     stage.check(stage.worker.alive, "a worker that tries on", f"it ended with {stage.worker.code}")
     begin()
     known = stage.server.number

@@ -1,19 +1,23 @@
 """Cases of reporting outcomes: refusals, missing answers, late reports, and repeats."""
 
+import asyncio
 import itertools
 import time
 from collections.abc import Sequence
 
 from conformance.case import worker_case
-from conformance.play.worker_stage import WorkerStage
+from conformance.play.worker_stage import CROSSED_S, WorkerStage
 from conformance.played.book import Job, JobState
 from conformance.played.calls import SETTLING, Kind
+from conformance.played.record import WorkerRequest
 from conformance.played.script import Odd, answer_with, garbage, lost_answer, refused, reset
 
 # Long enough for several tries with pauses.
 _WATCHED_S = 4.0
 _AT_ONCE_S = 0.1
 _TRIES = 5
+# Longer than most clients wait for an answer.
+_SILENT_S = 40.0
 _MEASURED_S = 0.5
 _SPREAD = 0.1
 
@@ -104,6 +108,32 @@ async def many_tries(stage: WorkerStage) -> None:
     job = stage.offer("test.echo", 1)
     await stage.until(lambda: len(stage.settlements(job)) > 5, "the sixth try to tell of a job", 60)
     await stage.settled(job)
+
+
+@worker_case("OJS-WPR-022", "OJS-WPR-044", seconds=150)
+async def an_answer_that_does_not_come(stage: WorkerStage) -> None:
+    """An ACK that is not answered is sent again, however long the worker waits for its answer."""
+    await stage.started()
+    over = asyncio.Event()
+    stage.server.script.add(*SETTLING, do=Odd(after=over, breaks=True), times=1)
+    job = stage.offer("test.echo", 1)
+    await stage.until(lambda: stage.settlements(job), "an ACK")
+    first = stage.settlements(job)[0].request
+    # A worker need not have a limit of its own: after a while the connection breaks.
+    asyncio.get_running_loop().call_later(_SILENT_S, over.set)
+
+    def without() -> list[WorkerRequest]:
+        beats = stage.server.record.of(Kind.BEAT, after=first.number)
+        late = [beat for beat in beats if beat.at - beat.unread_s > first.at + CROSSED_S]
+        return [beat for beat in late if job.id not in beat.listed]
+
+    await stage.until(
+        lambda: len(stage.settlements(job)) > 1 or without(), "the ACK once more", _SILENT_S + 30
+    )
+    again = len(stage.settlements(job)) > 1
+    stage.check(again, "the ACK once more", "a BEAT without the job", stage.latest())
+    over.set()
+    await stage.acked(job)
 
 
 @worker_case("OJS-WPR-022", "OJS-SET-010", scaled_s=40)

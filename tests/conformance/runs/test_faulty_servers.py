@@ -65,6 +65,10 @@ def failing(_: bytes, connection: socket.socket) -> None:
     connection.sendall(answer(b'{"error":{}}', status="500 Internal Server Error"))
 
 
+def deep(_: bytes, connection: socket.socket) -> None:
+    connection.sendall(answer(b"[" * 100_000, status="500 Internal Server Error"))
+
+
 def nonsense(_: bytes, connection: socket.socket) -> None:
     connection.sendall(b"220 mail.example.org ESMTP\r\n")
 
@@ -126,8 +130,9 @@ def suite(tmp_path: Path) -> Path:
         (after_the_manifest(hanging), "fail", "no whole answer within 1 seconds"),
         (after_the_manifest(dripping), "fail", "no whole answer within 1 seconds"),
         (after_the_manifest(a_gigabyte), "fail", "an answer of more than"),
+        (after_the_manifest(deep), "fail", "500"),
     ],
-    ids=["html", "500", "smtp", "reset", "reset later", "hangs", "drips", "gigabyte"],
+    ids=["html", "500", "smtp", "reset", "reset later", "hangs", "drips", "gigabyte", "deep"],
 )
 def test_every_case_has_a_verdict_and_every_report_is_whole(
     suite: Path,

@@ -8,7 +8,7 @@ import msgspec
 from ojs_server.domain.jobs import lifecycle
 from ojs_server.domain.jobs.job import WAITING, Change, Job, State
 from ojs_server.http import dialects
-from ojs_server.http.jobs import history, result
+from ojs_server.http.jobs import bulk, history, result
 from ojs_server.http.queues import read as queues
 from ojs_server.http.queues import removal
 from ojs_server.ops.jobs import enqueue
@@ -16,7 +16,7 @@ from ojs_server.ops.unit_of_work import Work
 from ojs_server.store.tables.dead_letters import DeadLetterWrites
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
-from tests.faulty.traffic import V1, change_answer, change_request, drop_members
+from tests.faulty.traffic import V1, change_answer, change_query, change_request, drop_members
 
 DEAD = f"{V1}/dead-letter"
 
@@ -165,6 +165,41 @@ def full_pages_have_more() -> None:
             mark |= {"has_more": True, "next_cursor": body["jobs"][-1]["id"]}
 
     change_answer(f"{V1}/jobs", more, status=200)
+
+
+@fault("OJS-BLK-036")
+def the_first_state_counts() -> None:
+    """Of several states that are asked for only the first counts."""
+
+    def first(query: dict[str, str]) -> None:
+        for name in ("state", "states"):
+            if name in query:
+                query[name] = query[name].split(",")[0]
+
+    change_query(first)
+
+
+@fault("OJS-BLK-033")
+def calls_about_many_ignore_what_they_do_not_know() -> None:
+    """Bulk calls ignore members that they do not know."""
+    put(bulk, "refuse_unknown_of_many", lambda *_: None)
+
+
+@fault("OJS-BLK-034")
+def dry_runs_are_carried_out() -> None:
+    """A dry run of a bulk call changes the jobs."""
+    drop_members("/jobs/bulk/.*", "dry_run")
+
+
+@fault("OJS-BLK-035")
+def lists_name_no_worker() -> None:
+    """A job that a worker holds has no `worker_id` in lists."""
+
+    def nameless(body: dict[str, Any]) -> None:
+        for job in body["jobs"]:
+            job.pop("worker_id", None)
+
+    change_answer(f"{V1}/jobs", nameless, status=200)
 
 
 @fault("OJS-BLK-007")

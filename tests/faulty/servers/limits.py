@@ -32,6 +32,16 @@ def keys_run_one_more() -> None:
     _in_force(more)
 
 
+@fault("OJS-RLM-006")
+def keys_of_one_run_two() -> None:
+    """Two jobs of a key run where its concurrency is 1."""
+
+    def two(policy: Policy) -> Policy:
+        return msgspec.structs.replace(policy, concurrency=2) if policy.concurrency == 1 else policy
+
+    _in_force(two)
+
+
 @fault("OJS-RLM-007")
 def rates_let_one_more_in() -> None:
     """One more job starts in a period than its rate allows."""

@@ -10,6 +10,7 @@ from ojs_server.domain.jobs import reported_error as stored
 from ojs_server.domain.jobs.job import Change, Job
 from ojs_server.domain.jobs.retry import RetryPolicy
 from ojs_server.http.call import Call
+from ojs_server.http.jobs import views
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 from tests.faulty.traffic import V1, change_answer, change_request
@@ -179,3 +180,19 @@ def _without_ms(shown: dict[str, Any]) -> dict[str, Any]:
 def _without_moments(body: dict[str, Any]) -> None:
     for entry in body["job"].get("errors") or []:
         entry.pop("occurred_at", None)
+
+
+def _retry_at(change: Any) -> None:
+    after(views, "retry_at", lambda at, job: at and change(at, job))
+
+
+@fault("OJS-ENV-022")
+def the_next_attempt_is_now() -> None:
+    """`next_attempt_at` is the moment of the failure."""
+    _retry_at(lambda at, job: at - job.retry_delay_ms)
+
+
+@fault("OJS-ENV-022")
+def the_next_attempt_is_a_second_off() -> None:
+    """`next_attempt_at` is a second after the end of the backoff."""
+    _retry_at(lambda at, job: at + 1_000)

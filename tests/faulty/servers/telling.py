@@ -1,6 +1,6 @@
 """Faults of events, streams, progress, checkpoints and statistics."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -8,6 +8,7 @@ import msgspec
 from ojs_server.domain.errors import InvalidRequest
 from ojs_server.domain.event_buffer import EventBuffer
 from ojs_server.domain.jobs import progress, validate
+from ojs_server.domain.jobs.job import Event
 from ojs_server.http import dialects, paging
 from ojs_server.http.admin import statistics
 from ojs_server.http.call import Call
@@ -86,23 +87,53 @@ def stars_are_letters() -> None:
     change_query(strip)
 
 
-def _silent(kinds: str) -> None:
-    """Log no events of certain types."""
+def _logged(choose: Callable[[EventBuffer], Iterable[Event]]) -> None:
+    """Log some of the events of each transaction."""
 
     def make(flush: Callable[..., Any]) -> Callable[..., Any]:
-        def without(self: Any) -> None:
-            self.events = EventBuffer(e for e in self.events if not e.type.startswith(kinds))
+        def chosen(self: Any) -> None:
+            self.events = EventBuffer(choose(self.events))
             flush(self)
 
-        return without
+        return chosen
 
     wrap(Work, "flush", make)
+
+
+def _silent(kinds: str) -> None:
+    """Log no events of certain types."""
+    _logged(lambda events: (event for event in events if not event.type.startswith(kinds)))
 
 
 @fault("OJS-EVT-005")
 def retries_are_not_told() -> None:
     """A failure that will be retried has no job.retrying."""
     _silent("job.retrying")
+
+
+@fault("OJS-EVT-003")
+def batches_are_one_event() -> None:
+    """Of jobs that join one queue together only the first has an event."""
+
+    def first(events: EventBuffer) -> Iterator[Event]:
+        queues = set[str | None]()
+        for event in events:
+            if event.type != "job.enqueued" or event.queue not in queues:
+                yield event
+            if event.type == "job.enqueued":
+                queues.add(event.queue)
+
+    _logged(first)
+
+
+@fault("OJS-WFL-035")
+def ends_of_batches_are_not_told() -> None:
+    """A batch that completes has no event that says so."""
+
+    def ends_a_batch(event: Event) -> bool:
+        return event.type == "workflow.completed" and b'"workflow_type":"batch"' in event.own
+
+    _logged(lambda events: (event for event in events if not ends_a_batch(event)))
 
 
 @fault("OJS-EVT-004")
@@ -209,6 +240,12 @@ def progress_passes_the_end() -> None:
 def progress_falls() -> None:
     """A lower value replaces a higher one."""
     _advances(lambda kept, reported: min(1.0, max(0.0, reported)))
+
+
+@fault("OJS-PRG-027")
+def progress_is_rounded() -> None:
+    """Progress is kept in whole hundredths."""
+    _advances(lambda kept, reported: round(kept, 2))
 
 
 @fault("OJS-PRG-012")

@@ -13,6 +13,7 @@ from ojs_server.domain.webhooks.webhook import Webhook
 from ojs_server.http.access import authorization
 from ojs_server.http.call import Call
 from ojs_server.http.cron import entries as cron
+from ojs_server.http.jobs import bulk, dead_letters
 from ojs_server.http.workers import function_blocks
 from ojs_server.ops.engine import event_log_reader
 from ojs_server.ops.tenants.quotas import Quotas
@@ -39,6 +40,32 @@ def strangers_are_let_in() -> None:
 def events_are_everybodys() -> None:
     """A tenant gets the events of all others."""
     put(event_log, "is_of", lambda event, tenant: True)
+
+
+@fault("OJS-TEN-008")
+def dead_letters_are_everybodys() -> None:
+    """A tenant lists the dead letters of all others."""
+    after(
+        dead_letters,
+        "parse_filter",
+        lambda found, *_, **__: msgspec.structs.replace(found, tenant=None),
+    )
+
+
+@fault("OJS-TEN-029")
+def strangers_read_dead_letters() -> None:
+    """Any tenant that knows the id of a dead letter may read, retry and delete it."""
+
+    async def nothing(call: Call, job_id: str, kind: str = "job") -> None:
+        return None
+
+    put(dead_letters, "require_own", nothing)
+
+
+@fault("OJS-TEN-029")
+def strangers_empty_dead_letters() -> None:
+    """A call by filter retries and deletes the dead letters of all tenants."""
+    after(bulk, "parse_filter", lambda found, *_, **__: msgspec.structs.replace(found, tenant=None))
 
 
 @fault("OJS-TEN-008")

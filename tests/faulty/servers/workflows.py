@@ -62,6 +62,12 @@ def success_is_always_told() -> None:
 
 
 @fault("OJS-WFL-017")
+def failure_is_always_told() -> None:
+    """`on_failure` runs though all jobs of the batch have completed."""
+    _decides(lambda node, states: True if node.fires is Callback.ON_FAILURE else None)
+
+
+@fault("OJS-WFL-017")
 def callbacks_fire_twice() -> None:
     """Each callback is enqueued two times."""
 

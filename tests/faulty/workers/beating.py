@@ -1,6 +1,7 @@
 """Faults of registering and of BEATs: their times and their content."""
 
 import asyncio
+import os
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ from ojs_worker.running.beats import BEAT, Beats, Report
 from ojs_worker.running.delivery import Delivery, Ledger
 from ojs_worker.running.engine import Engine
 from ojs_worker.running.machine import State
-from ojs_worker.transport import Reply
+from ojs_worker.transport import Reply, pauses
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
 
@@ -121,6 +122,52 @@ def beats_list_what_is_finished() -> None:
 
     wrap(Ledger, "add", noting)
     _reports(lambda report, engine: {"held": dict(ever)})
+
+
+@fault("OJS-WPR-012")
+def beats_list_what_has_just_finished() -> None:
+    """A BEAT names jobs that the BEAT before named, and that have been settled since."""
+    before: dict[str, int] = {}
+
+    def longer(report: Report, engine: Engine) -> dict[str, Any]:
+        held = {**before, **report.held}
+        before.clear()
+        before.update(report.held)
+        return {"held": held}
+
+    _reports(longer)
+
+
+@fault("OJS-WPR-006")
+def a_server_that_is_late_is_not_waited_for() -> None:
+    """A worker that cannot register ends after its fifth try."""
+
+    def make(register: Any) -> Any:
+        async def impatient(self: Beats) -> Any:
+            limit_s = sum(pauses.pause(failures, 1.0) for failures in range(1, 5))
+            try:
+                return await asyncio.wait_for(register(self), limit_s)
+            except TimeoutError:
+                os._exit(1)
+
+        return impatient
+
+    wrap(Beats, "_register", make)
+
+
+@fault("OJS-WPR-027")
+def eight_lost_beats_are_the_end() -> None:
+    """A worker ends when eight of its BEATs in a row had no answer."""
+
+    def make(failed: Any) -> Any:
+        def counted(self: Beats, reason: str) -> None:
+            failed(self, reason)
+            if self._failures >= 8:
+                os._exit(1)
+
+        return counted
+
+    wrap(Beats, "_failed", make)
 
 
 @fault("OJS-WPR-044")

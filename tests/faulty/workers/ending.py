@@ -12,6 +12,7 @@ from ojs_worker.running.machine import NOTHING, Action, Actions, Command, Machin
 from ojs_worker.running.signals import SignalBox
 from tests.faulty.fault import fault
 from tests.faulty.planting import put, wrap
+from tests.faulty.workers.settling import pleased
 
 
 def _uncaught(which: signal.Signals) -> None:
@@ -101,6 +102,61 @@ def grace_is_half_as_long_again() -> None:
         return slowly
 
     wrap(Machine, "_shut_down", make)
+
+
+def _grace_lasts(share: float) -> None:
+    """Let the grace period take a share of the time that it is set to."""
+
+    def make(shut_down: Any) -> Any:
+        def shortly(self: Machine, deadline: float) -> Actions:
+            actions: Actions = shut_down(self, deadline - (1 - share) * self.grace_s)
+            return actions
+
+        return shortly
+
+    wrap(Machine, "_shut_down", make)
+
+
+@fault("OJS-WPR-032")
+def grace_is_half_as_long() -> None:
+    """The grace period takes half the time that it is set to."""
+    _grace_lasts(0.5)
+
+
+@fault("OJS-WPR-032")
+def grace_is_a_fifth_too_short() -> None:
+    """The grace period takes four fifths of the time that it is set to."""
+    _grace_lasts(0.8)
+
+
+@fault("OJS-WRK-016")
+def grace_of_servers_is_half_as_long() -> None:
+    """The grace period after the directive `terminate` takes half the time that it is set to."""
+
+    def make(directed: Any) -> Any:
+        def earlier(self: Machine, word: State | None, reported: State, now: float) -> Any:
+            return directed(self, word, reported, now - self.grace_s / 2)
+
+        return earlier
+
+    wrap(Machine, "directed", make)
+
+
+@fault("OJS-WPR-031")
+def the_end_waits_for_no_second_try() -> None:
+    """A worker that is ending does not send again an ACK that was refused."""
+    ending: list[Machine] = []
+
+    def make(shut_down: Any) -> Any:
+        def noted(self: Machine, deadline: float) -> Actions:
+            ending.append(self)
+            actions: Actions = shut_down(self, deadline)
+            return actions
+
+        return noted
+
+    wrap(Machine, "_shut_down", make)
+    pleased(lambda reply: bool(ending) and (reply is None or not reply.well))
 
 
 @fault("OJS-WPR-048")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from ojs_worker.running.settling import SingleSettler
 from ojs_worker.transport import Reply, backoff
 from tests.faulty.fault import fault
 from tests.faulty.planting import after, put, wrap
+from tests.faulty.values import Change, composed, mapped, rounded, shortened
 
 
 def _settles(otherwise: Callable[[Callable[[], Any]], Any]) -> None:
@@ -77,6 +79,47 @@ def an_empty_result_is_null() -> None:
     _says(lambda said: said.update(result=said["result"] or None) if "result" in said else None)
 
 
+def _results(change: Change) -> None:
+    """Change each value in the results of handlers."""
+    _says(
+        lambda said: (
+            said.update(result=mapped(said["result"], change)) if "result" in said else None
+        )
+    )
+
+
+@fault("OJS-WPR-045")
+def empty_members_are_dropped() -> None:
+    """Members of a result that are null are left out."""
+
+    def without(value: Any) -> Any:
+        if isinstance(value, list):
+            return [without(item) for item in value]
+        if isinstance(value, dict):
+            return {name: without(one) for name, one in value.items() if one is not None}
+        return value
+
+    _says(lambda said: said.update(result=without(said["result"])) if "result" in said else None)
+
+
+@fault("OJS-WPR-045")
+def workers_round_integers() -> None:
+    """Integers in a result are sent with 15 digits."""
+    _results(rounded)
+
+
+@fault("OJS-WPR-045")
+def workers_round_fractions() -> None:
+    """Fractions in a result are sent with 15 digits."""
+    _results(shortened)
+
+
+@fault("OJS-WPR-045")
+def workers_compose_texts() -> None:
+    """Texts in a result are brought into the composed form of Unicode."""
+    _results(composed)
+
+
 @fault("OJS-SET-007")
 def deliveries_are_not_named() -> None:
     """ACK and FAIL do not say which delivery they are about."""
@@ -119,7 +162,9 @@ class _Pleased:
         return Reply(200) if self._pleases(reply) else reply
 
 
-def _pleased(pleases: Callable[[Reply | None], bool]) -> None:
+def pleased(pleases: Callable[[Reply | None], bool]) -> None:
+    """Take some failures of settling calls for success; None is a call without an answer."""
+
     def make(begin: Any) -> Any:
         def easy(self: SingleSettler, transport: Any, *more: Any, **named: Any) -> None:
             begin(self, _Pleased(transport, pleases), *more, **named)
@@ -132,13 +177,33 @@ def _pleased(pleases: Callable[[Reply | None], bool]) -> None:
 @fault("OJS-WPR-027")
 def outages_swallow_results() -> None:
     """The outcome of a job that ends while the server is away is never sent."""
-    _pleased(lambda reply: reply is None)
+    pleased(lambda reply: reply is None)
 
 
 @fault("OJS-WPR-022")
 def server_faults_end_the_telling() -> None:
     """An ACK that is answered with a status of 500 and above counts as heard."""
-    _pleased(lambda reply: reply is not None and reply.status >= 500)
+    pleased(lambda reply: reply is not None and reply.status >= 500)
+
+
+@fault("OJS-WPR-022")
+def a_timeout_is_final() -> None:
+    """An ACK whose answer did not come in time is not sent again."""
+
+    def make(send: Any) -> Any:
+        async def once(self: _Pleased, request: Any, **named: Any) -> Any:
+            begun = time.monotonic()
+            try:
+                return await send(self, request, **named)
+            except Unreachable:
+                if time.monotonic() - begun < request.timeout_s:
+                    raise
+                return Reply(200)
+
+        return once
+
+    wrap(_Pleased, "send", make)
+    pleased(lambda reply: False)
 
 
 @fault("OJS-WPR-022")
@@ -151,7 +216,7 @@ def five_tries_are_enough() -> None:
         failed = 0 if reply is not None and reply.well else failed + 1
         return failed > 4
 
-    _pleased(tired)
+    pleased(tired)
 
 
 def _pauses(change: Callable[..., float]) -> None:
@@ -168,6 +233,12 @@ def tries_follow_without_a_pause() -> None:
 def pauses_do_not_grow() -> None:
     """The pause after the tenth failure is that after the first."""
     _pauses(lambda pause, failures, random: pause(1, random))
+
+
+@fault("OJS-WPR-025")
+def pauses_are_left_to_no_chance() -> None:
+    """The pauses after a failure have the same lengths in every worker."""
+    _pauses(lambda pause, failures, random: pause(failures, 0.5))
 
 
 @fault("OJS-WPR-026")
