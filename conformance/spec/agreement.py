@@ -33,7 +33,7 @@ def agreement_problems(spec: Spec, contract: Contract, cases: Iterable[OwnCase])
         if isinstance(case, ServerCase | WorkerCase):
             for name in case.clauses:
                 codes.setdefault(name, []).append(code_of(case.play))
-    errors = _error_rows(spec)
+    errors = error_rows(spec)
     words = messages.described()
     for scoped in read_all(spec, messages):
         others = undocumented_names(spec.page(scoped.clause.file))
@@ -194,7 +194,8 @@ def _alias_problems(scoped: ScopedClause, table: Table, messages: Messages) -> I
             yield f"{scoped.place}: {other} is {mine} in its table, and {theirs} in the contract"
 
 
-def _error_rows(spec: Spec) -> dict[str, int]:
+def error_rows(spec: Spec) -> dict[str, int]:
+    """Return the status of each code, by the table of errors."""
     return dict(
         row
         for clause in spec.clauses
