@@ -18,6 +18,7 @@ from conformance.spec.data import as_json, spec_data
 from conformance.spec.diff import clause_changes, contract_changes
 from conformance.spec.messages import Messages
 from conformance.spec.places import Published, place_problems
+from conformance.spec.texts.checking import text_problems
 from conformance.spec.touched import Backend, Touched, backend_of, change_lines, proposal_lines
 from conformance.verdicts.contract import Contract, ContractError, load_contract
 
@@ -32,8 +33,15 @@ def coverage_command(spec: Path | None) -> int:
     return FAILED if found.holes or found.problems else PASSED
 
 
-def check_command(spec: Path | None, openapi: Path | None, published: Sequence[Path] = ()) -> int:
-    """Print the problems of the specification; any is a failure."""
+def check_command(
+    spec: Path | None,
+    openapi: Path | None,
+    published: Sequence[Path] = (),
+    of: Path | None = None,
+) -> int:
+    """Print the problems of the specification, or of texts that are not ours; any is a failure."""
+    if of is not None:
+        return _check_texts(of, openapi)
     read = spec_at(spec)
     contract = contract_at(openapi)
     assert contract is not None
@@ -43,6 +51,18 @@ def check_command(spec: Path | None, openapi: Path | None, published: Sequence[P
     print("\n".join(lines))
     print(f"{len(read.clauses)} clauses, {len(lines)} problems")
     return FAILED if lines else PASSED
+
+
+def _check_texts(folder: Path, openapi: Path | None) -> int:
+    if not folder.is_dir():
+        raise Misuse(f"no such folder: {folder}")
+    beside = folder / "openapi.yaml"
+    document = openapi or (beside if beside.is_file() else None)
+    found = text_problems(folder, contract_at(document) if document else None)
+    for kind, lines in found.items():
+        print(f"{kind}: {len(lines)}")
+        print("".join(f"    {line}\n" for line in lines), end="")
+    return FAILED if any(found.values()) else PASSED
 
 
 def diff_command(old: str, new: str, report: Sequence[Path] = ()) -> int:
