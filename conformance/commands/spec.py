@@ -18,6 +18,7 @@ from conformance.spec.data import as_json, spec_data
 from conformance.spec.diff import clause_changes, contract_changes
 from conformance.spec.messages import Messages
 from conformance.spec.places import Published, place_problems
+from conformance.spec.summary import operation_lines, summary_lines
 from conformance.spec.texts.checking import text_problems
 from conformance.spec.touched import Backend, Touched, backend_of, change_lines, proposal_lines
 from conformance.verdicts.contract import Contract, ContractError, load_contract
@@ -84,7 +85,10 @@ def _diff(
     if before[1] is not None and after[1] is not None:
         changes += contract_changes(before[1], after[1], after[0])
     touched = Touched(all_cases(), calls)
-    lines = [line for change in changes for line in change_lines(change, touched, backends)]
+    lines = [*summary_lines(changes, touched), ""] if changes else []
+    if operations := list(operation_lines(changes)):
+        lines += ["operations of the contract that changed:", *operations, ""]
+    lines += [line for change in changes for line in change_lines(change, touched, backends)]
     if changes and backends and before[1] is not None and after[1] is not None:
         lines += ["", *proposal_lines((before[0], before[1]), (after[0], after[1]), backends)]
     return lines

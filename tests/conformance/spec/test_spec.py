@@ -203,6 +203,19 @@ def test_diff_tells_what_changed_and_which_cases_it_touches(
     (tmp_path / "new" / "openapi.yaml").write_text(after)
     assert main(["spec", "diff", str(tmp_path / "old"), str(tmp_path / "new")]) == 0
     assert capsys.readouterr().out.splitlines() == [
+        "clauses: 1 new, 1 dropped, 1 changed",
+        "operations: 1 changed, 1 new",
+        "breaks servers: 3 changes (OJS-ENV-099, GET /a, PUT /b)",
+        "breaks workers: 0 changes",
+        "breaks producers: 0 changes",
+        "breaks operators: 1 changes (GET /a)",
+        "touches 2 operations and 1 cases",
+        "breaks nobody: 2 changes",
+        "",
+        "operations of the contract that changed:",
+        "GET /a: itself; breaks servers, operators",
+        "PUT /b: itself; breaks servers",
+        "",
         "new: OJS-ENV-099 (must, server) A job has an id.",
         "    breaks: servers",
         "dropped: OJS-ENV-098 (must, server) A job has an id.",
@@ -212,7 +225,7 @@ def test_diff_tells_what_changed_and_which_cases_it_touches(
         "changed: GET /a",
         "    answers 200 no more",
         "    now also answers 201",
-        "    breaks: clients, servers",
+        "    breaks: operators, servers",
         "new: PUT /b",
         "    breaks: servers",
     ]
