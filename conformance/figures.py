@@ -72,7 +72,7 @@ class Figure(msgspec.Struct, frozen=True):
 
     @property
     def measure(self) -> str:
-        """What it measures: time, size, or the things that it counts."""
+        """Time, size, or the things that it counts."""
         return _UNITS[self.unit][0] if self.unit in _UNITS else self.unit
 
     @property

@@ -57,8 +57,8 @@ def check_command(
 def _check_texts(folder: Path, openapi: Path | None) -> int:
     if not folder.is_dir():
         raise Misuse(f"no such folder: {folder}")
-    beside = folder / "openapi.yaml"
-    document = openapi or (beside if beside.is_file() else None)
+    own = folder / "openapi.yaml"
+    document = openapi or (own if own.is_file() else None)
     found = text_problems(folder, contract_at(document) if document else None)
     for kind, lines in found.items():
         print(f"{kind}: {len(lines)}")

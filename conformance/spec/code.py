@@ -69,7 +69,7 @@ def _read(function: Callable[..., Any]) -> _Function:
     module = inspect.getmodule(function)
     names = set()
     tree = _tree(function)
-    # What a docstring says, the code may fail to look for.
+    # A docstring may say what the code does not look for.
     titles = {id(_title(each)) for each in ast.walk(tree) if _has_title(each)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant):

@@ -61,7 +61,7 @@ def clause_changes(old: Spec, new: Spec, contract: Contract | None) -> Iterator[
         )
         broken = bound_by(clause, calls) if breaks and clause.strength == "must" else frozenset()
         if broken and _statuses(before.get(clause.id)) - _statuses(after.get(clause.id)):
-            # Who looks for the old status does not understand the new one.
+            # Callers that look for the old status do not understand the new one.
             broken = broken.union(*map(callers, calls))
         return Change(
             head=head,
@@ -161,6 +161,8 @@ def _changed(old: Clause, new: Clause) -> list[str]:
         lines.append(f"was {old.strength}, {old.side}; is {new.strength}, {new.side}")
     if old.sources != new.sources:
         lines.append(f"sources were {', '.join(old.sources)}; are {', '.join(new.sources)}")
+    if old.marks != new.marks:
+        lines.append(f"marks were {', '.join(old.marks)}; are {', '.join(new.marks)}")
     if old.summary != new.summary:
         lines += [f"- {old.summary}", f"+ {new.summary}"]
     was, now = (_rows(clause.tables) for clause in (old, new))

@@ -15,7 +15,7 @@ OPERATORS: Final = "operators"
 PARTIES: Final = (SERVERS, WORKERS, PRODUCERS, OPERATORS)
 _CALLERS: Final = frozenset({WORKERS, PRODUCERS, OPERATORS})
 
-# Who makes the calls that are none of the worker protocol; the first rule that matches counts.
+# Callers of what is none of the worker protocol; the first rule that matches counts.
 _RULES: Final = tuple(
     (re.compile(pattern), frozenset(parties))
     for pattern, parties in (

@@ -1,4 +1,4 @@
-"""Who makes a call, and whom a clause binds."""
+"""Calls are made, and clauses bind, by rule."""
 
 import pytest
 
