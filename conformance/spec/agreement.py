@@ -89,6 +89,9 @@ def _unsought_problems(scoped: ScopedClause, codes: Sequence[Code]) -> Iterator[
         seen = any(status in code.numbers for code in codes)
         if codes and not seen and status not in UNSEEN_STATUSES.get(scoped.clause.id, ()):
             yield f"{scoped.place} says {status}, which no case of it looks for"
+    for each in scoped.facts.statuses:
+        if codes and each.code and not any(each.code in code.words for code in codes):
+            yield f"{scoped.place} says {each}, a code that no case of it looks for"
 
 
 def _bound_problems(scoped: ScopedClause, messages: Messages) -> Iterator[str]:

@@ -17,6 +17,7 @@ _ITEM: Final = r"`[\w.-]+`(?: \([^()]*\))?"
 _LIST: Final = re.compile(rf"(?:{_ITEM}, )+{_ITEM}(?:,? (?:or|and) {_ITEM})?")
 _SPAN: Final = re.compile(r"`([\w.-]+)`")
 _TEXT: Final = re.compile(r"[\w.-]*\w")
+_MEMBER: Final = re.compile(r"`(\w+)`")
 _FEWEST: Final = 3
 _TWICE: Final = 2
 
@@ -50,6 +51,7 @@ def word_problems(
     for lists in by_file.values():
         yield from _twins(lists, ())
     yield from _unknown_words(spec, members, cases)
+    yield from _table_words(spec, members)
 
 
 def _twins(lists: list[Words], others: Iterable[Words]) -> Iterator[str]:
@@ -123,6 +125,20 @@ def _unknown_words(
                     yield (
                         f"{clause.file}:{clause.line}: {clause.id} and case {case.id} have the "
                         f"word {word} for {member}; the contract has {', '.join(sorted(known))}"
+                    )
+
+
+def _table_words(spec: Spec, members: Members) -> Iterator[str]:
+    """Yield words of a table of the values of a member that the contract does not have for it."""
+    for clause in spec.clauses:
+        for table in clause.tables:
+            member = _MEMBER.fullmatch(table.head[0])
+            known = members.words(member[1]) if member else frozenset()
+            for word in (word for row in table.rows for word in _SPAN.findall(row[0])):
+                if known and word not in known:
+                    yield (
+                        f"{clause.file}:{clause.line}: {clause.id} has {word} in its table of "
+                        f"{table.head[0]}; the contract has {', '.join(sorted(known))}"
                     )
 
 
