@@ -16,7 +16,8 @@ _START = re.compile(r"^\*\*(OJS-[^*\s]*)\*\*", re.MULTILINE)
 _NEXT = re.compile(r"^(?:\*\*OJS-|#)", re.MULTILINE)
 _CLAUSE = re.compile(
     r"\*\*(?P<id>OJS-(?P<letters>[A-Z]{3,4})-(?P<number>\d{3}))\*\* "
-    r"\((?P<strength>[a-z]+), (?P<side>[a-z]+); (?P<sources>[^)]*)\)\s+(?P<text>\S.*)",
+    r"\((?P<strength>[a-z]+), (?P<side>[a-z]+); (?P<sources>[^);]*)(?:;\s+(?P<marks>[^)]*))?\)\s+"
+    r"(?P<text>\S.*)",
     re.DOTALL,
 )
 
@@ -42,6 +43,7 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     file: str
     line: int
+    marks: tuple[str, ...] = ()  # figures and prohibitions of the text, for programs
     tables: tuple[Table, ...] = ()
 
     @property
@@ -125,10 +127,15 @@ def read_spec(folder: Path) -> Spec:
                     text=parts["text"],
                     file=path.name,
                     line=line,
+                    marks=tuple(_marks(parts["marks"] or "")),
                     tables=tuple(_tables(_NEXT.split(behind, maxsplit=1)[0])),
                 )
             )
     return Spec(folder, clauses, problems)
+
+
+def _marks(text: str) -> Iterator[str]:
+    return (mark for part in " ".join(text.split()).split(", ") if (mark := part.strip()))
 
 
 def _tables(text: str) -> Iterator[Table]:

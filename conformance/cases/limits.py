@@ -81,6 +81,7 @@ async def floods(stage: Stage) -> None:
     stored = 0
     for reply in replies:
         if reply.status == 503:
+            reply.error(503, "overloaded")
             reply.seconds_to_wait()
             continue
         reply.expect(201)

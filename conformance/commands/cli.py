@@ -148,6 +148,12 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="clones of the published texts and cases, to look up the places that clauses cite",
     )
+    add.add_argument(
+        "--of",
+        type=Path,
+        metavar="DIR",
+        help="check instead the texts in Markdown of a folder, and its openapi.yaml",
+    )
     add = steps.add_parser("diff", help="what changed between two versions of the specification")
     for name in ("old", "new"):
         help_text = "a folder, or a revision in git"

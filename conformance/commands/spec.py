@@ -19,6 +19,8 @@ from conformance.spec.data import as_json, spec_data
 from conformance.spec.diff import clause_changes, contract_changes
 from conformance.spec.messages import Messages
 from conformance.spec.places import Published, place_problems
+from conformance.spec.summary import operation_lines, summary_lines
+from conformance.spec.texts.checking import text_problems
 from conformance.spec.touched import Backend, Touched, backend_of, change_lines, proposal_lines
 from conformance.verdicts.contract import Contract, ContractError, load_contract
 
@@ -33,8 +35,15 @@ def coverage_command(spec: Path | None) -> int:
     return FAILED if found.holes or found.problems else PASSED
 
 
-def check_command(spec: Path | None, openapi: Path | None, published: Sequence[Path] = ()) -> int:
-    """Print the problems of the specification; any is a failure."""
+def check_command(
+    spec: Path | None,
+    openapi: Path | None,
+    published: Sequence[Path] = (),
+    of: Path | None = None,
+) -> int:
+    """Print the problems of the specification, or of texts that are not ours; any is a failure."""
+    if of is not None:
+        return _check_texts(of, openapi)
     read = spec_at(spec)
     contract = contract_at(openapi)
     assert contract is not None
@@ -45,6 +54,18 @@ def check_command(spec: Path | None, openapi: Path | None, published: Sequence[P
     print("\n".join(lines))
     print(f"{len(read.clauses)} clauses, {len(lines)} problems")
     return FAILED if lines else PASSED
+
+
+def _check_texts(folder: Path, openapi: Path | None) -> int:
+    if not folder.is_dir():
+        raise Misuse(f"no such folder: {folder}")
+    own = folder / "openapi.yaml"
+    document = openapi or (own if own.is_file() else None)
+    found = text_problems(folder, contract_at(document) if document else None)
+    for kind, lines in found.items():
+        print(f"{kind}: {len(lines)}")
+        print("".join(f"    {line}\n" for line in lines), end="")
+    return FAILED if any(found.values()) else PASSED
 
 
 def diff_command(old: str, new: str, report: Sequence[Path] = ()) -> int:
@@ -66,7 +87,10 @@ def _diff(
     if before[1] is not None and after[1] is not None:
         changes += contract_changes(before[1], after[1], after[0])
     touched = Touched(all_cases(), calls)
-    lines = [line for change in changes for line in change_lines(change, touched, backends)]
+    lines = [*summary_lines(changes, touched), ""] if changes else []
+    if operations := list(operation_lines(changes)):
+        lines += ["operations of the contract that changed:", *operations, ""]
+    lines += [line for change in changes for line in change_lines(change, touched, backends)]
     if changes and backends and before[1] is not None and after[1] is not None:
         lines += ["", *proposal_lines((before[0], before[1]), (after[0], after[1]), backends)]
     return lines

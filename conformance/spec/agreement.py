@@ -33,7 +33,7 @@ def agreement_problems(spec: Spec, contract: Contract, cases: Iterable[OwnCase])
         if isinstance(case, ServerCase | WorkerCase):
             for name in case.clauses:
                 codes.setdefault(name, []).append(code_of(case.play))
-    errors = _error_rows(spec)
+    errors = error_rows(spec)
     words = messages.described()
     for scoped in read_all(spec, messages):
         others = undocumented_names(spec.page(scoped.clause.file))
@@ -89,6 +89,9 @@ def _unsought_problems(scoped: ScopedClause, codes: Sequence[Code]) -> Iterator[
         seen = any(status in code.numbers for code in codes)
         if codes and not seen and status not in UNSEEN_STATUSES.get(scoped.clause.id, ()):
             yield f"{scoped.place} says {status}, which no case of it looks for"
+    for each in scoped.facts.statuses:
+        if codes and each.code and not any(each.code in code.words for code in codes):
+            yield f"{scoped.place} says {each}, a code that no case of it looks for"
 
 
 def _bound_problems(scoped: ScopedClause, messages: Messages) -> Iterator[str]:
@@ -194,7 +197,8 @@ def _alias_problems(scoped: ScopedClause, table: Table, messages: Messages) -> I
             yield f"{scoped.place}: {other} is {mine} in its table, and {theirs} in the contract"
 
 
-def _error_rows(spec: Spec) -> dict[str, int]:
+def error_rows(spec: Spec) -> dict[str, int]:
+    """Return the status of each code, by the table of errors."""
     return dict(
         row
         for clause in spec.clauses

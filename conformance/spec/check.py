@@ -12,6 +12,7 @@ from conformance.spec.agreement import agreement_problems
 from conformance.spec.code import calls_of, is_path
 from conformance.spec.coverage import coverage
 from conformance.spec.examples import DANGLING, example_problems
+from conformance.spec.meaning.comparing import meaning_problems
 from conformance.spec.unseen import UNSEEN
 from conformance.verdicts.contract import Contract
 
@@ -46,6 +47,7 @@ def check_lines(
             for problem in _case_problems(case, contract)
         ),
         *(agreement_problems(spec, contract, cases) if examples_resolve else ()),
+        *(meaning_problems(spec, contract, cases) if examples_resolve else ()),
         *found.problems,
         *(f"{clause.file}:{clause.line}: {clause.id} has no case" for clause in found.holes),
     ]

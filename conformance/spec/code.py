@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import msgspec
 
@@ -68,9 +68,13 @@ def _read(function: Callable[..., Any]) -> _Function:
     found = _Function()
     module = inspect.getmodule(function)
     names = set()
-    for node in ast.walk(_tree(function)):
+    tree = _tree(function)
+    # A docstring may say what the code does not look for.
+    titles = {id(_title(each)) for each in ast.walk(tree) if _has_title(each)}
+    for node in ast.walk(tree):
         if isinstance(node, ast.Constant):
-            found.note(node.value)
+            if id(node) not in titles:
+                found.note(node.value)
         elif isinstance(node, ast.keyword) and node.arg:
             found.words.add(node.arg)
         elif isinstance(node, ast.Name):
@@ -82,6 +86,17 @@ def _read(function: Callable[..., Any]) -> _Function:
         else:
             found.note(used)
     return found
+
+
+def _has_title(node: ast.AST) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    return isinstance(node, functions) and ast.get_docstring(node, clean=False) is not None
+
+
+def _title(function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.expr:
+    first = function.body[0]
+    assert isinstance(first, ast.Expr)
+    return first.value
 
 
 def calls_of(play: Callable[..., Any]) -> Iterator[tuple[str, str]]:
@@ -102,6 +117,47 @@ def calls_of(play: Callable[..., Any]) -> Iterator[tuple[str, str]]:
             yield method, (path if path.startswith("/") else f"/ojs/v1/{path}").partition("?")[0]
 
 
+def refusals_of(play: Callable[..., Any]) -> Iterator[tuple[int, str]]:
+    """Yield the statuses with their error codes that a case requires of answers."""
+    for node in ast.walk(_tree(play)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            match [each.value for each in node.args[:2] if isinstance(each, ast.Constant)]:
+                case [int(status), str(code)] if node.func.attr == "error":
+                    yield status, code
+
+
+def own_numbers(play: Callable[..., Any]) -> frozenset[int]:
+    """Return the numbers in the code of a case itself, without those of its helpers."""
+    return frozenset(_read(play).numbers)
+
+
+def checks_statuses(play: Callable[..., Any]) -> bool:
+    """Return True if a case itself requires statuses of answers."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("expect", "error")
+        for node in ast.walk(_tree(play))
+    )
+
+
+def words_sent(play: Callable[..., Any]) -> Iterator[tuple[str, str]]:
+    """Yield the texts that the code of a case gives by name, as a member or as an argument."""
+    for node in ast.walk(_tree(play)):
+        pairs: list[tuple[Any, ast.expr]] = []
+        if isinstance(node, ast.Dict):
+            pairs = [
+                (name.value, value)
+                for name, value in zip(node.keys, node.values, strict=True)
+                if isinstance(name, ast.Constant)
+            ]
+        elif isinstance(node, ast.keyword) and node.arg:
+            pairs = [(node.arg, node.value)]
+        for name, value in pairs:
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield str(name), value.value
+
+
 def is_path(called: str, documented: str) -> bool:
     """Return True if a path in the code of a case goes to a documented one."""
     mine, theirs = called.split("/"), documented.split("/")
@@ -111,6 +167,7 @@ def is_path(called: str, documented: str) -> bool:
     )
 
 
+@cache
 def _tree(function: Callable[..., Any]) -> ast.Module:
     return ast.parse(textwrap.dedent(inspect.getsource(function)))
 

@@ -26,6 +26,7 @@ class ClauseData(msgspec.Struct, frozen=True, kw_only=True):
     strength: str
     side: str
     sources: tuple[str, ...]
+    marks: tuple[str, ...]
     text: str
     cases: list[str]
     unseen: str = ""  # the reason why no client can observe it
@@ -71,6 +72,7 @@ def spec_data(spec: Spec, cases: Iterable[OwnCase], reports: Mapping[Path, Repor
                 strength=clause.strength,
                 side=clause.side,
                 sources=clause.sources,
+                marks=clause.marks,
                 text=clause.text,
                 cases=found.cases.get(clause.id, []),
                 unseen=found.unseen.get(clause.id, ""),

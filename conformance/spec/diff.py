@@ -7,13 +7,17 @@ from typing import Final
 import msgspec
 
 from conformance.clauses import Clause, Spec, Table
-from conformance.played.calls import Kind, call_of
-from conformance.spec.facts import Call
+from conformance.spec.facts import Call, facts_of
 from conformance.spec.messages import Messages
+from conformance.spec.parties import bound_by, callers
 from conformance.spec.reach import ScopedClause, read_all
 from conformance.spec.shapes import Shape, Shapes, Side, Turn
 from conformance.verdicts.contract import Contract
 
+CLAUSES: Final = "clauses"
+DECISIONS: Final = "decisions"
+OPERATIONS: Final = "operations"
+COMPONENTS: Final = "components"
 _DECISION: Final = re.compile(r"^\| (\d+) \| (.+) \|$", re.MULTILINE)
 # Parties that must change after a change of requests, and after one of answers.
 _REQUEST: Final = {
@@ -36,6 +40,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One change, with the clauses and operations that it touches and those whom it breaks."""
 
     head: str
+    kind: str
     lines: tuple[str, ...] = ()
     clauses: frozenset[str] = frozenset()
     calls: frozenset[Call] = frozenset()
@@ -54,12 +59,17 @@ def clause_changes(old: Spec, new: Spec, contract: Contract | None) -> Iterator[
             if clause.id in by_clause
             else frozenset()
         )
+        broken = bound_by(clause, calls) if breaks and clause.strength == "must" else frozenset()
+        if broken and _statuses(before.get(clause.id)) - _statuses(after.get(clause.id)):
+            # Callers that look for the old status do not understand the new one.
+            broken = broken.union(*map(callers, calls))
         return Change(
             head=head,
+            kind=CLAUSES,
             lines=lines,
             clauses=frozenset({clause.id}),
             calls=calls,
-            breaks=frozenset({f"{clause.side}s"} if breaks and clause.strength == "must" else ()),
+            breaks=broken,
         )
 
     for name in sorted(after.keys() - before.keys()):
@@ -85,6 +95,7 @@ def contract_changes(old: Contract, new: Contract, spec: Spec) -> Iterator[Chang
     for call, found in shapes.operations():
         yield Change(
             head=f"{_turn(found)}: {call}",
+            kind=OPERATIONS,
             lines=tuple(map(str, found)) if found[0].place or len(found) > 1 else _rest(found[0]),
             clauses=_about(clauses, found, frozenset({call})),
             calls=frozenset({call}),
@@ -97,12 +108,16 @@ def contract_changes(old: Contract, new: Contract, spec: Spec) -> Iterator[Chang
         sides = {side for _, side in users}
         yield Change(
             head=f"changed: {pointer.removeprefix('#/components/').replace('/', ' ')}",
+            kind=COMPONENTS,
             lines=tuple(map(str, found)),
             clauses=_about(clauses, found, calls),
             calls=calls,
             breaks=frozenset().union(
                 *(
-                    _breaks(msgspec.structs.replace(shape, side=side), calls)
+                    _breaks(
+                        msgspec.structs.replace(shape, side=side),
+                        {call for call, used in users if used is side},
+                    )
                     for shape in found
                     for side in (sides if shape.side is Side.BOTH else {shape.side})
                 )
@@ -128,6 +143,10 @@ def _clauses_with_facts(spec: Spec, contract: Contract | None) -> list[ScopedCla
     return [] if contract is None else read_all(spec, Messages(contract))
 
 
+def _statuses(clause: Clause | None) -> set[int]:
+    return {each.status for each in facts_of(clause.text).statuses} if clause else set()
+
+
 def _head(clause: Clause) -> str:
     return f"{clause.id} ({clause.strength}, {clause.side}) {clause.summary[:100]}"
 
@@ -142,6 +161,8 @@ def _changed(old: Clause, new: Clause) -> list[str]:
         lines.append(f"was {old.strength}, {old.side}; is {new.strength}, {new.side}")
     if old.sources != new.sources:
         lines.append(f"sources were {', '.join(old.sources)}; are {', '.join(new.sources)}")
+    if old.marks != new.marks:
+        lines.append(f"marks were {', '.join(old.marks)}; are {', '.join(new.marks)}")
     if old.summary != new.summary:
         lines += [f"- {old.summary}", f"+ {new.summary}"]
     was, now = (_rows(clause.tables) for clause in (old, new))
@@ -162,7 +183,10 @@ def _decisions(old: Spec, new: Spec) -> Iterator[Change]:
             lines = [f"- {was[number]}"] if number in was else []
             lines += [f"+ {now[number]}"] if number in now else []
             yield Change(
-                head=f"changed: decision {number}", lines=tuple(lines), clauses=frozenset(cited)
+                head=f"changed: decision {number}",
+                kind=DECISIONS,
+                lines=tuple(lines),
+                clauses=frozenset(cited),
             )
 
 
@@ -185,14 +209,6 @@ def _breaks(shape: Shape, calls: Iterable[Call]) -> set[str]:
         found.discard("callers")
         found.update(party for call in calls for party in callers(call))
     return found
-
-
-def callers(call: Call) -> set[str]:
-    """Return who makes a call: workers those of the worker protocol, clients all others."""
-    kind = call_of(call.method, call.path).kind
-    if kind is Kind.OTHER:
-        return {"clients"}
-    return {"clients", "workers"} if kind in (Kind.MANIFEST, Kind.PROGRESS) else {"workers"}
 
 
 def cases_by_clause(cases: Iterable[tuple[str, Sequence[str]]]) -> Mapping[str, set[str]]:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from conformance.spec.facts import Bounds, Call
+from conformance.spec.requests import Needs
 from conformance.spec.shapes import Side
 from conformance.verdicts.contract import Contract, escaped
 
@@ -28,6 +29,7 @@ class _Part(msgspec.Struct):
     names: set[str] = msgspec.field(default_factory=set)
     members: list[tuple[str, str, Any]] = msgspec.field(default_factory=list)
     refers: set[str] = msgspec.field(default_factory=set)
+    texts: list[tuple[str, str]] = msgspec.field(default_factory=list)
 
 
 class Messages:
@@ -73,9 +75,25 @@ class Messages:
             if bounds != Bounds(name)
         ]
 
+    def request(self, call: Call) -> Needs:
+        """Return the members of the body of a request, and which are needed."""
+        body = self._resolved(self.operation(call).get("requestBody") or {})
+        media = (body.get("content") or {}).values()
+        return Needs((each["schema"] for each in media if "schema" in each), self._resolved)
+
+    def _resolved(self, node: Any) -> Any:
+        while isinstance(node, dict) and "$ref" in node:
+            node = self.contract.at(node["$ref"])
+        return node if isinstance(node, dict) else {}
+
     def has_member(self, call: Call, member: str) -> bool:
         """Return True if a request or an answer of the operation has a member or a parameter."""
         return any(name == member for part in self._reached(call) for name, *_ in part.members)
+
+    def descriptions(self, call: Call) -> Iterator[tuple[str, str]]:
+        """Yield the descriptions of an operation and of what it refers to, by their place."""
+        for part in self._reached(call):
+            yield from part.texts
 
     def users(self) -> dict[str, set[tuple[Call, Side]]]:
         """Return the operations that use each component, in requests or in answers."""
@@ -204,6 +222,8 @@ def _walk(node: Any, pointer: str, part: _Part) -> None:
         return
     if isinstance(node.get("$ref"), str):
         part.refers.add(node["$ref"])
+    if isinstance(node.get("description"), str):
+        part.texts.append((pointer, node["description"]))
     for name in ("properties", "headers"):
         part.names.update(node[name] if isinstance(node.get(name), dict) else ())
     part.names.update(str(word) for word in node.get("enum") or () if word is not None)

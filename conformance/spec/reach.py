@@ -28,6 +28,7 @@ class ScopedClause(msgspec.Struct, frozen=True):
     facts: Facts
     own: frozenset[Call]  # operations that it names itself
     wider: frozenset[Call]  # operations that its file, or clauses that it refers to, name
+    first: frozenset[Call] = frozenset()  # the one operation that its file begins with, if any
 
     @property
     def scope(self) -> frozenset[Call]:
@@ -47,6 +48,7 @@ def read_all(spec: Spec, messages: Messages) -> list[ScopedClause]:
     for clause in spec.clauses:
         by_file[clause.file].update(facts[clause.id].calls)
     files = {clause.id: clause.file for clause in spec.clauses}
+    first = {name: _first(spec.page(name)) for name in by_file}
     return [
         ScopedClause(
             clause,
@@ -56,9 +58,16 @@ def read_all(spec: Spec, messages: Messages) -> list[ScopedClause]:
             & by_file[clause.file].union(
                 *(by_file[files[name]] for name in _REFERENCE.findall(clause.text) if name in files)
             ),
+            first[clause.file],
         )
         for clause in spec.clauses
     ]
+
+
+def _first(page: str) -> frozenset[Call]:
+    """Return the operation that the text above the clauses is about, if it is one."""
+    found = calls_in(page.partition("**OJS-")[0])
+    return frozenset(found if len(found) == 1 else ())
 
 
 def calls_in(text: str) -> set[Call]:

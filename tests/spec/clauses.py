@@ -12,7 +12,7 @@ FILE = re.compile(r"(\d\d)-[a-z]+(?:-[a-z]+)*\.md")
 _STARTS = re.compile(r"^\*\*OJS.*(?:\n(?!\n|\*\*OJS).*)*", re.MULTILINE)
 _CLAUSE = re.compile(
     r"\*\*(?P<id>OJS-[A-Z]{3}-\d{3})\*\* "
-    r"\((?P<strength>[a-z]+), (?P<side>[a-z]+); (?P<sources>[^()]+)\) (?P<text>.+)"
+    r"\((?P<strength>[a-z]+), (?P<side>[a-z]+); (?P<sources>[^();]+)(?:; [^()]+)?\) (?P<text>.+)"
 )
 _LETTERS = re.compile(r"^Clauses of this file: `OJS-([A-Z]{3})`\.$", re.MULTILINE)
 _DECISION = re.compile(r"^\| (\d+) \| (.+) \|$", re.MULTILINE)

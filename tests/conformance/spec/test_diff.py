@@ -15,7 +15,7 @@ from conformance.commands.cli import main
 from conformance.commands.spec import diff_command
 from conformance.data_files import data_path
 from conformance.report.document import ADAPTER_MODE, WORKER_MODE, build_report
-from conformance.spec.diff import Change, callers, clause_changes, contract_changes
+from conformance.spec.diff import Change, clause_changes, contract_changes
 from conformance.spec.facts import Call
 from conformance.verdicts.contract import Contract, own_contract
 from conformance.verdicts.exchanges import Exchange
@@ -82,6 +82,16 @@ def test_a_clause_of_workers(tmp_path: Path) -> None:
     assert change.breaks == {"workers"}
 
 
+def test_another_status_breaks_whoever_looks_for_the_old_one(tmp_path: Path) -> None:
+    change = clause_change(
+        tmp_path,
+        "06-settle.md",
+        "than the holder are refused with 409.",
+        "than the holder are refused with 410.",
+    )
+    assert change.breaks == {"servers", "workers"}
+
+
 def test_a_decision(tmp_path: Path) -> None:
     change = clause_change(
         tmp_path, "decisions.md", "| 1800 s; FETCH before job before server;", "| 30 s;"
@@ -103,12 +113,12 @@ def test_a_narrower_request_breaks_workers_and_servers() -> None:
     assert change.breaks == {"workers", "servers"}
 
 
-def test_a_wider_answer_breaks_clients() -> None:
+def test_a_word_more_breaks_whoever_writes_or_reads_it() -> None:
     change = contract_change(
         lambda document: at(document, *SCHEMAS, "JobState")["enum"].append("paused")
     )
     assert change.lines == ("new word paused",)
-    assert {"clients", "workers"} <= change.breaks
+    assert change.breaks == {"servers", "workers", "producers", "operators"}
 
 
 def test_a_schema_that_stands_in_an_operation() -> None:
@@ -121,7 +131,7 @@ def test_a_schema_that_stands_in_an_operation() -> None:
     found = contract_change(change)
     assert found.head == "changed: GET /ojs/v1/events"
     assert found.lines == ("query limit: default 50 instead of 100",)
-    assert found.breaks == {"clients", "servers"}
+    assert found.breaks == {"servers", "producers", "operators"}
 
 
 def test_a_new_operation_and_a_status() -> None:
@@ -147,19 +157,6 @@ def test_a_member_that_is_gone() -> None:
     )
     assert "jobs_lost: gone member" in change.lines
     assert change.breaks >= {"workers"}
-
-
-@pytest.mark.parametrize(
-    ("call", "who"),
-    [
-        (FETCH, {"workers"}),
-        (Call("POST", "/ojs/v1/jobs/{id}/ack"), {"workers"}),
-        (Call("POST", "/ojs/v1/jobs"), {"clients"}),
-        (Call("GET", "/ojs/manifest"), {"clients", "workers"}),
-    ],
-)
-def test_callers(call: Call, who: set[str]) -> None:
-    assert callers(call) == who
 
 
 def proposal(folder: Path, *, count: int, status: str) -> tuple[Path, Path]:

@@ -59,10 +59,12 @@ def test_our_own_specification_is_in_order() -> None:
 
 
 def test_clauses_are_read_whole(tmp_path: Path) -> None:
-    text = "**OJS-ENV-002** (should, client; core, decision 7) Two\nlines `here`.\n\nNo more."
+    head = "**OJS-ENV-002** (should, client; core, decision 7; 5 s,\nnot here)"
+    text = f"{head} Two\nlines `here`.\n\nNo more."
     (clause,) = read_spec(tree(tmp_path, text)).clauses
     assert (clause.id, clause.strength, clause.side) == ("OJS-ENV-002", "should", "client")
     assert clause.sources == ("core", "decision 7")
+    assert clause.marks == ("5 s", "not here")
     assert (clause.summary, clause.line) == ("Two lines here.", 3)
     assert not clause.binds_servers
 
@@ -102,6 +104,30 @@ def test_clauses_are_read_whole(tmp_path: Path) -> None:
 def test_what_is_not_in_order(tmp_path: Path, text: str, problem: str) -> None:
     found = problems(tree(tmp_path, text))
     assert any(line.startswith(problem) for line in found), found
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            CLAUSE.replace("core)", "core; at most 5 s)") + " It takes at least 5 s.",
+            'is marked "at most 5 s", and its text says "at least 5 s"',
+        ),
+        (CLAUSE + " It takes 5 s.", 'says "5 s", and has no mark of it'),
+        (CLAUSE.replace("core)", "core; not shown)"), 'is marked "not shown", which its text'),
+        (
+            CLAUSE + " See OJS-ENV-002 on pages.\n\n" + CLAUSE.replace("001", "002"),
+            "refers to OJS-ENV-002 on pages, which is not a word of it",
+        ),
+        (
+            CLAUSE + " The refusals of OJS-ENV-002 are 400.\n\n" + CLAUSE.replace("001", "002"),
+            "says what OJS-ENV-002 refuses, which refuses nothing",
+        ),
+    ],
+)
+def test_meaning_is_compared(tmp_path: Path, text: str, problem: str) -> None:
+    found = problems(tree(tmp_path, text), [own("OJS-ENV-001", "OJS-ENV-002")])
+    assert any(problem in line for line in found), found
 
 
 def test_a_sound_specification_has_no_problems(tmp_path: Path) -> None:
@@ -203,6 +229,19 @@ def test_diff_tells_what_changed_and_which_cases_it_touches(
     (tmp_path / "new" / "openapi.yaml").write_text(after)
     assert main(["spec", "diff", str(tmp_path / "old"), str(tmp_path / "new")]) == 0
     assert capsys.readouterr().out.splitlines() == [
+        "clauses: 1 new, 1 dropped, 1 changed",
+        "operations: 1 changed, 1 new",
+        "breaks servers: 3 changes (OJS-ENV-099, GET /a, PUT /b)",
+        "breaks workers: 0 changes",
+        "breaks producers: 0 changes",
+        "breaks operators: 1 changes (GET /a)",
+        "touches 2 operations and 1 cases",
+        "breaks nobody: 2 changes",
+        "",
+        "operations of the contract that changed:",
+        "GET /a: itself; breaks servers, operators",
+        "PUT /b: itself; breaks servers",
+        "",
         "new: OJS-ENV-099 (must, server) A job has an id.",
         "    breaks: servers",
         "dropped: OJS-ENV-098 (must, server) A job has an id.",
@@ -212,7 +251,7 @@ def test_diff_tells_what_changed_and_which_cases_it_touches(
         "changed: GET /a",
         "    answers 200 no more",
         "    now also answers 201",
-        "    breaks: clients, servers",
+        "    breaks: operators, servers",
         "new: PUT /b",
         "    breaks: servers",
     ]

@@ -1,0 +1,1 @@
+"""Checks of a folder of specification texts in Markdown that are not written as clauses."""
