@@ -9,8 +9,8 @@ from typing import Any, Final
 import httpx
 import msgspec
 
-from conformance.guarantees.ledger import Call
 from conformance.guarantees.plan import Do
+from conformance.guarantees.records import Call
 from conformance.play.options import published
 from conformance.play.wire import Broken, Wire
 from conformance.verdicts.exchanges import Received, parse_body

@@ -7,20 +7,13 @@ here than at the backend.
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
 from conformance.guarantees.plan import Do
+from conformance.guarantees.records import Call, Kill, Requirement, Violation
 
-Requirement = Literal["DR-001", "DR-002", "DR-003", "DR-008", "DR-009"]
-BY_KILLS: Final[tuple[Requirement, ...]] = (
-    "DR-001",
-    "DR-002",
-    "DR-003",
-    "DR-008",
-    "DR-009",
-)
 STATES: Final = frozenset(
     {
         *("available", "scheduled", "pending", "retryable", "active"),
@@ -30,7 +23,7 @@ STATES: Final = frozenset(
 FINAL: Final = frozenset({"completed", "discarded", "cancelled"})
 ABSENT: Final = "nothing"
 _BEFORE_FINAL: Final = STATES - FINAL
-# How long these are kept is for the backend to say.
+# The backend decides for how long it keeps these.
 _MAY_GO: Final = frozenset({"completed", "cancelled"})
 _RESULTS: Final[dict[Do, frozenset[str]]] = {
     "enqueue": frozenset({"available"}),
@@ -41,40 +34,6 @@ _RESULTS: Final[dict[Do, frozenset[str]]] = {
     "discard": frozenset({"discarded"}),
     "cancel": frozenset({"cancelled"}),
 }
-
-
-class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A call as its client saw it; the times are those of the judge's steady clock."""
-
-    do: Do
-    worker: str = ""
-    sent_s: float
-    answered_s: float = 0.0
-    status: int = 0  # 0: no whole answer
-
-    @property
-    def is_promise(self) -> bool:
-        """True if the answer says that it was carried out."""
-        return 200 <= self.status < 300
-
-
-class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """A promise that was not kept."""
-
-    requirement: Requirement
-    kill: int  # the last one before it was found; 0: before the first
-    kind: str
-    job: str
-    answered: str  # what was answered, and when
-    found: str  # what is there now
-
-
-class Kill(msgspec.Struct, frozen=True):
-    """A kill that was carried out."""
-
-    number: int
-    kind: str
-    at_s: float
 
 
 class _Job(msgspec.Struct):
@@ -156,7 +115,7 @@ class Ledger:
         elif name != job.name:
             self._violated(job, "DR-001", f"delivered with other arguments: {name[:80]}")
         elif call.sent_s >= job.last.answered_s:
-            self._judge_delivery(job, call)
+            self._check_delivery(job, call)
         else:
             # Nobody knows which of the two calls came first.
             job.unknown |= job.promised
@@ -224,7 +183,7 @@ class Ledger:
         """Tell whether the job was handed to another worker while this call was under way."""
         return job.last.do == "fetch" and job.last.worker != call.worker and bool(call.worker)
 
-    def _judge_delivery(self, job: _Job, call: Call) -> None:
+    def _check_delivery(self, job: _Job, call: Call) -> None:
         if job.is_closed or not job.promised:
             return
         who = f"delivered to {call.worker}"

@@ -38,7 +38,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     at: int  # the kill comes at the call of this number, counted over all clients
     moment: Moment  # as that call has been sent, or as its answer begins
-    shift_s: int  # what is added to the clock, where that is changed
+    shift_s: int  # distance of the clock from the right time, in a round of kind `clock`
     clients: tuple[tuple[Step, ...], ...]
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from conformance.guarantees.ledger import Violation
+from conformance.guarantees.records import Violation
 from conformance.guarantees.run import RoundResult
 from conformance.guarantees.totals import Totals
 from conformance.guarantees.verdicts import RequirementVerdict, holds

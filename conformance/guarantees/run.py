@@ -13,9 +13,10 @@ from conformance.guarantees.backend import Backend
 from conformance.guarantees.calls import Caller, calling
 from conformance.guarantees.check import Checks
 from conformance.guarantees.claims import read_claims
-from conformance.guarantees.ledger import Kill, Ledger
+from conformance.guarantees.ledger import Ledger
 from conformance.guarantees.load import Load, Moments
 from conformance.guarantees.plan import Kind, Round, plan_round
+from conformance.guarantees.records import Kill
 from conformance.guarantees.store import Commands
 from conformance.guarantees.totals import Setting, Totals
 from conformance.processes.program import Spawn, StartError, spawn

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from conformance.guarantees.claims import Claims
-from conformance.guarantees.ledger import Requirement, Violation
+from conformance.guarantees.records import Requirement, Violation
 
 _VERSION: Final = 1
 

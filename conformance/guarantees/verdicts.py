@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from conformance.guarantees.claims import DECLARATIONS, Claims, Declaration
-from conformance.guarantees.ledger import BY_KILLS, Requirement
+from conformance.guarantees.records import BY_KILLS, Requirement
 from conformance.guarantees.totals import Totals
 
 Word = Literal["kept", "convicted", "broken", "unjudged"]
