@@ -13,6 +13,7 @@ from conformance.tasks import to_the_end
 
 # A client lets a job go that it could settle only at the end of its lease.
 _MARGIN_S: Final = 1.0
+_NO_CONTENT: Final = 204
 
 
 class Moments:
@@ -152,7 +153,9 @@ class Load:
     async def _fetch(self, number: int) -> Answer | None:
         worker = f"{self._caller.queue}-{number}"
         answer = await self._caller.fetch(worker)
-        if not answer.call.is_promise:
+        if not answer.call.is_promise or (
+            answer.json is None and answer.call.status != _NO_CONTENT
+        ):
             self._ledger.lost_fetch()
         for job in answer.jobs if answer.call.is_promise else ():
             self._ledger.delivered(job["id"], _name(job), answer.call)

@@ -28,7 +28,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
     """A promise that was not kept."""
 
-    requirement: Requirement
+    requirements: tuple[Requirement, ...]
     kill: int  # the last one before it was found; 0: before the first
     kind: Kind
     job: str

@@ -19,6 +19,7 @@ _WORDS: Final = {
     "convicted": "**claimed and broken**",
     "broken": "broken, not claimed",
     "unjudged": "not judged",
+    "undeclared": "not declared",
 }
 # Characters of Markdown and HTML that texts of a backend could misuse.
 _SPECIAL: Final = re.compile(r"[\\`*_{}\[\]<>()#+!|~@&\n]")
@@ -100,6 +101,8 @@ def _counts(totals: Totals) -> Iterator[str]:
     yield f"{totals.jobs} jobs, {totals.answers} answers in the 200s"
     slowest = ", ".join(f"{kind} {took:.1f} s" for kind, took in totals.slowest_s.items())
     yield f"longest time until it worked again: {slowest or 'none'}"
+    if totals.left:
+        yield f"jobs that were still held, or waited for a retry, at the end: {totals.left}"
     if totals.restarts:
         yield f"started again {totals.restarts} times, since it had ended or did not recover"
     yield f"{totals.backend or 'the backend'}: {totals.claims}"
@@ -110,15 +113,15 @@ def _conclusion(totals: Totals, verdicts: Sequence[RequirementVerdict]) -> str:
         return f"not judged to the end: {totals.stopped}"
     if not holds(verdicts):
         return "it does not hold what it claims"
-    if any(each.verdict == "broken" and each.broken for each in verdicts):
-        return "it holds what it claims, which is less than the standard's text"
+    if broken := [each.requirement for each in verdicts if each.verdict == "broken"]:
+        return f"it does not claim, and does not hold, {', '.join(broken)}"
     return "it holds what it claims"
 
 
 def _sentence(violation: Violation) -> str:
     when = f"kill {violation.kill} ({violation.kind})" if violation.kill else "without a kill"
     return (
-        f"{violation.requirement}, {when}: job {violation.job}:"
+        f"{' '.join(violation.requirements)}, {when}: job {violation.job}:"
         f" {violation.answered}; now: {violation.found}"
     )
 

@@ -116,6 +116,7 @@ class _Block:
         """Add the counts of the block to the totals."""
         totals = self._totals
         totals.jobs += self._ledger.jobs
+        totals.left += self._ledger.left
         totals.violations += self._ledger.violations
         for requirement, count in self._ledger.kept.items():
             totals.kept[requirement] = totals.kept.get(requirement, 0) + count
@@ -138,6 +139,8 @@ class _Block:
         await load.play(self._round(0, ("none",)), self._moments, _nothing)
         if not load.answers:
             raise StartError(f"the backend carries out no call even without a kill: {load.last}")
+        if not self._ledger.jobs:
+            raise StartError("the backend answers no enqueue with a job that has an id")
         await checks.without_kill()
         await checks.after_kill(everything=True)
         self._totals.answers += load.answers

@@ -40,6 +40,7 @@ class Totals(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     kills: dict[str, int] = {}  # by kind
     answers: int = 0  # in the 200s
     jobs: int = 0
+    left: int = 0  # jobs that were still held, or waited for a retry, at the end
     kept: dict[Requirement, int] = {}
     violations: list[Violation] = []
     # The longest time that it took to work again, by kind of kill.

@@ -9,7 +9,7 @@ from conformance.guarantees.claims import DECLARATIONS, Claims, Declaration
 from conformance.guarantees.records import BY_KILLS, Requirement
 from conformance.guarantees.totals import Totals
 
-Word = Literal["kept", "convicted", "broken", "unjudged"]
+Word = Literal["kept", "convicted", "broken", "unjudged", "undeclared"]
 TEXTS: Final[Mapping[Requirement | Declaration, tuple[str, str]]] = {
     "DR-001": ("a job whose enqueue was answered survives", "4.1:104"),
     "DR-002": ("a change of state is durable before it is acknowledged", "4.2:110"),
@@ -72,7 +72,7 @@ def is_claimed(claims: Claims, requirement: Requirement) -> bool:
 
 
 def _by_kills(totals: Totals, requirement: Requirement, claimed: bool) -> RequirementVerdict:
-    mine = [each for each in totals.violations if each.requirement == requirement]
+    mine = [each for each in totals.violations if requirement in each.requirements]
     after = [each for each in mine if each.kill]
     kept = totals.kept.get(requirement, 0)
     word: Word = "kept"
@@ -103,7 +103,7 @@ def _declared(claims: Claims, requirement: Declaration) -> RequirementVerdict:
     word: Word = "kept"
     if not _is_one_of(value, values):
         is_wrong = claims.listed or name in claims.declared
-        word = "convicted" if is_wrong else "broken"
+        word = "convicted" if is_wrong else "undeclared"
     text, place = TEXTS[requirement]
     return RequirementVerdict(
         requirement=requirement,
