@@ -44,6 +44,7 @@ class _Job(msgspec.Struct):
     unknown: set[str] = msgspec.field(default_factory=set)  # results of calls without an answer
     leased_until_s: float = 0.0
     seen: str = ""  # the state in which it was last found
+    counted_kill: int = 0  # the last kill after which it was seen to be as was promised
     is_closed: bool = False  # a violation was found, and nothing more is judged
 
 
@@ -52,7 +53,9 @@ class Ledger:
 
     def __init__(self, *, lease_s: float, tolerance_s: float) -> None:
         self.violations: list[Violation] = []
-        self.kept: Counter[Requirement] = Counter()  # promises that were seen to be kept
+        self.kept: Counter[Requirement] = (
+            Counter()
+        )  # promises that lived through a kill, for each kill
         self.left = 0  # jobs that were still held, or waited for a retry, at the end
         self._lease_s = lease_s
         self._tolerance_s = tolerance_s
@@ -158,8 +161,9 @@ class Ledger:
             self._violated(job, _broken_by(job, state, leased=self._is_leased(job, at_s)), state)
             return
         job.seen = state
-        for requirement in self._requirements(job, at_s):
-            self.kept[requirement] += self._kill.number > 0
+        if job.counted_kill < self._kill.number:
+            job.counted_kill = self._kill.number
+            self.kept.update(self._requirements(job, at_s))
 
     def waits_for(self) -> list[str]:
         """Return the ids of jobs that have to be delivered yet."""
