@@ -42,6 +42,7 @@ class _Job(msgspec.Struct):
     promised: frozenset[str]
     last: Call  # the promise
     unknown: set[str] = msgspec.field(default_factory=set)  # results of calls without an answer
+    under_way: bool = False  # a call that settles it has been sent
     leased_until_s: float = 0.0
     seen: str = ""  # the state in which it was last found
     counted_kill: int = 0  # the last kill after which it was seen to be as was promised
@@ -100,9 +101,14 @@ class Ledger:
         """Note a FETCH without an answer: any job may have been handed out to it."""
         self._lost_fetch = True
 
+    def settles(self, id: str) -> None:
+        """Note that a call is about to be sent that ends a delivery or a job."""
+        self._jobs[id].under_way = True
+
     def settled(self, id: str, call: Call, state: str = "") -> None:
-        """Note a call that ends a delivery or a job; without a promise both results may be."""
+        """Note the end of that call; without a promise both results may be."""
         job = self._jobs[id]
+        job.under_way = False
         self._changed.add(id)
         if not call.is_promise or self._is_held_by_another(job, call):
             job.unknown |= _RESULTS[call.do]
@@ -119,7 +125,7 @@ class Ledger:
             self._name(job)
         elif name != job.name:
             self._violated(job, ("DR-001",), f"delivered with other arguments: {name[:80]}")
-        elif call.sent_s >= job.last.answered_s:
+        elif call.sent_s >= job.last.answered_s and not job.under_way:
             self._check_delivery(job, call)
         else:
             # Nobody knows which of the two calls came first.

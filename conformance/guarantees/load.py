@@ -146,6 +146,7 @@ class Load:
         if not scheduled:
             return await self._enqueue(number, Step("schedule", step.pick))
         id = scheduled.pop(step.pick % len(scheduled))
+        self._ledger.settles(id)
         answer = await self._caller.cancel(id)
         self._ledger.settled(id, answer.call, answer.state)
         return self._counted(answer)
@@ -165,6 +166,7 @@ class Load:
 
     async def _settle(self, number: int, held: _Held, step: Step) -> bool:
         worker = f"{self._caller.queue}-{number}"
+        self._ledger.settles(held.id)
         answer = await self._caller.settle(step.do, held.id, worker)
         self._ledger.settled(held.id, answer.call, answer.state)
         return self._counted(answer)

@@ -100,7 +100,8 @@ def _counts(totals: Totals) -> Iterator[str]:
     yield f"{totals.number} kills ({kills}), seed {totals.setting.seed}"
     yield f"{totals.jobs} jobs, {totals.answers} answers in the 200s"
     slowest = ", ".join(f"{kind} {took:.1f} s" for kind, took in totals.slowest_s.items())
-    yield f"longest time until it worked again: {slowest or 'none'}"
+    if slowest:
+        yield f"longest time until it worked again: {slowest}"
     if totals.left:
         yield f"jobs that were still held, or waited for a retry, at the end: {totals.left}"
     if totals.restarts:
