@@ -74,7 +74,7 @@ class Backend:
         if not self._server.runs:
             await self._start_server()
         why = await self._until(works)
-        if why and self._server.runs:
+        if why and kind != "none":
             await self._server.kill()
             self.restarts += 1
             await self._start_server()

@@ -16,13 +16,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 FAULTS = (
-    "keeps_nothing",
     "writes_later",
     "drops_leases",
     "reopens_completed",
     "hides_jobs",
-    "refuses_all",  # and the following: nothing can be shown about them
-    "answers_without_jobs",
+    "answers_without_jobs",  # and the following: nothing can be shown about them
     "never_answers",
     "never_comes_back",
     "floods",
@@ -36,7 +34,7 @@ MANIFEST = {
     "extensions": ["urn:ojs:ext:disaster-recovery"] if "--claims" in sys.argv else [],
     "extensions_detail": {"disaster_recovery": LEVEL} if "--claims" in sys.argv else {},
 }
-LATER_S = 3600.0
+
 
 Answer = tuple[int, Any]
 
@@ -55,8 +53,6 @@ class Jobs:
                     if line.endswith("\n"):
                         self._replay(json.loads(line))
         self._journal = open(place, "a", encoding="utf-8")  # noqa: SIM115
-        if FAULT == "writes_later":
-            threading.Thread(target=self._flush_later, daemon=True).start()
 
     def _replay(self, job: dict[str, Any]) -> None:
         reopens = {"drops_leases": "active", "reopens_completed": "completed"}
@@ -66,19 +62,13 @@ class Jobs:
             self._hidden.add(job["id"])
         self._jobs[job["id"]] = job
 
-    def _flush_later(self) -> None:
-        while True:
-            time.sleep(LATER_S)
-            with self.lock:
-                self._journal.flush()
-
     def changed(self, job: dict[str, Any], **members: Any) -> dict[str, Any]:
         job.update(members)
         self._jobs[job["id"]] = job
-        if FAULT != "keeps_nothing":
-            self._journal.write(json.dumps(job) + "\n")
-            if FAULT != "writes_later":
-                self._journal.flush()
+        # A line is kept in memory until there are some thousands of characters.
+        self._journal.write(json.dumps(job) + "\n")
+        if FAULT != "writes_later":
+            self._journal.flush()
         return job
 
     def enqueue(self, body: dict[str, Any]) -> Answer:
@@ -96,7 +86,9 @@ class Jobs:
             if job["queue"] in body["queues"] and (is_there or is_lost):
                 until = now + body["visibility_timeout_ms"] / 1000
                 count = job["attempt"] + 1
-                return 200, {"jobs": [self.changed(job, state="active", until=until, attempt=count)]}
+                return 200, {
+                    "jobs": [self.changed(job, state="active", until=until, attempt=count)]
+                }
         return 200, {"jobs": []}
 
     def settle(self, body: dict[str, Any]) -> Answer:
@@ -136,8 +128,6 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         match FAULT:
-            case "refuses_all":
-                self._answer(lambda: (503, {"error": {"code": "unavailable", "message": "no"}}))
             case "answers_without_jobs":
                 self._answer(lambda: (200, {}))
             case "never_answers":
@@ -167,6 +157,4 @@ class Handler(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
-ThreadingHTTPServer(
-    ("127.0.0.1", int(os.environ["OJS_CONFORMANCE_PORT"])), Handler
-).serve_forever()
+ThreadingHTTPServer(("127.0.0.1", int(os.environ["OJS_CONFORMANCE_PORT"])), Handler).serve_forever()

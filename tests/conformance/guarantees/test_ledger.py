@@ -1,0 +1,222 @@
+"""The ledger acquits every honest history, and convicts each planted loss and double."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.guarantees.plan import Do
+from tests.conformance.guarantees.model import LEASE_S, TOLERANCE_S, Act, Job, Model
+
+PICKS = st.integers(0, 1 << 16)
+CALLS = st.sampled_from(
+    ("enqueue", "enqueue", "schedule", "fetch", "fetch", "complete", "retry", "discard", "cancel")
+)
+CALL = st.builds(Act, CALLS, PICKS, st.sampled_from(("answered", "lost_answer", "lost_call")))
+ACT = st.one_of(CALL, CALL, st.builds(Act, st.sampled_from(("kill", "look", "wait")), PICKS))
+HISTORY = st.lists(ACT, max_size=60)
+
+
+def played(history: list[Act]) -> Model:
+    """Play a history of an honest backend."""
+    model = Model()
+    for act in history:
+        model.act(act)
+    return model
+
+
+def broken(model: Model, id: str) -> set[str]:
+    """Return the requirements that a job has broken."""
+    return {
+        name
+        for violation in model.ledger.violations
+        if violation.job == id
+        for name in violation.requirements
+    }
+
+
+@given(HISTORY)
+def test_an_honest_backend_breaks_nothing(history: list[Act]) -> None:
+    model = played(history)
+    model.kill()
+    model.look()
+    assert model.ledger.violations == []
+
+
+@given(HISTORY, st.sampled_from(("enqueue", "schedule", "fetch", "retry", "discard")))
+def test_a_job_that_is_gone_is_lost(history: list[Act], last: Do) -> None:
+    model = played(history)
+    id = promised(model, last)
+    model.kill()
+    del model.jobs[id]
+    model.look()
+    first = "DR-001" if last in ("enqueue", "schedule") else "DR-002"
+    assert broken(model, id) == {first, "DR-003"}
+    assert len(model.ledger.violations) == 1
+
+
+@given(HISTORY, st.sampled_from(("complete", "discard")))
+def test_a_settled_job_that_is_delivered_is_a_double(history: list[Act], last: Do) -> None:
+    model = played(history)
+    job = model.jobs[promised(model, last)]
+    model.kill()
+    model.deliver(job)
+    assert broken(model, job.id) == {"DR-009", "DR-002"}
+
+
+@given(HISTORY, st.floats(0, LEASE_S - TOLERANCE_S - 0.1))
+def test_a_held_job_that_is_delivered_is_a_double(history: list[Act], later_s: float) -> None:
+    model = played(history)
+    job = model.jobs[promised(model, "fetch")]
+    model.kill()
+    model.now_s += later_s
+    model.deliver(job)
+    assert broken(model, job.id) == {"DR-008", "DR-002"}
+
+
+@given(HISTORY)
+def test_after_its_lease_a_job_may_be_delivered_again(history: list[Act]) -> None:
+    model = played(history)
+    job = model.jobs[promised(model, "fetch")]
+    model.kill()
+    model.now_s += LEASE_S
+    model.deliver(job)
+    model.look()
+    assert model.ledger.violations == []
+
+
+OTHER_STATES: list[tuple[Do, str, set[str]]] = [
+    ("enqueue", "completed", {"DR-002"}),
+    ("enqueue", "scheduled", {"DR-002"}),
+    ("schedule", "available", {"DR-002"}),
+    ("fetch", "available", {"DR-008", "DR-002"}),
+    ("fetch", "completed", {"DR-002"}),
+    ("complete", "active", {"DR-002"}),
+    ("retry", "discarded", {"DR-002"}),
+    ("discard", "retryable", {"DR-002"}),
+    ("cancel", "scheduled", {"DR-002"}),
+]
+
+
+@pytest.mark.parametrize(("last", "state", "requirements"), OTHER_STATES)
+def test_another_state_than_the_answered_one(last: Do, state: str, requirements: set[str]) -> None:
+    model = Model()
+    job = model.jobs[promised(model, last)]
+    model.kill()
+    job.state, job.due_s = state, model.now_s + LEASE_S
+    model.look()
+    assert broken(model, job.id) == requirements
+
+
+# Calls without an answer: both outcomes are allowed, and no third one.
+ALLOWED: dict[Do, set[str]] = {
+    "complete": {"active", "completed"},
+    "retry": {"active", "retryable", "available"},
+    "discard": {"active", "discarded"},
+    "cancel": {"scheduled", "cancelled"},
+}
+
+
+@pytest.mark.parametrize("last", ALLOWED)
+@pytest.mark.parametrize("state", ["active", "available", "completed", "discarded", "cancelled"])
+def test_a_call_without_an_answer_has_two_outcomes(last: Do, state: str) -> None:
+    model = Model()
+    id = promised(model, "schedule" if last == "cancel" else "fetch")
+    model.act(Act(last, fate="lost_call"))
+    model.kill()
+    model.jobs[id].state, model.jobs[id].due_s = state, model.now_s + LEASE_S
+    model.look()
+    assert (model.ledger.violations == []) is (state in ALLOWED[last])
+
+
+def test_a_completed_job_may_be_forgotten_and_a_discarded_one_where_it_always_is() -> None:
+    model = Model()
+    completed, discarded = promised(model, "complete"), promised(model, "discard")
+    model.jobs.clear()
+    model.ledger.not_kept(discarded)
+    model.kill()
+    model.look()
+    assert model.ledger.violations == []
+    assert not model.ledger.is_missed(completed)
+
+
+def arguments(model: Model, job: Job) -> None:
+    job.name = "others"
+    model.deliver(job)
+
+
+def twice(model: Model, job: Job) -> None:
+    model.jobs["twin"] = Job("twin", job.name, "available")
+    model.deliver(model.jobs["twin"])
+
+
+@pytest.mark.parametrize(
+    ("plant", "requirement", "found"),
+    [
+        (arguments, "DR-001", "delivered with other arguments: others"),
+        (twice, "DR-002", "one enqueue has made two jobs: this one and j-1"),
+    ],
+)
+def test_a_job_that_is_not_as_it_was_sent(
+    plant: Callable[[Model, Job], None], requirement: str, found: str
+) -> None:
+    model = Model()
+    job = model.jobs[promised(model, "enqueue")]
+    model.kill()
+    plant(model, job)
+    (violation,) = model.ledger.violations
+    assert (violation.requirements, violation.kill, violation.found) == ((requirement,), 1, found)
+
+
+def test_only_a_job_that_is_available_and_never_comes_is_lost() -> None:
+    model = Model()
+    held = promised(model, "fetch")
+    there = promised(model, "enqueue")
+    model.kill()
+    model.look()
+    assert set(model.ledger.waits_for()) == {held, there}
+    model.ledger.never_came(model.ledger.waits_for())
+    assert broken(model, there) == {"DR-003"}
+    assert broken(model, held) == set()
+    assert model.ledger.left == 1
+
+
+def test_a_kept_promise_counts_once_for_each_kill() -> None:
+    model = Model()
+    promised(model, "complete")
+    for _ in range(2):
+        model.kill()
+        model.look()
+        model.look()
+    assert model.ledger.kept == {"DR-002": 2, "DR-009": 2}
+
+
+def test_a_delivery_in_the_middle_of_a_call_that_settles_breaks_nothing() -> None:
+    model = Model()
+    job = model.jobs[promised(model, "fetch")]
+    model.ledger.settles(job.id)
+    model.deliver(job)
+    assert model.ledger.violations == []
+
+
+def test_leases_are_not_judged_over_a_change_of_the_clock() -> None:
+    model = Model()
+    job = model.jobs[promised(model, "fetch")]
+    model.ledger.clock_changed()
+    model.kill("clock")
+    model.deliver(job)
+    assert model.ledger.violations == []
+
+
+def promised(model: Model, last: Do) -> str:
+    """Bring a new job to an answered call of this kind; return its id."""
+    known = set(model.jobs)
+    model.act(Act("schedule" if last in ("schedule", "cancel") else "enqueue"))
+    (id,) = set(model.jobs) - known
+    job = model.jobs[id]
+    if last in ("fetch", "complete", "retry", "discard"):
+        model.deliver(job)
+    if last in ("complete", "retry", "discard", "cancel"):
+        model.end(job, last)
+    return id
