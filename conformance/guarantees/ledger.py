@@ -229,8 +229,6 @@ class Ledger:
         allowed |= job.unknown
         if "active" in allowed and not self._is_leased(job, at_s):
             allowed |= {"available", "retryable"}
-        if "retryable" in allowed:
-            allowed.add("available")
         if "available" in allowed and self._lost_fetch:
             allowed.add("active")
         return allowed
@@ -275,9 +273,10 @@ class Ledger:
 
 def _promised(do: Do, state: str) -> frozenset[str]:
     """Return the states that an answer promises: the one that it names, or the usual ones."""
-    if state in STATES and do != "retry":
-        return frozenset({state})
-    return frozenset({state}) if state in FINAL else _RESULTS[do]
+    if state == "retryable" or (do == "retry" and state not in FINAL):
+        # The retry may be due at once.
+        return _RESULTS["retry"]
+    return frozenset({state}) if state in STATES else _RESULTS[do]
 
 
 def _broken_by(job: _Job, state: str, *, leased: bool) -> tuple[Requirement, ...]:

@@ -1,6 +1,8 @@
 """A model of an honest backend, and its client, which writes the ledger; they have a clock of their
 own."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -53,6 +55,7 @@ class Model:
         self.now_s = 1000.0
         self.kills = 0
         self._number = 0
+        self._workers = 0
         self._holders: dict[str, str] = {}
 
     def act(self, act: Act) -> None:
@@ -85,12 +88,23 @@ class Model:
         for id in self.ledger.looks_at(everything=True):
             self.ledger.seen(id, self.jobs[id].state if id in self.jobs else ABSENT, self.now_s)
 
-    def deliver(self, job: Job) -> None:
-        """Hand a job out, whatever its state is."""
-        call = self._called("fetch", Act("fetch"), "w-deliver")
+    def deliver(self, job: Job, sent_s: float | None = None) -> None:
+        """Hand a job out, whatever its state is, to a FETCH that was sent now or before."""
+        self._workers += 1
+        call = self._called("fetch", Act("fetch"), f"w-deliver-{self._workers}")
+        if sent_s is not None:
+            call = msgspec.structs.replace(call, sent_s=sent_s)
         job.state, job.due_s = "active", self.now_s + LEASE_S
         self.ledger.delivered(job.id, job.name, call)
-        self._holders[job.id] = "w-deliver"
+        self._holders[job.id] = call.worker
+
+    @contextmanager
+    def in_the_middle(self, job: Job, do: Do) -> Iterator[None]:
+        """Let other things happen between a call of the holder and its answer."""
+        worker = self._holders.pop(job.id)
+        self.ledger.settles(job.id)
+        yield
+        self.ledger.settled(job.id, self._called(do, Act(do), worker), _ENDS[do])
 
     def _enqueue(self, act: Act) -> None:
         self._number += 1

@@ -130,6 +130,87 @@ def test_a_call_without_an_answer_has_two_outcomes(last: Do, state: str) -> None
     assert (model.ledger.violations == []) is (state in ALLOWED[last])
 
 
+def handed_out_unseen(model: Model, id: str) -> None:
+    """A FETCH without an answer was handed the job."""
+    model.act(Act("retry"))
+    model.act(Act("wait", 2))
+    model.act(Act("fetch", fate="lost_answer"))
+    assert model.jobs[id].state == "active"
+
+
+def failed_unseen(model: Model, id: str) -> None:
+    """The job was failed for a time, without an answer, and comes before the end of its lease."""
+    model.act(Act("retry", fate="lost_answer"))
+    model.act(Act("wait", 2))
+    model.act(Act("fetch"))
+    assert model.jobs[id].state == "active"
+
+
+def completed_unseen(model: Model, id: str) -> None:
+    """The job was completed, without an answer, and then forgotten."""
+    model.act(Act("complete", fate="lost_answer"))
+    del model.jobs[id]
+
+
+def nearly_over(model: Model, id: str) -> None:
+    """The job is delivered so shortly before the end of its lease that it may be its end."""
+    model.now_s += LEASE_S - TOLERANCE_S + 0.1
+    model.deliver(model.jobs[id])
+
+
+def completed_late(model: Model, id: str) -> None:
+    """An ACK of the first holder is carried out after the job was handed to the second one."""
+    model.now_s += LEASE_S
+    with model.in_the_middle(model.jobs[id], "complete"):
+        model.deliver(model.jobs[id])
+    model.jobs[id].state = "completed"
+
+
+def failed_before(model: Model, id: str) -> None:
+    """A FAIL is carried out before the job is handed to another worker, and is answered later."""
+    with model.in_the_middle(model.jobs[id], "retry"):
+        model.deliver(model.jobs[id])
+
+
+def fetched_early(model: Model, id: str) -> None:
+    """A FETCH that was sent before the job was failed is answered after it, and ends first."""
+    sent_s = model.now_s
+    model.end(model.jobs[id], "discard")
+    model.deliver(model.jobs[id], sent_s)
+    model.jobs[id].state = "discarded"
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        handed_out_unseen,
+        failed_unseen,
+        completed_unseen,
+        nearly_over,
+        completed_late,
+        failed_before,
+        fetched_early,
+    ],
+)
+def test_a_history_that_two_orders_of_calls_explain_breaks_nothing(
+    history: Callable[[Model, str], None],
+) -> None:
+    model = Model()
+    history(model, promised(model, "fetch"))
+    model.kill()
+    model.look()
+    assert model.ledger.violations == []
+
+
+def test_a_job_that_was_completed_without_an_answer_is_not_waited_for() -> None:
+    model = Model()
+    id = promised(model, "fetch")
+    model.act(Act("complete", fate="lost_answer"))
+    assert model.ledger.waits_for() == [id]
+    model.look()
+    assert model.ledger.waits_for() == []
+
+
 def test_a_completed_job_may_be_forgotten_and_a_discarded_one_where_it_always_is() -> None:
     model = Model()
     completed, discarded = promised(model, "complete"), promised(model, "discard")
