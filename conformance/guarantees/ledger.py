@@ -110,7 +110,7 @@ class Ledger:
         job = self._jobs[id]
         job.under_way = False
         self._changed.add(id)
-        if not call.is_promise or self._is_held_by_another(job, call):
+        if not call.is_promise:
             job.unknown |= _RESULTS[call.do]
         else:
             job.promised, job.last = _promised(call.do, state), call
@@ -198,10 +198,6 @@ class Ledger:
         first = self._names.setdefault(job.name, job.id)
         if first != job.id:
             self._violated(job, ("DR-002",), f"one enqueue has made two jobs: this one and {first}")
-
-    def _is_held_by_another(self, job: _Job, call: Call) -> bool:
-        """Tell whether the job was handed to another worker while this call was under way."""
-        return job.last.do == "fetch" and job.last.worker != call.worker and bool(call.worker)
 
     def _check_delivery(self, job: _Job, call: Call) -> None:
         if job.is_closed or not job.promised:
