@@ -81,16 +81,18 @@ class Load:
             for number, steps in enumerate(plan.clients, 1)
         ]
         reached = asyncio.create_task(moments.reached.wait())
-        everything = asyncio.gather(*clients)
-        either: set[asyncio.Future[Any]] = {reached, everything}
+        ended = asyncio.create_task(asyncio.wait(clients))
+        either: set[asyncio.Task[Any]] = {reached, ended}
         try:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             await to_the_end(strike())
-            await everything
+            await ended
         finally:
-            reached.cancel()
-            everything.cancel()
-            await asyncio.gather(*clients, reached, return_exceptions=True)
+            for task in (*either, *clients):
+                task.cancel()
+            await asyncio.gather(*either, *clients, return_exceptions=True)
+        for client in clients:
+            client.result()
 
     def end(self) -> None:
         """Let each client end after the call that is under way."""

@@ -1,6 +1,9 @@
 """Tests of the command `guarantees`: honest backends keep all, each fault is convicted, and what
 cannot be judged ends with the reason."""
 
+import re
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -130,6 +133,29 @@ def test_a_backend_that_cannot_be_judged_ends_the_run(
     assert code == 1
     assert report["stopped"].startswith(reason)
     assert not report["holds"]
+
+
+def test_ctrl_c_ends_all_and_reports_what_there_is(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    options = [*SHORT, "--kills", "50", "--state", str(state)]
+    lines = []
+    with subprocess.Popen(
+        [sys.executable, "-u", "-m", "conformance", "guarantees", *options, "--", *PLAIN],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        # Processes that were started in the background of a script ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as judge:
+        assert judge.stdout is not None
+        for line in judge.stdout:
+            lines.append(line)
+            if line.startswith("kill 1 "):
+                judge.send_signal(signal.SIGINT)
+    assert judge.returncode == 130
+    assert re.fullmatch(r"interrupted: \d of 50 kills were carried out\n", lines[-1])
+    assert "Traceback" not in "".join(lines)
+    assert msgspec.json.decode(state.read_bytes())["kills"] == {}
 
 
 def test_a_backend_that_does_not_start_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
