@@ -138,12 +138,13 @@ class Ledger:
     # ------------------------------------------------------------------ what is found
 
     def looks_at(self, *, everything: bool = False) -> list[str]:
-        """Return the ids of jobs that are not final, or were changed since this was last called."""
+        """Return the ids of jobs that must be there, or were changed since this was last called."""
         changed, self._changed = self._changed, set()
         return [
             job.id
             for job in self._jobs.values()
-            if not job.is_closed and (everything or job.id in changed or not job.promised <= FINAL)
+            if not job.is_closed
+            and (everything or job.id in changed or not job.promised <= _MAY_GO)
         ]
 
     def not_kept(self, id: str) -> None:
@@ -162,6 +163,7 @@ class Ledger:
         if job.is_closed or state not in STATES | {ABSENT}:
             return
         if state == ABSENT and not self.is_missed(id):
+            job.seen = state
             return
         if state not in self._allowed(job, at_s):
             self._violated(job, _broken_by(job, state, leased=self._is_leased(job, at_s)), state)
@@ -178,7 +180,7 @@ class Ledger:
             for job in self._jobs.values()
             if not job.is_closed
             and not job.promised <= FINAL | {"scheduled"}
-            and job.seen not in FINAL
+            and job.seen not in FINAL | {ABSENT}
         ]
 
     def never_came(self, ids: Iterable[str]) -> None:

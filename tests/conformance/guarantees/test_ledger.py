@@ -202,11 +202,14 @@ def test_a_history_that_two_orders_of_calls_explain_breaks_nothing(
     assert model.ledger.violations == []
 
 
-def test_a_job_that_was_completed_without_an_answer_is_not_waited_for() -> None:
+@pytest.mark.parametrize("is_forgotten", [False, True])
+def test_a_job_that_was_completed_without_an_answer_is_not_waited_for(is_forgotten: bool) -> None:
     model = Model()
     id = promised(model, "fetch")
     model.act(Act("complete", fate="lost_answer"))
     assert model.ledger.waits_for() == [id]
+    if is_forgotten:
+        del model.jobs[id]
     model.look()
     assert model.ledger.waits_for() == []
 
@@ -248,6 +251,15 @@ def test_a_job_that_is_not_as_it_was_sent(
     plant(model, job)
     (violation,) = model.ledger.violations
     assert (violation.requirements, violation.kill, violation.found) == ((requirement,), 1, found)
+
+
+def test_jobs_that_must_be_there_are_read_after_each_kill() -> None:
+    model = Model()
+    completed, *others = [
+        promised(model, last) for last in ("complete", "discard", "schedule", "fetch")
+    ]
+    assert set(model.ledger.looks_at()) == {completed, *others}
+    assert set(model.ledger.looks_at()) == set(others)
 
 
 def test_only_a_job_that_is_available_and_never_comes_is_lost() -> None:
