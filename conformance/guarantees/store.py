@@ -92,11 +92,13 @@ class Store:
             async with asyncio.timeout(self._limit_s):
                 await self._listening(self._program)
         except TimeoutError as error:
+            if self._program.code is None:
+                await self._program.kill()
             message = f"the store took no connection within {self._limit_s:g} s"
             raise StartError(f"{message}{self._program.tail.excerpt()}") from error
 
     async def kill(self) -> None:
-        """Kill it, with all that it has started."""
+        """Kill it, with all that it has started, and return when nothing listens any more."""
         program = self._program
         if program is None:
             return
@@ -104,22 +106,38 @@ class Store:
             await program.kill()
         if self._commands.kill:
             await run_command(self._commands.kill, self._places, self._limit_s)
+        ends = time.monotonic() + self._limit_s
+        while self._has_port and await _is_open(self.port):
+            if time.monotonic() > ends:
+                raise StartError("the store takes connections though it was killed")
+            await asyncio.sleep(_LOOK_S)
 
     async def close(self) -> None:
-        """Stop it by its command, if there is one, and kill what still runs."""
-        if self._program is None:
+        """Stop it by its command, or kill it where there is none, and leave nothing behind."""
+        program = self._program
+        if program is None:
             return
         try:
             if self._commands.stop:
                 await run_command(self._commands.stop, self._places, self._limit_s)
-                await self._program.ended(self._limit_s)
+                await program.ended(self._limit_s)
+            else:
+                await self.kill()
         finally:
-            await self.kill()
+            if program.code is None:
+                await program.kill()
+
+    @property
+    def port(self) -> int:
+        """The port that its commands are given."""
+        return int(self._places[PORT])
+
+    @property
+    def _has_port(self) -> bool:
+        return any(PORT in part for part in (self._commands.start, self._commands.kill))
 
     async def _listening(self, program: Program) -> None:
-        if not any(PORT in part for part in (self._commands.start, self._commands.kill)):
-            return
-        while not await _is_open(int(self._places[PORT])):
+        while self._has_port and not await _is_open(self.port):
             if program.code is not None and (program.code or not self._commands.kill):
                 raise self._ended(program)
             await asyncio.sleep(_LOOK_S)

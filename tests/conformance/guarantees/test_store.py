@@ -1,6 +1,9 @@
 """Stores are started and killed by commands: in the foreground, or as daemons."""
 
+import os
 import shlex
+import signal
+import socket
 import sys
 from pathlib import Path
 
@@ -44,13 +47,9 @@ def store(commands: Commands, folder: Path, limit_s: float = LIMIT_S) -> Store:
     return Store(commands, places, limit_s)
 
 
-def is_running(folder: Path) -> bool:
-    pid = (folder / "pid").read_text()
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in ("Z", "X")
+def listens(store: Store) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", store.port)) == 0
 
 
 async def test_a_store_is_killed_with_its_children_and_started_again(tmp_path: Path) -> None:
@@ -59,25 +58,24 @@ async def test_a_store_is_killed_with_its_children_and_started_again(tmp_path: P
     for starts in ("x", "xx"):
         await made.start()
         assert (tmp_path / "starts").read_text() == starts
-        assert is_running(tmp_path)
+        assert listens(made)
         await made.kill()
-        assert not is_running(tmp_path)
+        assert not listens(made)
     await made.close()
 
 
 async def test_a_daemon_is_ended_by_commands(tmp_path: Path) -> None:
     start = python(DAEMON, LISTENS, "{store_port}", "{dir}")
     kill = "sh -c 'kill -9 $(cat {dir}/pid)'"
-    stop = "sh -c 'echo stopped > {dir}/stopped'"
+    stop = "sh -c 'echo stopped > {dir}/stopped; kill -9 $(cat {dir}/pid)'"
     made = store(Commands(start=start, kill=kill, stop=stop), tmp_path)
     await made.start()
-    assert is_running(tmp_path)
+    assert listens(made)
     await made.kill()
-    assert not is_running(tmp_path)
+    assert not listens(made)
     await made.start()
     await made.close()
     assert (tmp_path / "stopped").exists()
-    assert not is_running(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -101,3 +99,12 @@ async def test_a_store_that_does_not_start_is_an_error(
         await made.start()
     await made.close()
     assert message in str(caught.value)
+
+
+async def test_a_command_that_kills_nothing_is_an_error(tmp_path: Path) -> None:
+    start = python(DAEMON, LISTENS, "{store_port}", "{dir}")
+    made = store(Commands(start=start, kill="true"), tmp_path, 3.0)
+    await made.start()
+    with pytest.raises(StartError, match="takes connections though it was killed"):
+        await made.kill()
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
