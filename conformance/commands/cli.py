@@ -14,6 +14,8 @@ import httpx
 from conformance.commands.adapter import AdapterOptions, adapter_command
 from conformance.commands.arguments import FAILED, MISUSED, PASSED, Misuse
 from conformance.commands.compare import compare_command
+from conformance.commands.guarantees import GuaranteesOptions, guarantees_command
+from conformance.commands.guarantees_options import GUARANTEES_PLACEHOLDERS, add_guarantees
 from conformance.commands.judging import PROCESS_REPORTS
 from conformance.commands.options import add_brought, add_choice, add_reports, positive, server_url
 from conformance.commands.report_files import REPORTS
@@ -60,6 +62,8 @@ def main(
             return worker_command(WorkerOptions(**parsed, worker=program))
         if command == "adapter":
             return adapter_command(AdapterOptions(**parsed, program=program))
+        if command == "guarantees":
+            return guarantees_command(GuaranteesOptions(**parsed, program=program))
         if command == "compare":
             return compare_command(**parsed)
         if command == "verify":
@@ -114,6 +118,16 @@ def make_parser() -> argparse.ArgumentParser:
             description="Start a program with COMMAND, tell it by lines of JSON to commit, roll "
             "back and pause, kill it, and compare its rows with the jobs that come. Its "
             "environment has OJS_URL, and OJS_CONFORMANCE_DIR, a folder that it keeps.",
+        )
+    )
+    add_guarantees(
+        commands.add_parser(
+            "guarantees",
+            help="kill a server and its store under load, and count what survives",
+            usage="ojs-conformance guarantees [options] -- COMMAND ...",
+            description="Start a server with COMMAND, and its store with --store-start, kill them "
+            "in the middle of calls, and compare what was answered with what is there afterwards.",
+            epilog=GUARANTEES_PLACEHOLDERS,
         )
     )
     add = commands.add_parser(
@@ -343,7 +357,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
 def _cut_off(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Remove the command of a program, which may have options of any kind, from the line."""
     line = list(arguments)
-    if line[:1] not in (["worker"], ["adapter"]) or "--" not in line:
+    if line[:1] not in (["worker"], ["adapter"], ["guarantees"]) or "--" not in line:
         return line, []
     at = line.index("--")
     return line[:at], line[at + 1 :]

@@ -3,6 +3,7 @@
 import asyncio
 import shlex
 import signal
+from collections.abc import Mapping
 from tempfile import TemporaryDirectory
 
 import httpx
@@ -23,16 +24,24 @@ class ServerProcess:
 
     In the command, ``{port}`` stands for a free port, ``{grpc_port}`` for another one and ``{dir}``
     for an empty folder. The first and the last are also in the environment, as OJS_CONFORMANCE_PORT
-    and OJS_CONFORMANCE_DIR.
+    and OJS_CONFORMANCE_DIR. `places` are further placeholders with their values.
     """
 
     _folder: TemporaryDirectory[str]
 
     def __init__(
-        self, command: str, spawn: Spawn = spawn, sharing: "ServerProcess | None" = None
+        self,
+        command: str,
+        spawn: Spawn = spawn,
+        sharing: "ServerProcess | None" = None,
+        *,
+        places: Mapping[str, str] | None = None,
+        start_s: float = START_S,
     ) -> None:
         self._command = command
         self._spawn = spawn
+        self._places = dict(places or {})
+        self._start_s = start_s
         self._folder = sharing._folder if sharing else TemporaryDirectory(prefix="ojs-conformance-")
         self._owner = sharing is None
         self._port = reserve_port()
@@ -64,13 +73,21 @@ class ServerProcess:
         """The newest lines of its output."""
         return self._program.tail.text if self._program is not None else ""
 
+    @property
+    def runs(self) -> bool:
+        """True from its start until its end."""
+        return self._program is not None and self._program.code is None
+
     def another(self) -> "ServerProcess":
         """A further server by the same command, with the same folder and a port of its own."""
-        return ServerProcess(self._command, self._spawn, sharing=self)
+        return ServerProcess(
+            self._command, self._spawn, self, places=self._places, start_s=self._start_s
+        )
 
     async def start(self) -> None:
         """Start the server and return when it answers the manifest."""
         names = {
+            **self._places,
             "{port}": str(self._port),
             GRPC_PORT: str(self._grpc_port),
             "{dir}": self._folder.name,
@@ -90,11 +107,13 @@ class ServerProcess:
         self._program = Program(parts, environ, self._spawn)
         await self._program.start()
         try:
-            async with asyncio.timeout(START_S):
+            async with asyncio.timeout(self._start_s):
                 await self._answering(self._program)
         except TimeoutError as error:
             await self.kill()
-            message = f"the server command gave no answer on port {self._port} within {START_S:g} s"
+            message = (
+                f"the server command gave no answer on port {self._port} within {self._start_s:g} s"
+            )
             raise StartError(f"{message}{self._program.tail.excerpt()}") from error
 
     async def kill(self) -> None:

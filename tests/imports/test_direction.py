@@ -195,6 +195,14 @@ RULES = (
         "reports are made of results alone, those of earlier runs included",
         never=_folders("play", "played", "rpc", "compat", "runs", "commands", "processes"),
     ),
+    Rule(
+        "conformance.guarantees",
+        "kills are counted without regard to cases, and to the command that asks for them",
+        never=_folders(
+            *("compat", "played", "rpc", "runs", "commands", "spec"),
+            *("cases", "worker_cases", "adapter_cases"),
+        ),
+    ),
     *(
         Rule(
             f"conformance.{cases}",

@@ -25,6 +25,7 @@ PLAYS: Final[dict[str, tuple[Play, ...]]] = {
     "docs/dashboard.md": (guides.dashboard,),
     "docs/django.md": (guides.django,),
     "docs/fastapi.md": (operations.fastapi,),
+    "docs/guarantees.md": (judge.guarantees,),
     "docs/operations.md": (operations.operations,),
     "docs/package.md": (guides.package,),
     "docs/production.md": (operations.production,),
@@ -39,6 +40,7 @@ NOT_PLAYED: Final = {
     ("docs/architecture.md", "Where things are", "text"): "a picture",
     ("docs/production.md", "Production", "text"): "a picture",
     ("docs/operations.md", "Containers", "dockerfile"): "needs Docker, and an image from elsewhere",
+    ("docs/guarantees.md", "Stores", "sh"): "needs Redis, and a server from elsewhere",
 }
 # Notes on decisions, pages made of docstrings, figures, and patches of published cases.
 APART: Final = (

@@ -24,6 +24,7 @@ ojs-conformance() {
       --case deliveries.testing_a_target "${@:2}";;
     worker) command ojs-conformance worker --case doing.an_empty_result "${@:2}";;
     adapter) command ojs-conformance adapter --case transactions.savepoint_released "${@:2}";;
+    guarantees) command ojs-conformance guarantees --settle-timeout 1 "${@:2}";;
     *) command ojs-conformance "$@";;
   esac
 }
@@ -77,3 +78,13 @@ async def any_language(page: Page, reader: Reader) -> None:
     async with reader.starts("pip install '../ojs-reference[conformance]'") as run:
         (reader.shop / "docs").symlink_to(ROOT / "docs")
         await reader.play(page.take(), run)
+
+
+async def guarantees(page: Page, reader: Reader) -> None:
+    # One kill instead of many.
+    fewer = {"--kills 50": "--kills 1"}
+    command = "pip install '../ojs-reference[server,conformance]'"
+    async with reader.starts(command, replaced=fewer) as run:
+        await run.run(SELECTING)
+        await reader.play(page.take("Guarantees, counted by kills"), run)
+    assert "DR-003" in (reader.shop / "guarantees.md").read_text()

@@ -1,0 +1,1 @@
+"""Guarantees of a backend, counted by kills: what survives, and what is delivered twice."""
