@@ -78,7 +78,7 @@ const following = ({ pagination }) => (pagination.has_more ? pagination.next_cur
 
 /** Add a list of the jobs that a filter matches to a page. */
 export function jobList(view, filter, { emptyText, sort = null, order = null, bulks = filter.tenant ? [] : bulkFor(filter.state ?? null) }) {
-  // Where the list goes on; null at its end.
+  // The cursor of the next page; null at the end.
   let cursor = null;
   let pages = 1;
   // The exact number of jobs; null if it is not known.
