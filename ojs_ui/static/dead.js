@@ -22,7 +22,7 @@ export function page(view) {
     caption: "Dead letters", key: (job) => job.id, newest: "new dead letters",
     empty: empty(Object.keys(filter).length ? "No dead letter matches." : "No dead letters.", "Jobs whose attempts are used up come here, and can be retried."),
     columns: [...jobColumns({ state: false }).filter((column) => column.label !== "Worker or error"),
-      { label: "Error", cell: (job) => [h("b", { class: "mono" }, job.error?.type ?? ""), " ", h("span", { class: "muted" }, job.error?.message ?? "")], kind: "clip p2" },
+      { label: "Error", cell: (job) => [h("b", { class: "mono" }, job.error?.type ?? ""), " ", h("span", { class: "muted" }, job.error?.message ?? "")], kind: "clip" },
       { label: "", cell: (job) => h("div", { class: "actions" },
         button("Retry", async () => { await act(() => send("POST", `v1/dead-letter/${segment(job.id)}/retry`, {}), "Job retried."); again(); }, "small", "operate"),
         button("Delete", async () => {

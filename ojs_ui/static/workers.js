@@ -25,7 +25,7 @@ export function page(view) {
       { label: "Busy", cell: slots, kind: "p2 nowrap" },
       { label: "Heard", cell: (worker) => ago(worker.last_heartbeat_at ?? worker.last_seen_at), kind: "nowrap r" },
       { label: "Asked", cell: (worker) => worker.directive ? h("span", { class: "chip warn" }, worker.directive) : "", kind: "p3" },
-      { label: "", cell: (worker) => h("div", { class: "actions" }, workerVerbs(worker, () => refresh())), kind: "p2" },
+      { label: "", cell: (worker) => h("div", { class: "actions" }, workerVerbs(worker, () => refresh())), kind: "" },
     ],
   });
   view.table = table;

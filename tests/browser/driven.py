@@ -9,7 +9,7 @@ from typing import Any, Final
 from playwright.async_api import Browser, Page, Route, async_playwright
 
 DESKTOP: Final = (1280, 800)
-PHONE: Final = (360, 740)
+PHONE: Final = (320, 640)
 _REPORT: Final = """
 addEventListener("securitypolicyviolation", event => {
   console.error(`CSP: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
