@@ -15,11 +15,12 @@ from conformance.processes.program import StartError
 
 # Counts its starts; its child listens, in a process group of its own, as those of PostgreSQL have.
 LISTENS = """
-import os, signal, socket, sys, time
+import os, socket, sys
 port, folder = int(sys.argv[1]), sys.argv[2]
 open(os.path.join(folder, "starts"), "a").write("x")
 if os.fork():
-    signal.pause()
+    os.wait()
+    sys.exit()
 os.setsid()
 listener = socket.socket()
 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
