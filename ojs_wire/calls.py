@@ -215,9 +215,10 @@ class ReviveRequest(msgspec.Struct):
 
 
 class DirectiveRequest(msgspec.Struct):
-    """A directive to all workers."""
+    """A directive to one worker, or to all."""
 
     directive: str
+    worker_id: str | None = None
     dry_run: bool | None = None
 
 

@@ -10,7 +10,7 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.ids import known_as
 from ojs_server.http.route import Route
 from ojs_server.ops.admin.maintenance import Reset
-from ojs_server.ops.workers.presence import Direct
+from ojs_server.ops.workers.presence import Direct, unknown_worker
 from ojs_wire.calls import DirectiveRequest, EmptyRequest
 
 
@@ -30,7 +30,7 @@ async def terminate(call: Call) -> Answer:
 
 
 async def direct_all(call: Call) -> Answer:
-    """Give a directive to every worker that is not gone."""
+    """Give a directive to every worker that is not gone, or to the one that is named."""
     request = await call.read_of_many(DirectiveRequest, optional=False)
     if request.directive not in tuple(Directive):
         raise invalid(
@@ -38,12 +38,22 @@ async def direct_all(call: Call) -> Answer:
             f"must be one of {', '.join(Directive)}{nearest(request.directive, tuple(Directive))}",
         )
     directive = Directive(request.directive)
+    one = None if request.worker_id is None else known_as(call, request.worker_id)
+    answer = {"directive": directive}
     if request.dry_run:
-        loads = await call.server.engine.read(lambda reader: reader.workers())
-        present = sum(load.worker.gone_at is None for load in loads)
-        return Answer({"directive": directive, "updated": present, "dry_run": True})
-    done = await call.server.engine.run(Direct(directive))
-    return Answer({"directive": directive, "updated": done.updated})
+        return Answer({**answer, "updated": await _present(call, one), "dry_run": True})
+    done = await call.server.engine.run(Direct(directive, one))
+    return Answer({**answer, "updated": done.updated})
+
+
+async def _present(call: Call, worker_id: str | None) -> int:
+    """Count the workers that a directive would reach; raises if the one that is named is gone."""
+    ids = None if worker_id is None else [worker_id]
+    loads = await call.server.engine.read(lambda reader: reader.workers(ids))
+    present = sum(load.worker.gone_at is None for load in loads)
+    if worker_id is not None and not present:
+        raise unknown_worker(worker_id)
+    return present
 
 
 async def reset(call: Call) -> Answer:

@@ -157,7 +157,7 @@ class JobListReads(Statements):
     def leases_of(self, jobs: Iterable[StoredJob]) -> dict[str, Lease]:
         """Return the leases of those of these jobs that workers hold, by job."""
         held = [stored.job.id for stored in jobs if stored.job.state == State.ACTIVE]
-        return {lease.job_id: lease for lease in self.read_ids(Lease, "some_leases", held)}
+        return {lease.job_id: lease for lease in self.read_ids(Lease, "leases_of", held)}
 
     def _can_be(self, job_filter: JobFilter, start: str) -> bool:
         named = (

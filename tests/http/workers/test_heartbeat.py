@@ -186,6 +186,20 @@ async def test_all_workers_are_told_at_once(client: httpx.AsyncClient) -> None:
     assert (await beat(client, "worker-2"))["state"] == "quiet"
 
 
+async def test_one_of_all_workers_is_told_by_its_id(client: httpx.AsyncClient) -> None:
+    for name in ("worker-1", "worker-2"):
+        await beat(client, name)
+    one = {"directive": "quiet", "worker_id": "worker-1"}
+    for more, state in (({"dry_run": True}, "running"), ({}, "quiet")):
+        answer = body(await client.post(f"{ADMIN}/directive", json={**one, **more}))
+        assert answer == {"directive": "quiet", "updated": 1, **more}
+        assert (await beat(client, "worker-1"))["state"] == state
+    assert (await beat(client, "worker-2"))["state"] == "running"
+    for more in ({}, {"dry_run": True}):
+        nobody = {**one, "worker_id": "nobody", **more}
+        error_of(await client.post(f"{ADMIN}/directive", json=nobody), 404, "not_found")
+
+
 @pytest.mark.parametrize("request_body", [{}, {"directive": None}, {"directive": "quite"}])
 async def test_a_bad_directive_is_named(client: httpx.AsyncClient, request_body: Json) -> None:
     response = await client.post(f"{ADMIN}/directive", json=request_body)

@@ -8,12 +8,6 @@ WITH ended AS MATERIALIZED (
 )
 DELETE FROM leases WHERE job_id = ANY (ARRAY(SELECT job_id FROM ended))
 
--- name: leases_of
--- The leases of jobs that this transaction has locked.
--- row: job_id text
--- returns: Lease
-SELECT {Lease} FROM leases WHERE job_id IN ({list})
-
 -- name: load_lapsed
 -- Leases whose time is over, as far as the store was reachable to hear from their holders.
 -- differs: rows are locked in order, except those that a heartbeat at another node may be renewing.

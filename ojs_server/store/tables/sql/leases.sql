@@ -18,8 +18,8 @@ FROM ({rows}) AS moved WHERE leases.job_id = moved.job_id
 -- returns: Lease
 SELECT {Lease} FROM leases WHERE job_id IN ({list}) ORDER BY job_id FOR UPDATE
 
--- name: some_leases
--- Read leases by job.
+-- name: leases_of
+-- Read the leases of jobs.
 -- row: job_id text
 -- returns: Lease
 SELECT {Lease} FROM leases WHERE job_id IN ({list})
