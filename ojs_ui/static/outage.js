@@ -81,8 +81,8 @@ async function examine() {
   } catch (error) {
     return { what: "server", why: error.name === "TimeoutError" ? `no answer within ${duration(PROBE_MS)}` : null };
   }
-  if (GATEWAYS.includes(answer.status)) return { what: "server", why: `a proxy answers ${answer.status}` };
-  const health = answer.status === 503 ? await answer.json().catch(() => null) : null;
+  const health = answer.ok ? null : await answer.json().catch(() => null);
+  if (GATEWAYS.includes(answer.status)) return { what: "server", why: health?.error?.message ?? `a proxy answers ${answer.status}` };
   return health?.status === "unhealthy" ? { what: "database", why: health.backend?.error ?? null } : null;
 }
 

@@ -151,5 +151,6 @@ async def test_a_server_that_is_not_there_is_told() -> None:
         chromium() as browser,
         opened(browser, f"{url}/ui/", forgiven="status of 502") as page,
     ):
-        await expect(page.locator("#notice-server")).to_contain_text("No Open Job Spec server")
+        await expect(page.locator("#outage")).to_contain_text("The server cannot be reached since")
+        await expect(page.locator("#outage")).to_contain_text("gone.example does not answer")
         await expect(page.locator(".failure:visible").first).to_contain_text("gone.example")
