@@ -68,6 +68,7 @@ def unplayed(name: str, left: list[Block]) -> list[Block]:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     ("name", "play"),
     [(name, play) for name, plays in PLAYS.items() for play in plays],

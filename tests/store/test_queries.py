@@ -35,7 +35,6 @@ ONLY_POSTGRES = {
     "forget_returns",
     "insert_jobs",
     "insert_workers",
-    "leases_of",
     "lock_configs",
     "lock_jobs",
     "lock_leases",
