@@ -239,15 +239,15 @@ async def directives_for_all(stage: Stage) -> None:
 @case("OJS-WRK-049", level=1, capability=DIRECTING, alone=True)
 async def directives_for_one_of_all(stage: Stage) -> None:
     """A directive with an id goes to that worker alone, and one for an unknown worker to nobody."""
-    told, other = stage.name("w"), stage.name("w")
-    for worker in (told, other):
+    named, other = stage.name("w"), stage.name("w")
+    for worker in (named, other):
         await stage.beat(worker)
-    one = {"directive": "quiet", "worker_id": told}
+    one = {"directive": "quiet", "worker_id": named}
     reply = (await stage.post("admin/workers/directive", one)).expect(200)
     stage.equal(reply["updated"], 1, "updated")
-    stage.equal((await stage.beat(told))["state"], "quiet", "state of the worker that was named")
-    nobody = {"directive": "quiet", "worker_id": stage.name("w")}
-    (await stage.post("admin/workers/directive", nobody)).error(404, "not_found")
+    stage.equal((await stage.beat(named))["state"], "quiet", "state of the worker that was named")
+    unknown = {"directive": "quiet", "worker_id": stage.name("w")}
+    (await stage.post("admin/workers/directive", unknown)).error(404, "not_found")
     stage.equal((await stage.beat(other))["state"], "running", "state of another worker")
 
 
