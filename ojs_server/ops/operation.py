@@ -124,6 +124,11 @@ class Operation(msgspec.Struct, Generic[Result], frozen=True, kw_only=True):
     composite: ClassVar[bool] = False
 
     @property
+    def is_action(self) -> bool:
+        """True if the action log is to have it, where a person requests it; a dry run is none."""
+        return True
+
+    @property
     def keys(self) -> tuple[object, ...]:
         """Conflict keys: operations that share one are never in the same transaction."""
         return ()

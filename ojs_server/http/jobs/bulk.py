@@ -1,7 +1,6 @@
 """Cancel, retry or delete many jobs in one call, by their ids or by a filter."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from operator import itemgetter
 from typing import Any, Final
 
@@ -19,7 +18,6 @@ from ojs_server.http.call import Answer, Call
 from ojs_server.http.errors import summary_of
 from ojs_server.http.jobs.batches import check_size, is_atomic, receipt_for
 from ojs_server.http.route import Route
-from ojs_server.ops.engine.acting import acting
 from ojs_server.ops.jobs.bulk import Action, Bulk, Item
 from ojs_server.ops.jobs.bulk_search import by_filter
 from ojs_wire.calls import BulkRequest
@@ -87,9 +85,7 @@ async def act(call: Call, action: Action, bulk_states: BulkStates) -> Answer:
     refuse_unknown_of_many("", body, BulkRequest.__struct_fields__)
     dry_run = call.typed(body, BulkRequest).dry_run is True
     by = _by_ids if body.get("job_ids") is not None else _by_filter
-    # A dry run is no action of anybody.
-    with acting(None) if dry_run else nullcontext():
-        return await by(call, action, body, bulk_states, dry_run)
+    return await by(call, action, body, bulk_states, dry_run)
 
 
 async def _by_ids(
@@ -192,15 +188,20 @@ def _withheld() -> InvalidRequest:
 
 
 def _summary(
-    action: Action, items: Sequence[Item], dry_run: bool, *, undone: bool = False, **more: Any
+    action: Action,
+    items: Sequence[Item],
+    dry_run: bool,
+    *,
+    undone: bool = False,
+    has_more: bool | None = None,
 ) -> dict[str, Any]:
     """Return the totals under all names: those of bulk calls, of the admin API, of dead letters.
-    That of a dry run by a filter shows some of the jobs only."""
+    `has_more` is for filters; a dry run by one shows some of the jobs only."""
     word = _DONE[action]
     failed = len(items) if undone else sum(item.error is not None for item in items)
     succeeded = len(items) - failed
     numbered = list(enumerate(items))
-    if dry_run and "has_more" in more:
+    if dry_run and has_more is not None:
         numbered = _sample(numbered)
     shown = [_shown(index, item, action, undone) for index, item in numbered]
     return {
@@ -219,7 +220,7 @@ def _summary(
             if "reason" in item
         ],
         **({"dry_run": True} if dry_run else {}),
-        **more,
+        **({} if has_more is None else {"has_more": has_more}),
     }
 
 

@@ -12,7 +12,6 @@ from ojs_server.http.access.roles import ADMINISTER
 from ojs_server.http.call import Answer, Call
 from ojs_server.http.queues.config import queue_counts
 from ojs_server.http.route import Route
-from ojs_server.ops.engine.acting import acting
 from ojs_server.ops.queues.control import Drop, Purge, SetPaused
 from ojs_server.ops.queues.move_jobs import Move
 from ojs_server.store.base import Reader
@@ -38,13 +37,9 @@ async def purge(call: Call) -> Answer:
         raise unconfirmed("a purge removes jobs for good")
     states = _states(request.states)
     before = await _before(call, request.older_than)
-    answer = {"queue": name, "states": list(states)}
-    if dry_run:
-        # A dry run is no action of anybody.
-        with acting(None):
-            count = await _purge(call, name, states, before, dry_run=True)
-        return Answer({**answer, "purged_count": count, "dry_run": True})
-    return Answer({**answer, "purged_count": await _purge(call, name, states, before)})
+    count = await _purge(call, name, states, before, dry_run=dry_run)
+    tried = {"dry_run": True} if dry_run else {}
+    return Answer({"queue": name, "purged_count": count, "states": list(states), **tried})
 
 
 async def delete(call: Call) -> Answer:

@@ -224,6 +224,8 @@ class Engine:
 
 
 def _of_actor(operation: Operation[Result]) -> Operation[Result]:
-    """Return an operation with the person who requests it, if a person does."""
+    """Return an operation with the person who requests it, if it is an action of a person."""
     actor = ACTOR.get()
-    return operation if actor is None else msgspec.structs.replace(operation, by=actor)
+    if actor is None or not operation.is_action:
+        return operation
+    return msgspec.structs.replace(operation, by=actor)

@@ -67,6 +67,10 @@ class Bulk(Operation[BulkOutcome], frozen=True):
     has_more: bool = False
 
     @property
+    def is_action(self) -> bool:
+        return not self.dry_run
+
+    @property
     def keys(self) -> tuple[object, ...]:
         return (*self.ids, self.receipt) if self.receipt else self.ids
 

@@ -104,6 +104,10 @@ class Purge(OnJobs[Gone], frozen=True):
     cancel: bool = False
     dry_run: bool = False
 
+    @property
+    def is_action(self) -> bool:
+        return not self.dry_run
+
     def carry_out(self, work: Work) -> Gone:
         found = [job for job, _ in work.tx.load_jobs(self.job_ids).values()]
         gone = [
