@@ -13,7 +13,7 @@ from ojs_server.domain.access.login import TOKEN_BYTES, Login, hash_of
 from ojs_server.domain.errors import Denied, NotFound, Unavailable
 from ojs_server.http.access.keys import unauthenticated
 from ojs_server.http.access.me import shown
-from ojs_server.http.access.roles import ROLES, Role
+from ojs_server.http.access.roles import Role
 from ojs_server.http.call import Answer, Call, parsed
 from ojs_server.http.route import ANYONE, Route
 from ojs_server.ops.access.logins import LogIn, LogOut
@@ -24,7 +24,6 @@ _COOKIE: Final = "ojs_session"
 _SECURE: Final = "__Host-ojs_session"
 _MAX_BODY: Final = 4096
 _READING: Final = ("GET", "HEAD")
-_ALL: Final = frozenset(ROLES)
 # Interval of the checks whether the session of a stream is still valid.
 WATCH_S: Final = 10.0
 
@@ -97,8 +96,18 @@ async def recognise(call: Call, roles: frozenset[Role]) -> None:
     What anyone may call reads no session: health and the dashboard answer without the store.
     """
     call.for_page = call.server.origins.admit(call.fields)
-    if Role.ANYONE in roles:
-        return
+    if Role.ANYONE not in roles:
+        await _recognise(call)
+
+
+async def recognise_in_time(call: Call, seconds: float) -> None:
+    """Set the caller of a public call, if it has a session that the store finds in time."""
+    with suppress(Denied, Unavailable, TimeoutError):
+        async with asyncio.timeout(seconds):
+            await _recognise(call)
+
+
+async def _recognise(call: Call) -> None:
     token = token_of(call)
     if token is None:
         return
@@ -108,13 +117,6 @@ async def recognise(call: Call, roles: frozenset[Role]) -> None:
     if changes(call):
         _require_own_page(call)
     call.login = login
-
-
-async def recognise_in_time(call: Call, seconds: float) -> None:
-    """Set the caller of a public call, if it has a session that the store finds in time."""
-    with suppress(Denied, Unavailable, TimeoutError):
-        async with asyncio.timeout(seconds):
-            await recognise(call, _ALL)
 
 
 def changes(call: Call) -> bool:
