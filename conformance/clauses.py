@@ -11,6 +11,9 @@ from conformance.data_files import data_path
 STRENGTHS = ("must", "should", "may")
 SIDES = ("server", "worker", "client", "adapter")
 
+# A clause that a text names.
+REFERENCE = re.compile(r"OJS-[A-Z]{3,4}-\d{3}")
+
 _FILE = re.compile(r"(\d\d)-[a-z0-9-]+\.md")
 _START = re.compile(r"^\*\*(OJS-[^*\s]*)\*\*", re.MULTILINE)
 _NEXT = re.compile(r"^(?:\*\*OJS-|#)", re.MULTILINE)

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from conformance.processes.program import Program, StartError
+from conformance.processes.program import Program, StartError, command_parts
 
 PORT: Final = "{store_port}"
 # Poll: a server says nowhere that it listens.
@@ -30,19 +30,6 @@ class Commands(msgspec.Struct, frozen=True, kw_only=True):
     disk_full: str = ""
     disk_free: str = ""
     clock: str = ""
-
-
-def command_parts(command: str, places: Mapping[str, str]) -> list[str]:
-    """Return a command as it is run, with the placeholders filled in."""
-    try:
-        parts = shlex.split(command)
-    except ValueError as error:
-        raise StartError(f"the command {command!r} cannot be read: {error}") from error
-    for name, value in places.items():
-        parts = [part.replace(name, value) for part in parts]
-    if not parts:
-        raise StartError("a command is empty")
-    return parts
 
 
 async def run_command(command: str, places: Mapping[str, str], within_s: float) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shlex
 import signal
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -19,6 +20,20 @@ _LOOK_S: Final = 0.01
 
 class StartError(Exception):
     """The command cannot be run, ended, or does not do what it was started for."""
+
+
+def command_parts(command: str, places: Mapping[str, str], name: str = "") -> list[str]:
+    """Return a command as it is run, with the placeholders filled in; `name` is for errors."""
+    name = name or f"the command {command!r}"
+    try:
+        parts = shlex.split(command)
+    except ValueError as error:
+        raise StartError(f"{name} cannot be read: {error}") from error
+    for place, value in places.items():
+        parts = [part.replace(place, value) for part in parts]
+    if not parts:
+        raise StartError(f"{name} is empty")
+    return parts
 
 
 class Running(Protocol):

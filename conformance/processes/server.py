@@ -1,7 +1,6 @@
 """Server processes that the judge starts itself: on a free port, killed and started again."""
 
 import asyncio
-import shlex
 import signal
 from collections.abc import Mapping
 from tempfile import TemporaryDirectory
@@ -9,7 +8,7 @@ from tempfile import TemporaryDirectory
 import httpx
 
 from conformance.processes.ports import reserve_port
-from conformance.processes.program import Program, Spawn, StartError, spawn
+from conformance.processes.program import Program, Spawn, StartError, command_parts, spawn
 from conformance.tasks import to_the_end
 
 __all__ = ["ServerProcess", "StartError"]
@@ -92,14 +91,7 @@ class ServerProcess:
             GRPC_PORT: str(self._grpc_port),
             "{dir}": self._folder.name,
         }
-        try:
-            parts = shlex.split(self._command)
-        except ValueError as error:
-            raise StartError(f"the server command cannot be read: {error}") from error
-        for name, value in names.items():
-            parts = [part.replace(name, value) for part in parts]
-        if not parts:
-            raise StartError("the server command is empty")
+        parts = command_parts(self._command, names, "the server command")
         environ = {
             "OJS_CONFORMANCE_PORT": str(self._port),
             "OJS_CONFORMANCE_DIR": self._folder.name,

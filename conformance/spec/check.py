@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from conformance.case import OwnCase, ServerCase
-from conformance.clauses import SIDES, STRENGTHS, Spec
+from conformance.clauses import REFERENCE, SIDES, STRENGTHS, Spec
 from conformance.language.nearest import nearest
 from conformance.sources import tag_of
 from conformance.spec.agreement import agreement_problems
@@ -18,7 +18,6 @@ from conformance.verdicts.contract import Contract
 
 _SOURCE = re.compile(r"^\| `([a-z-]+)` \|", re.MULTILINE)
 _DECISION = re.compile(r"^\| (\d+) \|", re.MULTILINE)
-_REFERENCE = re.compile(r"OJS-[A-Z]{3,4}-\d{3}")
 # Clauses whose cases call unknown paths on purpose.
 _ABOUT_UNKNOWN_PATHS = {"OJS-ERR-014", "OJS-HTP-005", "OJS-HTP-037", "OJS-HTP-039"}
 
@@ -89,7 +88,7 @@ def _source_problems(spec: Spec) -> Iterator[str]:
 def _reference_problems(spec: Spec) -> Iterator[str]:
     known = spec.by_id()
     for path in sorted(spec.folder.glob("*.md")):
-        for name in set(_REFERENCE.findall(spec.page(path.name))) - known.keys():
+        for name in set(REFERENCE.findall(spec.page(path.name))) - known.keys():
             yield f"{path.name} names {name}, which is no clause"
 
 

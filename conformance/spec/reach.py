@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from conformance.clauses import Clause, Spec
+from conformance.clauses import REFERENCE, Clause, Spec
 from conformance.spec.facts import CALL, WORDS, Call, Facts, facts_of
 from conformance.spec.messages import Messages
 
@@ -17,7 +17,6 @@ _EVERYWHERE: Final = (
     Call("GET", "/ojs/manifest"),
     WORDS["BEAT"],
 )
-_REFERENCE: Final = re.compile(r"OJS-[A-Z]{3,4}-\d{3}")
 _SPAN: Final = re.compile(r"`([^`]+)`")
 
 
@@ -56,7 +55,7 @@ def read_all(spec: Spec, messages: Messages) -> list[ScopedClause]:
             frozenset(facts[clause.id].calls) & messages.calls,
             messages.calls
             & by_file[clause.file].union(
-                *(by_file[files[name]] for name in _REFERENCE.findall(clause.text) if name in files)
+                *(by_file[files[name]] for name in REFERENCE.findall(clause.text) if name in files)
             ),
             first[clause.file],
         )

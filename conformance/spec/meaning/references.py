@@ -7,16 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from conformance.case import OwnCase
-from conformance.clauses import Clause, Spec
+from conformance.clauses import REFERENCE, Clause, Spec
 
-_REFERENCE: Final = re.compile(r"OJS-[A-Z]{3,4}-\d{3}")
 # A reference that says in a word what the other clause is about: OJS-FET-008 on queues.
-_NAMED: Final = re.compile(r"(OJS-[A-Z]{3,4}-\d{3}) on (`?[@\w.-]*\w`?)")
+_NAMED: Final = re.compile(rf"({REFERENCE.pattern}) on (`?[@\w.-]*\w`?)")
 # Clauses that are said to refuse something: the refusals of A and B, what A, B and C refuse.
 _REFUSALS: Final = re.compile(
-    r"refusals? (?:of|in) ((?:OJS-[A-Z]{3,4}-\d{3}(?:,| and| to)? ?)+)"
+    rf"refusals? (?:of|in) ((?:{REFERENCE.pattern}(?:,| and| to)? ?)+)"
     r"|"
-    r"What ((?:OJS-[A-Z]{3,4}-\d{3}(?: on [\w`]+)?(?:,| and| to)? ?)+)refuses?\b"
+    rf"What ((?:{REFERENCE.pattern}(?: on [\w`]+)?(?:,| and| to)? ?)+)refuses?\b"
 )
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z_]+")
 _ENDINGS: Final = ("ings", "ing", "ed", "es", "s", "e", "ly")
@@ -43,7 +42,7 @@ def reference_problems(spec: Spec, cases: Mapping[str, list[OwnCase]]) -> Iterat
             if name in known and "refuse" not in known[name].text:
                 yield f"{place} says what {name} refuses, which refuses nothing"
         named = dict(_NAMED.findall(text))
-        for name in dict.fromkeys(_REFERENCE.findall(text)):
+        for name in dict.fromkeys(REFERENCE.findall(text)):
             if name not in known or name == clause.id:
                 continue
             if name in named:
@@ -70,7 +69,7 @@ def _doubted(subjects: "_Subjects", mine: str, cited: str, family: list[str]) ->
 def _refused(text: str) -> Iterator[str]:
     """Yield the clauses whose refusals a text speaks of."""
     for part in map("".join, _REFUSALS.findall(text)):
-        numbers = [(name[:8], int(name[8:])) for name in _REFERENCE.findall(part)]
+        numbers = [(name[:8], int(name[8:])) for name in REFERENCE.findall(part)]
         for at, (head, number) in enumerate(numbers):
             yield f"{head}{number:03}"
             if f"{head}{number:03} to " in part and at + 1 < len(numbers):
@@ -97,7 +96,7 @@ class _Subjects:
 
 
 def _texts(spec: Spec, clause: Clause, cases: Mapping[str, list[OwnCase]]) -> Iterator[str]:
-    yield _REFERENCE.sub(" ", clause.text)
+    yield REFERENCE.sub(" ", clause.text)
     for table in clause.tables:
         for row in (table.head, *table.rows):
             yield from row
