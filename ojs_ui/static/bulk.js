@@ -6,9 +6,9 @@ import { act, confirm, dialog, toast } from "./dialogs.js";
 import { facts, h } from "./dom.js";
 import { number } from "./format.js";
 import { look } from "./search.js";
+import { ENDED } from "./states.js";
 import { readerName } from "./who.js";
 
-const ENDED = ["completed", "cancelled", "discarded"];
 const ACTIONS = {
   retry: { label: "Retry", states: ["discarded"], path: "v1/jobs/bulk/retry", done: "retried", danger: false, text: "They get fresh attempts." },
   cancel: { label: "Cancel", states: ["scheduled", "available", "pending", "active", "retryable"], path: "v1/jobs/bulk/cancel", done: "cancelled", danger: true, text: "Jobs that run are stopped." },
@@ -57,7 +57,7 @@ export async function bulkFilter(name, filter, changed) {
   const verb = `${action.label} ${many}`;
   const sure = await confirm({
     title: `${verb}?`, verb, danger: action.danger, number: found.number, word: found.exact ? null : name,
-    text: h("div", null, h("p", null, inWords(filter, action), "."), refused(found.reasons, `Not to be ${action.done}`), h("p", null, action.text, " Jobs that match by then are taken too.")),
+    text: h("div", null, h("p", null, inWords(filter, action), "."), refused(found.reasons, `Not to be ${action.done}`, found.failed), h("p", null, action.text, " Jobs that match by then are taken too.")),
   });
   if (!sure) return;
   const sum = await run(action, found.number, async (add, stopped) => {
@@ -75,7 +75,8 @@ export async function bulkFilter(name, filter, changed) {
 async function count(action, filter) {
   if (detail("urn:ojs:ext:bulk-operations")?.dry_run) {
     const answer = await send("POST", action.path, { filter, dry_run: true });
-    return { number: answer.succeeded, exact: !answer.has_more, reasons: reasonsOf(answer) };
+    // Of those that it refuses, the answer has a sample.
+    return { number: answer.succeeded, exact: !answer.has_more, reasons: reasonsOf(answer), failed: answer.failed };
   }
   const { pagination } = await look({ state: action.states.join(","), ...filter, limit: 5 });
   return { number: pagination.total, exact: pagination.total_is_exact !== false, reasons: new Map() };
@@ -91,8 +92,10 @@ function reasonsOf(answer, reasons = new Map()) {
   return reasons;
 }
 
-function refused(reasons, title) {
-  return reasons.size > 0 && [h("h3", null, title), h("ul", null, [...reasons].map(([reason, times]) => h("li", null, h("span", { class: "num" }, number(times)), ` × ${reason}`)))];
+/** Return the list of reasons; `all` is the number of refused jobs, where the reasons are those of some. */
+function refused(reasons, title, all = 0) {
+  const rest = all - [...reasons.values()].reduce((sum, times) => sum + times, 0);
+  return reasons.size > 0 && [h("h3", null, title), h("ul", null, [...reasons].map(([reason, times]) => h("li", null, h("span", { class: "num" }, number(times)), ` × ${reason}`)), rest > 0 && h("li", null, `and ${jobs(rest)} more`))];
 }
 
 /** Return what a filter means, as a sentence without its end. */

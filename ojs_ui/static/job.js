@@ -10,10 +10,9 @@ import { prioritize, verbs } from "./jobs-actions.js";
 import { countedAttempts, queueLink } from "./job-table.js";
 import { go, to } from "./router.js";
 import { follow } from "./sse.js";
-import { badge, look } from "./states.js";
+import { badge, ENDED, look } from "./states.js";
 import { parse, viewer } from "./viewer.js";
 
-const ENDED = ["completed", "cancelled", "discarded"];
 const NOT_STARTED = ["scheduled", "available", "pending", "retryable"];
 // Interval of reading while there is no stream.
 const AGAIN_MS = 2000;

@@ -4,8 +4,8 @@ import { segment, send } from "./api.js";
 import { claims } from "./claims.js";
 import { act, button, dialog } from "./dialogs.js";
 import { h } from "./dom.js";
+import { ENDED } from "./states.js";
 
-const ENDED = ["completed", "cancelled", "discarded"];
 const cancel = { needs: "enqueue", label: "Cancel", run: (id) => send("DELETE", `v1/jobs/${segment(id)}`), done: "cancelled", fits: (state) => !ENDED.includes(state) };
 const rerun = (id) => send("POST", `v1/${claims("admin_api") ? "admin/jobs" : "dead-letter"}/${segment(id)}/retry`, {});
 const retry = { needs: "operate", label: "Retry", run: rerun, done: "retried", fits: (state) => state === "discarded" && (claims("admin_api") || claims("dead_letter")) };

@@ -3,6 +3,7 @@
 import { h, s } from "./dom.js";
 
 export const STATES = ["scheduled", "available", "pending", "active", "completed", "retryable", "cancelled", "discarded"];
+export const ENDED = ["completed", "cancelled", "discarded"];
 
 const GLYPHS = {
   scheduled: "M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11M8 5v3.2l2 1.3",

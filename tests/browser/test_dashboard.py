@@ -365,14 +365,15 @@ async def test_a_number_that_is_not_known_needs_a_word(
     node: Node, filled: Filled, browser: Browser
 ) -> None:
     async with opened(browser, f"{node.url}/ui/dead") as page:
-        answer = {"succeeded": 10_000, "failed": 1, "has_more": True}
+        answer = {"succeeded": 10_000, "failed": 31, "has_more": True}
         refused = {"job_id": "x1", "reason": "job x1 is active"}
         body = json.dumps({**answer, "items": [refused], "dry_run": True})
         await page.route("**/jobs/bulk/retry", lambda route: route.fulfill(body=body))
         await page.get_by_role("button", name="Retry all that match").click()
         dialog = page.locator("dialog")
         await expect(dialog.get_by_role("heading")).to_contain_text(["Retry more than 10"])
-        await expect(dialog.get_by_role("listitem")).to_contain_text("is active")
+        reasons = dialog.get_by_role("listitem")
+        await expect(reasons).to_contain_text(["is active", "and 30 jobs more"])
         await dialog.get_by_label("Type retry to go on").fill("retry")
         await expect(dialog.get_by_role("button", name="Retry more than")).to_be_enabled()
 
