@@ -173,13 +173,18 @@ def _filtering(action: Action, job_filter: Filter) -> Json:
     return {"filter": criteria}
 
 
+def has_dry_runs(server: Server) -> bool:
+    """Return True if calls that change many jobs take `dry_run`. A server that does not know the
+    member may ignore it, and change the jobs."""
+    details = server.get("/ojs/manifest").get("extensions_detail")
+    bulk = details.get(_EXTENSION) if isinstance(details, dict) else None
+    return isinstance(bulk, dict) and bool(bulk.get("dry_run"))
+
+
 def _rehearse(session: Session, action: Action, bodies: Iterable[Json], question: str) -> int:
     """Say what calls would change, by dry runs of the server, or by the count of a server that has
     none."""
-    details = session.server.get("/ojs/manifest").get("extensions_detail")
-    bulk = details.get(_EXTENSION) if isinstance(details, dict) else None
-    if not (isinstance(bulk, dict) and bulk.get("dry_run")):
-        # A server that does not know the member may ignore it, and change the jobs.
+    if not has_dry_runs(session.server):
         session.output.note(f"would {question}")
         return OK
     tally, more = Tally(), False

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ojs_cli import filters, finding
+from ojs_cli.bulk import has_dry_runs
 from ojs_cli.columns import PAUSABLE, age_of
 from ojs_cli.confirmation import confirm, yes_option
 from ojs_cli.failures import MISUSED, Failure
@@ -184,18 +185,22 @@ def purge(session: Session, name: str, words: Sequence[str], yes: bool, dry_run:
     if job_filter.is_local or job_filter.parameters.keys() - {"queue", "states", "until"}:
         raise Failure("purge takes state: and older:", exit_code=MISUSED)
     states = job_filter.parameters.get("states")
-    body: Json = {"confirm": True}
-    body |= {} if states is None else {"states": states.split(",")}
+    body: Json = {} if states is None else {"states": states.split(",")}
     if "until" in job_filter.parameters:
         body["older_than"] = job_filter.parameters["until"]
-    number, exact = finding.count(session.server, job_filter)
+    path = f"/queues/{segment(name)}/jobs"
+    if dry_run and has_dry_runs(session.server):
+        tried = session.server.call("DELETE", path, {**body, "dry_run": True}, timeout_s=600)
+        number, exact = int(tried["purged_count"]), True
+    else:
+        number, exact = finding.count(session.server, job_filter)
     most = count(number, "job") if exact else f"at least {count(number, 'job')}"
     question = f"remove {most} of the queue {name} for good"
     if dry_run:
         session.output.note(f"would {question}")
         return
     confirm(session, question, number, yes=yes, destroys=True)
-    answer = session.server.call("DELETE", f"/queues/{segment(name)}/jobs", body, timeout_s=600)
+    answer = session.server.call("DELETE", path, {**body, "confirm": True}, timeout_s=600)
     removed = int(answer.get("purged_count", 0))
     session.output.whole({"name": name, "removed": removed}, ())
     session.output.write_line(f"removed {count(removed, 'job')} of {name}", style="")
