@@ -1,7 +1,8 @@
 """Reads the specification: files of clauses, each with an id, a strength, a side and sources."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -97,6 +98,12 @@ class Spec(msgspec.Struct, frozen=True):
 def own_spec() -> Spec:
     """Read the specification that comes with this package."""
     return read_spec(data_path("spec"))
+
+
+@cache
+def own_clauses() -> Mapping[str, Clause]:
+    """Return the clauses of that specification by their ids; they are read once."""
+    return own_spec().by_id()
 
 
 def read_spec(folder: Path) -> Spec:

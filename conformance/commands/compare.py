@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.clauses import own_spec
+from conformance.clauses import own_clauses
 from conformance.commands.arguments import FAILED, PASSED, Misuse, reports_at, write_bytes
 from conformance.report.compare import compare_lines, is_worse
 from conformance.report.matrix import build_matrix
@@ -19,7 +19,7 @@ def compare_command(reports: Sequence[Path], html: Path | None, json: Path | Non
     read = reports_at(reports)
     matrix = build_matrix(read)
     if html is not None:
-        write_bytes(html, matrix_page(matrix, read, own_spec().by_id()).encode(errors="replace"))
+        write_bytes(html, matrix_page(matrix, read, own_clauses()).encode(errors="replace"))
     if json is not None:
         write_bytes(json, msgspec.json.format(msgspec.json.encode(matrix)))
     print("\n".join(compare_lines(matrix, read)))

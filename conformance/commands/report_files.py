@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from conformance.clauses import own_spec
+from conformance.clauses import own_clauses
 from conformance.commands.arguments import Misuse
 from conformance.report.badge import badge_svg
 from conformance.report.document import Report
@@ -63,11 +63,11 @@ def _junit(run: Written) -> bytes:
 
 
 def _page(run: Written) -> bytes:
-    return html_page(run.report, own_spec().by_id()).encode(errors="replace")
+    return html_page(run.report, own_clauses()).encode(errors="replace")
 
 
 def _sarif(run: Written) -> bytes:
-    document = sarif_log(run.report, own_spec().by_id())
+    document = sarif_log(run.report, own_clauses())
     return msgspec.json.format(msgspec.json.encode(document))
 
 

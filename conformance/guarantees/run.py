@@ -20,6 +20,7 @@ from conformance.guarantees.records import Kill
 from conformance.guarantees.store import Commands
 from conformance.guarantees.totals import Setting, Totals
 from conformance.processes.program import Spawn, StartError, spawn
+from conformance.verdicts.features import backend_name
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,10 +130,8 @@ class _Block:
 
     def _introduce(self, manifest: Any) -> None:
         self._totals.claims = read_claims(manifest)
-        named = manifest.get("implementation") if isinstance(manifest, dict) else None
-        if isinstance(named, dict):
-            parts = [named.get(part) for part in ("name", "version")]
-            self._totals.backend = " ".join(part for part in parts if isinstance(part, str))
+        if isinstance(manifest, dict):
+            self._totals.backend = backend_name(manifest.get("implementation"))
 
     async def _without_kill(self, load: Load, checks: Checks) -> None:
         """Play a round without a kill, to know what the backend does then."""

@@ -7,7 +7,7 @@ from importlib.resources import files
 import msgspec
 import yaml
 
-from conformance.clauses import Clause, Spec, own_spec
+from conformance.clauses import Spec, own_clauses
 from conformance.sources import place_of
 from conformance.spec.places import Published
 
@@ -31,7 +31,7 @@ def requirements() -> tuple[Requirement, ...]:
 def published_of(clauses: Sequence[str]) -> tuple[str, ...]:
     """Return the ids of the published requirements that clauses are about, and their places."""
     ids = [each.id for each in requirements() if not set(each.clauses).isdisjoint(clauses)]
-    known = _clauses()
+    known = own_clauses()
     places = [
         source
         for clause in clauses
@@ -55,8 +55,3 @@ def requirement_problems(spec: Spec, published: Published) -> Iterator[str]:
             problem = f"{each.at} does not name it"
         if problem:
             yield f"requirement {each.id}: {problem}"
-
-
-@cache
-def _clauses() -> dict[str, Clause]:
-    return own_spec().by_id()

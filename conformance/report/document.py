@@ -10,6 +10,7 @@ import msgspec
 
 from conformance.report.mending import Mending, mendings
 from conformance.report.provenance import Provenance
+from conformance.verdicts.features import backend_name
 from conformance.verdicts.result import CaseResult, Verdict
 from conformance.verdicts.strength import PROFILES, Profile
 
@@ -66,8 +67,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def backend(self) -> str:
         """The name and version in the manifest; empty if it has none."""
-        parts = (self.implementation.get(key) for key in ("name", "version"))
-        return " ".join(str(part) for part in parts if part)
+        return backend_name(self.implementation)
 
 
 class BadReport(Exception):

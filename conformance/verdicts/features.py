@@ -112,6 +112,13 @@ def read_features(manifest: object) -> Features:
     )
 
 
+def backend_name(implementation: object) -> str:
+    """Return the name and version of a backend, by that member of its manifest; empty without."""
+    if not isinstance(implementation, Mapping):
+        return ""
+    return " ".join(str(part) for key in ("name", "version") if (part := implementation.get(key)))
+
+
 def _level(manifest: Mapping[str, object]) -> int | None:
     """Return the highest level of a manifest that names it, or lists the levels."""
     for name in ("conformance_level", "level", "conformance_levels", "levels"):

@@ -1,11 +1,10 @@
 """Strength of a case, must or should, and its profile: the published standard or only ours."""
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import Final, Literal
 
 from conformance.case import ServerCase
-from conformance.clauses import Clause, own_spec
+from conformance.clauses import Clause, own_clauses
 from conformance.language.model import CaseFile
 from conformance.sources import Place, place_of
 from conformance.verdicts.features import LEVEL_OF
@@ -80,10 +79,5 @@ def _is_line(place: Place) -> bool:
 
 
 def _known(clauses: Iterable[str]) -> list[Clause]:
-    known = _clauses()
+    known = own_clauses()
     return [known[name] for name in clauses if name in known]
-
-
-@cache
-def _clauses() -> dict[str, Clause]:
-    return own_spec().by_id()
