@@ -55,7 +55,7 @@ def test_a_queue_is_purged_after_a_question(ojs: Ojs, call: Call) -> None:
     assert ojs("queues", "purge", "default", "type:x", "--yes").code == MISUSED
     assert ojs("queues", "purge", "default", "older:1h", "--yes").code == OK
     assert len(call("GET", "/jobs")["jobs"]) == 1
-    # What a worker holds is not removed.
+    # A purge leaves the jobs that workers hold.
     call("POST", "/workers/fetch", queues=["default"], worker_id="w1")
     assert "would remove 0 jobs" in ojs("queues", "purge", "default", "--dry-run").err
 
